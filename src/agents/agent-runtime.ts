@@ -15,7 +15,7 @@ import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
 import type { EventHub, EventListener, EventScope, OperationTracing } from "./events.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
-import type { Rested } from "./log/suspension.ts";
+import type { Suspension } from "./log/suspension.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/session-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
@@ -26,21 +26,21 @@ import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
-/** What an agent needs of the world around it; the composition root fills it in. */
+/** The services that an agent runs on; the composition root provides them. */
 export interface AgentRuntime {
   readonly store: SessionStore;
   readonly resolveModel: ModelResolver;
-  /** Gives the backend that is meant; kit's own loop where none is named. */
+  /** Resolves the chosen backend; without a choice, kit's own loop. */
   readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend>;
   /** Used where the profile names no model. */
   readonly defaultModel: ModelChoice;
   /** Used where the profile names no sandbox. */
   readonly sandbox: SandboxFactory;
-  /** Told to sandboxes: how the project's configuration walls commands in. */
+  /** Passed to sandboxes: how the project's configuration isolates commands. */
   readonly isolation?: IsolationOptions;
-  /** Told to sandboxes: the project's folder on this machine. */
+  /** Passed to sandboxes: the project's folder on this machine. */
   readonly projectRoot?: string;
-  /** Keeps what models write apart from what the process runs; without it, neither is known. */
+  /** Keeps files that models write apart from files that the process loads; without it, neither is tracked. */
   readonly sources?: SourceGuard;
   readonly clock: Clock;
   readonly retry: RetryPolicy;
@@ -48,43 +48,43 @@ export interface AgentRuntime {
   readonly validateJson: ValidateJson;
   /** Specs, guidelines and instructions of the repository; none for an agent without a project. */
   readonly project?: ProjectContext;
-  /** Tools from elsewhere, asked for by every operation; a tool of the agent's own of the same name wins. */
+  /** Tools of other systems, listed again for every operation; the agent's own tool of the same name wins. */
   readonly toolSources?: readonly ToolSource[];
   /** Python for sessions; without it, they have none. */
   readonly python?: PythonRunner;
   /** Where calls that need approval wait for it; without it, they are denied at once. */
   readonly approvals?: Approvals;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Takes the application's own keys out of what agents are told, say and keep, whoever put them there. */
+  /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;
-  /** Why something failed, as events tell it; without it they tell what is safe for any reader. */
+  /** The cause that error events report; without it, they report only what any reader may see. */
   readonly causeOf?: ToolRunOptions["causeOf"];
-  /** Whether commands find their place in a trace in their environment. */
+  /** Whether commands get the trace context of their call as environment variables. */
   readonly tracesCommands?: boolean;
-  /** Whose work the code that asks is part of. */
+  /** The run step or trace that the calling code belongs to. */
   readonly origins?: Origins;
-  /** Who hears the events of every agent, as they come and go. */
+  /** Listeners for the events of every agent; the set may change at any time. */
   readonly observers: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
   readonly maxWaitingOperations: number;
-  /** Idle sessions whose history stays in memory; the others are read again when they are needed. */
+  /** Idle sessions whose history stays in memory; the history of other sessions is read again on use. */
   readonly maxIdleSessions: number;
 }
 
-/** The step of a run, or the trace, that an operation was asked for in: its `operation_start` says so. */
+/** The run step or trace in which the caller started an operation; its `operation_start` event carries it. */
 export type OperationOrigin = Pick<
   Extract<EventBody, { type: "operation_start" }>,
   "step" | "step_id" | "traceparent" | "tracestate"
 >;
 
-/** Whose work the code at work is part of, over all that it waits for. */
+/** Tracks the origin of work across asynchronous calls. */
 export interface Origins {
   current(): OperationOrigin | undefined;
-  /** Runs work as part of that, and of nothing around it. */
+  /** Runs `work` with this origin instead of the surrounding one. */
   run<Value>(origin: OperationOrigin, work: () => Value): Value;
 }
 
-/** The inside of an agent, as its sessions see it. */
+/** The internals of an agent that its sessions use. */
 export interface Harness {
   readonly name: string;
   /** The file that describes it, relative to the project's root. */
@@ -95,39 +95,39 @@ export interface Harness {
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;
   readonly events: EventHub;
-  /** Runs a task below an operation; the `task` tool asks for it. */
+  /** Runs a task below an operation; the `task` tool calls it. */
   startTask(
     operation: Operation,
     task: {
       readonly text: string;
-      /** Names the task below its operation: the same key goes on with the same task. */
+      /** Identifies the task within its operation: the same key resumes the same task. */
       readonly key: string;
       readonly call?: TaskCall;
       readonly options: { readonly agent?: string; readonly role?: string; readonly cwd?: string };
     },
   ): Promise<{ readonly text: string }>;
-  /** The session of that name, brought to life when it is not. */
+  /** The live session of that name, created if there is none. */
   live(name: string, options?: LiveSessionOptions): LiveSession;
-  /** A session has something to do, or nothing more: what rests longest is forgotten first. */
-  wake(live: LiveSession): void;
-  rest(live: LiveSession): void;
-  /** Forgets a session that will not be asked again, such as a task's. */
+  /** Marks a session as busy or idle; the session that has been idle longest is evicted first. */
+  markBusy(live: LiveSession): void;
+  markIdle(live: LiveSession): void;
+  /** Forgets a session that gets no more calls, such as a task's. */
   drop(live: LiveSession): void;
   /** The Python of a session, with its variables. Throws `unavailable` where the runtime has none. */
   python(name: string): PythonSession;
 }
 
 /**
- * Gives the tools that are there now: those of MCP servers, for instance. The same tool is the same object
- * each time. What cannot be had is said with `emit`; only the signal makes it reject.
+ * Lists the tools that are available now, such as those of MCP servers. The same tool is the same object
+ * each time. The source reports unavailable servers with `emit` and rejects only when the signal fires.
  */
 export interface ToolSource {
   (operation: Pick<Operation, "signal" | "emit">): Promise<readonly AnyTool[]>;
-  /** Why a tool of that name is not there, as a model is told; undefined where the source knows of none. */
+  /** Explains to the model why a tool is missing; undefined if the source does not know the name. */
   readonly whyMissing?: (name: string) => string | undefined;
 }
 
-/** The tools of a session, and what providers are told of them. */
+/** The tools of a session and their schemas for providers. */
 export interface Toolkit {
   readonly tools: ToolLookup;
   readonly schemas: readonly LanguageModelV4FunctionTool[];
@@ -136,42 +136,42 @@ export interface Toolkit {
 /** One call on a session while it runs. */
 export interface Operation {
   readonly id: string;
-  /** Secrets granted to this operation, by name; none until its options are read. */
+  /** Secrets granted to this operation, by name; empty until its options are read. */
   secrets: Readonly<Record<string, string>>;
-  /** Takes the application's keys and those secrets out of texts; absent where there are none. */
+  /** Removes the application's keys and the granted secrets from texts; undefined if there are none. */
   mask: SecretMask | undefined;
-  /** Where it works, as far as it is known; undefined until its prompt is prepared. */
+  /** The repository that the operation works in; undefined until its prompt is prepared. */
   repository: Repository | undefined;
   readonly kind: OperationKind;
-  /** The task that it is, below another operation. */
+  /** The task id, if the operation is a task of another one. */
   readonly task_id: string | undefined;
-  /** The part of it that an agent of its backend has taken over. */
+  /** The part of the operation that an agent of its backend has taken over. */
   part: OperationPart | undefined;
   readonly signal: AbortSignal;
   readonly state: SessionState;
   readonly live: LiveSession;
   readonly spending: Spending;
-  /** What was done of it before, where it is resumed. */
+  /** The work that the log has of a resumed operation. */
   readonly past: PastOperation | undefined;
-  /** Where it goes on because there is a word that it rested for. */
-  readonly rested: Rested | undefined;
-  /** Undefined where nothing is traced. */
+  /** Set if the operation resumes after a suspension, because its approval was decided. */
+  readonly suspension: Suspension | undefined;
+  /** Undefined if tracing is off. */
   readonly tracing: OperationTracing | undefined;
-  /** The tasks it has started and that have not ended. */
+  /** Tasks that the operation has started and that still run. */
   tasks: readonly Promise<unknown>[];
-  /** Appends what follows from the history that the operation knows; see `appendWork`. */
+  /** Appends entries that follow from the history that the operation knows; see `appendWork`. */
   commit(entries: readonly SessionEntry[]): MaybePromise<void>;
-  /** The same, for who goes on before the log has it; see `appendAhead`. */
+  /** Like `commit`, but the caller continues before the log has the entries; see `appendAhead`. */
   commitAhead(entries: readonly SessionEntry[]): MaybePromise<void>;
-  /** Waits for what is ahead of the log, and throws what failed of it. */
+  /** Waits until the log has all entries of `commitAhead`; throws if writing them failed. */
   stored(): MaybePromise<void>;
-  /** Appends to the history as it is by now, after reading what another process has added; see `appendLatest`. */
+  /** Reads what another process has added, then appends; see `appendLatest`. */
   append(entries: readonly SessionEntry[], input?: string): MaybePromise<void>;
   /**
-   * Has `write` append what was done and cannot be had again, such as results of tools. Where the store is away it rejects as
-   * the append does, and the entries stay in memory: they are written once the store is back, before anything else.
+   * Appends entries with `write` that cannot be produced again, such as tool results. While the store is unavailable,
+   * it rejects as the append does and keeps the entries in memory: they are written first once the store is back.
    */
-  keeping(
+  appendOrKeep(
     entries: readonly SessionEntry[],
     write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
   ): MaybePromise<void>;
@@ -181,53 +181,53 @@ export interface Operation {
 export interface OperationRequest {
   readonly kind: OperationKind;
   readonly id?: string;
-  /** The id may be that of an operation which was interrupted: it is gone on with then. */
+  /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean;
   readonly signal?: AbortSignal;
   readonly scope?: Partial<EventScope>;
-  /** Set where the operation takes its place in line. */
+  /** Set when the operation is enqueued. */
   readonly origin?: OperationOrigin | undefined;
-  /** The operation whose task this is. */
+  /** The operation that started this task. */
   readonly parent?: Operation;
 }
 
-/** A session that this process has open: its place in line, its state, its sandbox. */
+/** A session that this process has open: its queue, state and sandbox. */
 export interface LiveSession {
   readonly key: SessionKey;
   readonly profile: AgentProfile;
   /** 0 for a session of the agent itself, 1 for its tasks, … */
   readonly depth: number;
   readonly queue: OperationQueue;
-  /** Keeps the beginning of its prompts as it is. */
+  /** Keeps the beginning of the session's prompts stable. */
   readonly prompt: SessionPrompt;
   /** The operation that runs now. */
   readonly current: Operation | undefined;
   /** Tools and their schemas, built once. */
   toolkit(): Toolkit;
-  /** Opened when it is first asked for. */
+  /** Opens the sandbox on first use. */
   sandbox(): Promise<Sandbox>;
-  /** Where it works; opens the sandbox only where nothing else tells. */
+  /** The session's working folder; opens the sandbox only if the factory cannot tell. */
   workplace(signal: AbortSignal): MaybePromise<Workplace>;
-  /** Runs `work` as one operation, after those that were asked before it. */
+  /** Enqueues `work` as one operation. */
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
-  /** The state as stored, for readers; waits for nothing. */
+  /** The stored state, for readers; does not wait for the queue. */
   load(): MaybePromise<SessionState>;
-  /** The active messages as they are in the store by now, whoever has written them. */
+  /** The active messages as the store has them now, including those of other processes. */
   history(): Promise<readonly Message[]>;
-  /** Whether what runs could be given up in memory, and go on from its log: nothing else is lost with it. */
-  readonly mayRest: boolean;
+  /** Whether the running operation can be dropped from memory and resume from its log without loss. */
+  readonly maySuspend: boolean;
   /** Stops the running operation and waits until it has ended. False when none was running. */
   abort(): Promise<boolean>;
-  /** Forgets the history, which is in the store. False when the session must stay for its sandbox. */
+  /** Drops the history, which the store has, from memory. False if the session's sandbox must stay open. */
   evict(): boolean;
-  /** Stops what runs, turns away what waits, and gives the sandbox back. */
+  /** Aborts the running operation, refuses waiting ones and closes the sandbox. */
   close(): Promise<void>;
 }
 
 export interface LiveSessionOptions {
   readonly parent?: SessionKey;
   readonly profile?: AgentProfile;
-  /** A task shares the sandbox of its parent, and does not close it. */
+  /** A task shares its parent's sandbox and does not close it. */
   readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace">;
   readonly depth?: number;
 }

@@ -6,13 +6,13 @@ import type { SecretMask } from "./secrets.ts";
 
 export type EventListener = (event: KitEvent) => unknown;
 
-/** What an emitter puts on every event. */
+/** Fields that the hub adds to every event. */
 export type EventScope = Pick<
   KitEvent,
   "instance_id" | "operation_id" | "run_id" | "task_id" | "parent_operation_id"
 > & { readonly agent: string; readonly session: string };
 
-/** Delivers events in order to whoever listens. */
+/** Delivers events in order to all listeners. */
 export interface EventHub {
   /** Adds a listener; the returned function removes it. */
   subscribe(listener: EventListener): () => void;
@@ -25,24 +25,24 @@ export interface EventHub {
  * Creates a hub for one stream of events.
  *
  * A listener is called at once, in the order of events. One that throws, or whose promise rejects,
- * is reported to `onListenerError` and heard again with the next event: it never harms the run.
+ * is reported to `onListenerError` and gets the next event: listener errors never fail the run.
  */
 export function createEventHub(options: {
   readonly clock: Clock;
   /** The index of the newest event of the stream so far; default 0. */
   readonly last?: number;
-  /** Others who hear every event, as they come and go. */
+  /** Further listeners for every event; the set may change at any time. */
   readonly observers?: ReadonlySet<EventListener>;
   readonly onListenerError?: (error: unknown) => void;
 }): EventHub {
-  const { observers = nobody } = options;
+  const { observers = noObservers } = options;
   const listeners = new Set<{ readonly listener: EventListener }>();
   let index = options.last ?? 0;
   const report = (error: unknown): void => {
     try {
       options.onListenerError?.(error);
     } catch {
-      // Who is told of the fault has one of its own; there is nobody left to tell.
+      // `onListenerError` itself threw; ignore it.
     }
   };
   const tell = (listener: EventListener, event: KitEvent): void => {
@@ -83,7 +83,7 @@ interface OwnFields {
   readonly turnId: string | undefined;
 }
 
-/** Named one by one: spreading a scope into each event costs more than all else that happens to it. */
+/** Copies the fields one by one: spreading a scope into each event would be the largest cost of an event. */
 function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
   const event: Writable<KitEvent> = {
     ...body,
@@ -103,7 +103,7 @@ function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
   return event;
 }
 
-/** The same for what comes by the thousand: one object, of one shape, without what does not apply. */
+/** Makes the frequent delta events: one object of one shape. */
 function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
   if (own.turnId === undefined) return toEvent(body, scope, own);
   const event: Writable<KitEvent> = {
@@ -126,17 +126,17 @@ function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
 type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_delta" }>;
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
-const nobody: ReadonlySet<EventListener> = new Set();
+const noObservers: ReadonlySet<EventListener> = new Set();
 
 /** A turn of an operation, or a call of one. */
 type TurnPlace = Pick<TracePlace, "turn_id" | "tool_call_id">;
 
-/** The spans of one operation, as those who ask others for something hand them on. */
+/** The spans of one operation, for code that calls other services. */
 export interface OperationTracing {
-  /** The headers for what is asked of others; undefined where nothing is traced. */
+  /** The trace headers for outgoing requests; undefined if tracing is off. */
   headers(place: TurnPlace): TraceContext | undefined;
-  /** Runs work as part of a call: what it asks of kit, and of instrumented clients, is below its span. */
+  /** Runs `work` within the span of a call: calls to kit and to instrumented clients become its children. */
   within<Value>(place: TurnPlace, work: () => Value): Value;
-  /** Tells what a turn asks its model, where somebody wants to know. */
+  /** Records the prompt of a turn, if a listener captures content. */
   tell(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
 }

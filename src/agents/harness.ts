@@ -11,12 +11,12 @@ import { startTask } from "./operations/run-task.ts";
 import { createLiveSession } from "./session/live-session.ts";
 import { createSession, type Session } from "./session/session.ts";
 
-/** An agent that is alive: its profile, its sessions, its events. */
+/** An instance of an agent: its profile, sessions and events. */
 export interface Agent {
   readonly name: string;
   readonly id: string;
   readonly profile: AgentProfile;
-  /** The session of that name, whether it has a history or not; default "default". */
+  /** The session of that name, with or without a history; default "default". */
   session(name?: string): Session;
   readonly sessions: {
     /** Throws `conflict` when the session has a history already. */
@@ -27,34 +27,34 @@ export interface Agent {
     /** Deletes the history of the session and of all tasks below it, and the workspace that was its own. */
     delete(name: string): Promise<void>;
   };
-  /** Calls of this instance that wait for somebody's word, those of tasks too. */
+  /** Calls of this instance and its tasks that wait for approval. */
   readonly approvals: {
-    /** Oldest first; of one session where it is named. */
+    /** Lists waiting calls, oldest first; `session` selects one session. */
     list(filter?: { readonly session?: string }): Promise<readonly ApprovalRequest[]>;
-    /** Throws `not_found` for what is not waiting here: decided, expired, aborted or unknown. */
+    /** Approves or denies a call. Throws `not_found` if it is not waiting here: decided, expired, aborted or unknown. */
     decide(approvalId: string, decision: ApprovalDecision): Promise<void>;
   };
-  /** Hears what happens in all sessions of this instance; the function returned ends it. */
+  /** Listens to the events of all sessions of this instance; the returned function unsubscribes. */
   subscribe(listener: EventListener): () => void;
   /** Whether an operation runs or waits in any of its sessions. */
   readonly busy: boolean;
-  /** Aborts what runs, and gives the sandboxes back; with `drain`, waits for what was asked before. */
+  /** Aborts running operations and closes the sandboxes; with `drain`, waits for enqueued operations first. */
   close(options?: { readonly drain?: boolean }): Promise<void>;
 }
 
-/** Whose an agent is: the first two parts of the key of its sessions. */
+/** The identity of an instance: the first two parts of its sessions' keys. */
 export interface AgentIdentity {
   readonly name: string;
   readonly id: string;
   /** The file that describes the agent, relative to the project's root. */
   readonly file?: string;
-  /** The workflow run that brought it along; stands on every event of its sessions. */
+  /** The workflow run that created the instance; every event of its sessions carries it. */
   readonly run_id?: string;
-  /** The index of the newest event that this instance gave in another life; default 0. */
+  /** The index of the newest event that the instance emitted in an earlier process; default 0. */
   readonly last_event?: number;
 }
 
-/** Brings an agent to life. Nothing is opened before a session needs it. */
+/** Creates an instance of an agent. Stores and sandboxes are opened on first use. */
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
   const events = createEventHub({
     clock: runtime.clock,
@@ -65,7 +65,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const store = profile.store ?? runtime.store;
   const lives = new LiveSessions(runtime.maxIdleSessions);
-  // Thousands of instances may rest: what few of them need is made when it is asked for.
+  // Thousands of instances may be idle: rarely needed parts are created on first use.
   let pythons: PythonSessions | undefined;
   let closed = false;
   const harness: Harness = {
@@ -79,8 +79,8 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       if (closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
       return lives.get(name) ?? lives.add(name, createLiveSession(harness, name, options ?? {}));
     },
-    wake: (live) => lives.wake(live),
-    rest: (live) => lives.rest(live),
+    markBusy: (live) => lives.markBusy(live),
+    markIdle: (live) => lives.markIdle(live),
     drop(live) {
       lives.drop(live);
       pythons?.delete(live.key.session);
@@ -155,52 +155,52 @@ function checkedName(name: string): string {
   throw new KitError({ code: "invalid_request", message: `A session's name ${fault}.` });
 }
 
-/** The sessions of an agent that this process has open. Of those that rest, the oldest are let go. */
+/** The sessions of an agent that this process has open. It evicts the sessions that have been idle longest. */
 class LiveSessions {
   readonly #maxIdle: number;
-  /** So many may rest before some are let go: a map whose first is taken away each time is slow to find the next. */
-  readonly #letGoBeyond: number;
+  /** Evicts in batches: a map is slow to find its first key after many single deletions. */
+  readonly #evictBeyond: number;
   readonly #lives = new Map<string, LiveSession>();
-  // In the order of their last use.
-  readonly #resting = new Map<string, LiveSession>();
+  // Ordered by last use.
+  readonly #idle = new Map<string, LiveSession>();
 
   constructor(maxIdle: number) {
     this.#maxIdle = maxIdle;
-    this.#letGoBeyond = maxIdle + Math.floor(maxIdle / 32);
+    this.#evictBeyond = maxIdle + Math.floor(maxIdle / 32);
   }
 
   get(name: string): LiveSession | undefined {
     return this.#lives.get(name);
   }
 
-  /** A session that nobody has used yet rests: it may have been opened to be looked at. */
+  /** A new session starts idle: its caller may only read it. */
   add(name: string, live: LiveSession): LiveSession {
     this.#lives.set(name, live);
-    this.rest(live);
+    this.markIdle(live);
     return live;
   }
 
-  wake(live: LiveSession): void {
+  markBusy(live: LiveSession): void {
     const name = live.key.session;
-    this.#resting.delete(name);
-    // Where few may rest, it was let go as soon as it was there.
+    this.#idle.delete(name);
+    // With a small limit, the session was evicted as soon as it was added.
     if (!this.#lives.has(name)) this.#lives.set(name, live);
   }
 
-  rest(live: LiveSession): void {
+  markIdle(live: LiveSession): void {
     const name = live.key.session;
-    // It may have been let go while it was still at work.
+    // The session may have been evicted while it was busy.
     if (this.#lives.get(name) !== live) return;
-    this.#resting.delete(name);
-    this.#resting.set(name, live);
-    if (this.#resting.size > this.#letGoBeyond) this.#letGo();
+    this.#idle.delete(name);
+    this.#idle.set(name, live);
+    if (this.#idle.size > this.#evictBeyond) this.#evictOldest();
   }
 
   drop(live: LiveSession): void {
     const name = live.key.session;
     if (this.#lives.get(name) !== live) return;
     this.#lives.delete(name);
-    this.#resting.delete(name);
+    this.#idle.delete(name);
   }
 
   all(): readonly LiveSession[] {
@@ -215,13 +215,13 @@ class LiveSessions {
 
   clear(): void {
     this.#lives.clear();
-    this.#resting.clear();
+    this.#idle.clear();
   }
 
-  #letGo(): void {
-    for (const [name, live] of this.#resting) {
-      if (this.#resting.size <= this.#maxIdle) return;
-      this.#resting.delete(name);
+  #evictOldest(): void {
+    for (const [name, live] of this.#idle) {
+      if (this.#idle.size <= this.#maxIdle) return;
+      this.#idle.delete(name);
       if (live.evict()) this.#lives.delete(name);
     }
   }

@@ -1,10 +1,10 @@
-/** Where a secret stands in a text: from `start` up to `end`. */
+/** The position of a secret in a text: from `start` up to `end`. */
 interface Find {
   readonly start: number;
   readonly end: number;
 }
 
-/** A text up to where it cannot be part of a secret any more, and what is held back behind it. */
+/** The state of a streamed search: the held-back end of the text, and finds in it. */
 export interface Progress {
   readonly state: number;
   readonly held: string;
@@ -13,16 +13,16 @@ export interface Progress {
 
 export const noProgress: Progress = { state: 0, held: "", finds: [] };
 
-/** From this length on a secret is also found where white space breaks it: base64 is wrapped at 76 columns. */
+/** From this length on, white space inside a secret is ignored: base64 is wrapped at 76 columns. */
 const minBrokenLength = 16;
 
 /**
- * Finds many texts in one pass over another (Aho and Corasick): a step for each character, however many
- * there are to find. White space between the characters of a long one does not matter.
+ * Finds many texts in one pass (Aho-Corasick): one step per character, for any number of texts. White space inside a
+ * long text is ignored.
  */
 export class SecretFinder {
   readonly #classOf = new Map<number, number>();
-  /** The same for ASCII, where nearly every character is. */
+  /** The classes of ASCII characters, which are the most frequent. */
   readonly #classOfAscii = new Uint16Array(128);
   /** The next state by state and class of the character; state 0 is the beginning. */
   readonly #next: Int32Array;
@@ -93,7 +93,7 @@ export class SecretFinder {
     }
   }
 
-  /** Reads on behind what was held back. */
+  /** Continues the search after the held-back text. */
   read(text: string, before: Progress): { readonly state: number; readonly finds: readonly Find[] } {
     const finds: Find[] = [...before.finds];
     const next = this.#next;
@@ -111,7 +111,7 @@ export class SecretFinder {
     return { state, finds };
   }
 
-  /** Notes the longest text that ends at a place; what overlaps becomes one. */
+  /** Records the longest text that ends at a position; overlapping finds become one. */
   #note(finds: Find[], text: string, { at, state }: { readonly at: number; readonly state: number }): void {
     for (let end = this.#ends[state] ?? 0; end !== 0; end = this.#ends[this.#fallback[end] ?? 0] ?? 0) {
       const length = this.#depth[end] ?? 0;
@@ -126,7 +126,7 @@ export class SecretFinder {
     }
   }
 
-  /** From where on a text may be the beginning of a secret that the next part goes on with. */
+  /** Where a secret may start that continues in the next part. */
   openFrom(text: string, { state, finds }: Pick<Progress, "state" | "finds">): number {
     const depth = this.#depth[state] ?? 0;
     let open = depth === 0 ? text.length : startOf(text, text.length - 1, depth);
@@ -139,7 +139,7 @@ export class SecretFinder {
   }
 }
 
-/** Where a text of so many characters begins that ends at a place, white space not counted. */
+/** The start of a text of `length` characters that ends at a position, without white space. */
 function startOf(text: string, at: number, length: number): number {
   let start = at + 1;
   for (let left = length; left > 0; left -= 1) {

@@ -20,7 +20,7 @@ test.each([
 ])("a secret is masked %s", (_, text) => {
   const masked = createSecretMask([key])(`a ${text} z`);
   expect(masked).toMatch(/^a .*\[secret\].* z$/s);
-  // What is left over of base64 are bits that hold what comes behind the secret, too.
+  // The remaining base64 characters hold bits of both the secret and the text after it.
   expect(masked.length).toBeLessThan("a [secret] z".length + 11);
 });
 

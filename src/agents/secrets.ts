@@ -1,7 +1,7 @@
 import { KitError } from "../base/kit-error.ts";
 import { noProgress, SecretFinder } from "./secret-finder.ts";
 
-/** What stands in a text where a secret was. */
+/** Replaces a secret in a text. */
 const secretMark = "[secret]";
 
 /** Shorter values would mask ordinary words. */
@@ -10,35 +10,35 @@ const minMaskedLength = 4;
 /** A shorter encoding may be an ordinary word. */
 const minEncodedLength = 8;
 
-/** Longer values are not looked for in each of their encodings: a certificate is printed as it is. */
+/** Longer values are not searched in encoded forms: a certificate is printed as plain text. */
 const maxEncodedLength = 256;
 
-/** From this length on, a line of a value is a secret of its own: files are shown with a number before each line. */
+/** From this length on, a line of a value counts as a secret: file tools put a number before each line. */
 const minLineLength = 16;
 
-/** Causes can be long chains, and even circles. */
+/** Cause chains can be long, and even circular. */
 const maxCauses = 8;
 
-/** A text of this size is kept with what it became, as a system prompt is masked again and again. */
+/** The result for a text of at least this size is cached: a system prompt is masked again and again. */
 const minKeptLength = 1_024;
 
-/** Takes secrets out of texts. */
+/** Removes secrets from texts. */
 export interface SecretMask {
   (text: string): string;
-  /** What is taken out. */
+  /** The masked values. */
   readonly values: readonly string[];
-  /** The same for a text that comes in parts: a secret is found across them. */
+  /** Masks a text that arrives in parts, including secrets across parts. */
   stream(): MaskedStream;
 }
 
 export interface MaskedStream {
-  /** What can be said by now; the beginning of a secret is held back until it is known to be none. */
+  /** Returns the text that is safe so far; a possible beginning of a secret is held back. */
   push(part: string): string;
-  /** What was held back to the end. */
+  /** Returns the text that was held back. */
   end(): string;
 }
 
-/** The granted secrets by name, and the values to take out of every output of the call. */
+/** The granted secrets by name, and their values, which are masked in every output of the call. */
 export function secretsFor(
   env: Readonly<Record<string, string | undefined>>,
   names: readonly string[],
@@ -60,7 +60,7 @@ export function secretsFor(
 
 const masks = new WeakMap<readonly string[], SecretMask>();
 
-/** Replaces every secret value as `createSecretMask` does; the same list is prepared once. */
+/** Masks as `createSecretMask` does; each list is prepared once. */
 export function maskSecrets(text: string, values: readonly string[]): string {
   const mask = masks.get(values) ?? createSecretMask(values);
   masks.set(values, mask);
@@ -68,12 +68,12 @@ export function maskSecrets(text: string, values: readonly string[]): string {
 }
 
 /**
- * A mask for some values: as they are, and in base64, base64url, hexadecimal, percent-encoded and as JSON
- * has them. Of two that begin alike the longer one counts; what overlaps is masked as one.
+ * A mask for values in plain text, base64, base64url, hexadecimal, percent-encoding and JSON. Of two values with the
+ * same beginning, the longer one counts; overlapping finds are masked as one.
  */
 export function createSecretMask(given: readonly string[]): SecretMask {
   const values = [...new Set(given)].filter((value) => value.length >= minMaskedLength);
-  // An application that masks nothing, or has nothing to say, prepares nothing.
+  // Prepared on first use: many applications mask nothing.
   let prepared: SecretFinder | undefined;
   const finder = (): SecretFinder => {
     prepared ??= new SecretFinder(values.flatMap(formsOf));
@@ -131,7 +131,7 @@ function render(text: string, finds: readonly { readonly start: number; readonly
   return masked + text.slice(from);
 }
 
-/** Takes secrets out of every text in a plain value; the value itself where there is none. */
+/** Masks every text in a plain value; returns the same value if nothing changes. */
 export function maskValue<Value>(value: Value, mask: (text: string) => string): Value {
   return maskAny(value, mask) as Value;
 }
@@ -157,7 +157,7 @@ function maskAny(value: unknown, mask: (text: string) => string): unknown {
   return changed ?? value;
 }
 
-/** An error with secrets taken out of all that it says, its causes included: providers repeat keys. */
+/** Masks all texts of an error and its causes: providers repeat keys in errors. */
 export function maskError<Thrown>(error: Thrown, mask: (text: string) => string): Thrown {
   return maskThrown(error, mask) as Thrown;
 }
@@ -167,7 +167,7 @@ function maskThrown(error: unknown, mask: (text: string) => string, depth = maxC
   try {
     return error instanceof Error ? maskKnown(error, mask, depth) : error;
   } catch {
-    // A getter of somebody's own threw: what the error says cannot be masked, so it says nothing.
+    // A getter of the error threw, so its texts cannot be masked: report none of them.
     return new Error("The error cannot be read.");
   }
 }
@@ -179,7 +179,7 @@ function maskKnown(error: Error, mask: (text: string) => string, depth: number):
   const same =
     cause === error.cause && stack === (error.stack ?? "") && mask(error.message) === error.message;
   if (!(error instanceof KitError))
-    return same ? error : withStack(named(new Error(mask(error.message), { cause }), error), stack);
+    return same ? error : withStack(withName(new Error(mask(error.message), { cause }), error), stack);
   const { code, hint, meta } = error;
   const said = { hint: hint === undefined ? undefined : mask(hint), meta: maskValue(meta, mask) };
   if (same && said.hint === hint && said.meta === meta) return error;
@@ -193,8 +193,8 @@ function maskKnown(error: Error, mask: (text: string) => string, depth: number):
   return withStack(masked, stack);
 }
 
-/** A copy of an error of a class of its own still says which. */
-function named(copy: Error, error: Error): Error {
+/** Keeps the class name of the original error on its copy. */
+function withName(copy: Error, error: Error): Error {
   const own = error.name === "Error" ? error.constructor.name : error.name;
   return Object.defineProperty(copy, "name", { value: own, configurable: true, writable: true });
 }
@@ -204,7 +204,7 @@ function withStack(error: Error, stack: string): Error {
   return error;
 }
 
-/** All that a value may look like in an output. */
+/** All forms in which a value may appear in an output. */
 function formsOf(value: string): readonly string[] {
   const lines = value.split(/[\r\n]+/).map((line) => line.trim());
   const parts = lines.length === 1 ? [] : lines.filter((line) => line.length >= minLineLength);
@@ -224,11 +224,11 @@ function formsOf(value: string): readonly string[] {
   return [...forms, ...encoded.filter((form) => form.length >= minEncodedLength)];
 }
 
-/** The base64 of bytes within a longer text, so many bytes behind a whole group of three: what is certain of it. */
+/** The certain part of the base64 of bytes inside a longer text, `before` bytes after a group of three. */
 function base64Within(bytes: Uint8Array, before: number): string {
   let binary = "\0".repeat(before);
   for (const byte of bytes) binary += String.fromCharCode(byte);
-  // The first characters hold bits of what comes before, and the last one bits of what comes after.
+  // The first characters hold bits of preceding bytes, and the last one bits of following bytes.
   const first = Math.ceil((before * 8) / 6);
   const whole = Math.floor((binary.length * 8) / 6);
   return btoa(binary).slice(first, whole);

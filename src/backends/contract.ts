@@ -39,7 +39,7 @@ export interface AgentBackend {
   run(operation: BackendOperation): Promise<void>;
 }
 
-/** Whether a value is a backend of somebody's own. */
+/** Whether a value is a custom backend. */
 export function isBackend(value: unknown): value is AgentBackend {
   if (typeof value !== "object" || value === null || !("name" in value) || !("run" in value)) return false;
   return typeof value.name === "string" && value.name !== "" && typeof value.run === "function";
@@ -49,7 +49,7 @@ function isBackendName(value: unknown): value is BackendName {
   return backendNames.some((name) => name === value);
 }
 
-/** What is wrong with the choice of a backend, as it follows on "must be"; undefined for one that is fine. */
+/** The expectation that a backend choice fails, worded to follow "must be"; undefined for a valid choice. */
 export function faultOfBackend(value: unknown): string | undefined {
   if (isBackendName(value) || isBackend(value)) return undefined;
   const near = typeof value === "string" ? suggest(value, backendNames) : undefined;
@@ -57,7 +57,7 @@ export function faultOfBackend(value: unknown): string | undefined {
   return near === undefined ? names : `${names}; did you mean ${near}?`;
 }
 
-/** What a backend can do beyond turns and tools; ask these, never its name. */
+/** Features of a backend beyond turns and tools; check these, never its name. */
 export interface BackendCapabilities {
   /** Keeps what it needs in `operation.state`, and goes on from there; the others begin anew with the history. */
   readonly state: boolean;
@@ -69,7 +69,7 @@ export interface BackendCapabilities {
   readonly handoffs: boolean;
 }
 
-/** What a backend works with: one operation of a session, from the prompt to its answer. */
+/** The operation that a backend runs, from the prompt to its answer. */
 export interface BackendOperation {
   readonly operation_id: string;
   /** The folder of the agent's project on this machine, where it has one: packages are looked for there first. */
@@ -88,7 +88,7 @@ export interface BackendOperation {
   readonly signal: AbortSignal;
   /**
    * One answer of the model: budget checked, room made, called, retried, streamed as events, stored. Calls of the
-   * turn before that nobody has asked for are run first; a turn that only calls tools which are not there is
+   * turn before that the backend has not run are run first; a turn that only calls tools which are not there is
    * answered, and the model asked again. Turns run one at a time, those `aside` side by side.
    */
   turn(request?: TurnRequest): Promise<BackendTurn>;
@@ -100,13 +100,13 @@ export interface BackendOperation {
   /** Runs a tool that no turn has asked for, as if one had: same policy, events and place in the log. */
   call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart>;
   /**
-   * Waits for somebody's word, as a call of a tool that needs approval does: listed, decided and expired as those are,
+   * Waits for an approval decision, like a call of a tool that needs approval: listed, decided and expired in the same way,
    * and kept over a restart under the same `id`.
    */
   ask(question: BackendQuestion): Promise<ApprovalDecision>;
   /** Ends the run with words of the backend's own, which the log keeps behind those of the model. */
   answer(text: string): void;
-  /** What it keeps beside messages, for when it is interrupted. */
+  /** State that the backend keeps besides messages, for a resume after an interruption. */
   readonly state: BackendState;
   /** Copies bytes in and out of the agent's sandbox: for the code of a backend, never for models. */
   readonly files: Pick<Sandbox, "upload" | "download">;
@@ -118,7 +118,7 @@ export interface BackendOperation {
  */
 export interface BackendState {
   /**
-   * What was saved in this run before it was interrupted, oldest first; nothing for a new one. Turns which the log has
+   * The values saved in this run before its interruption, oldest first; empty for a new run. Turns which the log has
    * from after the last note are given again by `turn` instead of asking the model.
    */
   load(): readonly unknown[];
@@ -142,13 +142,13 @@ export interface TurnRequest {
   readonly aside?: boolean;
 }
 
-/** What the model has answered. */
+/** An answer of the model. */
 export interface BackendTurn {
   /** The id of its message in `history()`. */
   readonly id: string;
   /** Never empty where there are no calls: a zero-width space then. */
   readonly text: string;
-  /** Of tools that it was offered. */
+  /** Calls of the offered tools. */
   readonly calls: readonly BackendCall[];
   readonly usage: Usage;
   /** The JSON of an answer to a request with a `schema`. */
@@ -180,7 +180,7 @@ export interface OwnTool extends BackendTool {
   readonly handsTo?: string | ((args: Readonly<Record<string, unknown>>) => string);
 }
 
-/** What somebody is asked. */
+/** The question of an approval request. */
 export interface BackendQuestion {
   /** 1 to 64 letters, digits, `_` and `-`: the same question has the same id after a restart. */
   readonly id: string;

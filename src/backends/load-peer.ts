@@ -7,9 +7,9 @@ import { KitError } from "../base/kit-error.ts";
 export interface PeerUse {
   /** The folder of the project: its own copy is the one that its code imports, too. */
   readonly from: string | undefined;
-  /** What needs it, as the beginning of a sentence. */
+  /** The feature that needs the package, as the beginning of a sentence. */
   readonly what: string;
-  /** What to install. */
+  /** The package to install. */
   readonly packages: readonly string[];
 }
 

@@ -85,7 +85,7 @@ test("a call that may run twice, and was approved when the process died, is run 
   expect(ran).toEqual(["approved: true"]);
 });
 
-test("a call that may run twice, and nobody was asked about when the process died, is asked about before it runs", async () => {
+test("an idempotent call whose approval was not yet requested when the process died waits for approval before it runs", async () => {
   const ran: string[] = [];
   const tool = { idempotent: true };
   const first = openOn("unasked.db", { doom: { at: 3, when: "before" }, ran, tool });

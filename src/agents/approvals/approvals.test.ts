@@ -55,7 +55,7 @@ test.each([
   [undefined, ""],
   [" ", ""],
   [" Too much.\n", "\nReason: Too much."],
-])("a denial by nobody in particular, with the reason %j, says no more than that", async (reason, why) => {
+])("a denial without a name, with the reason %j, says no more than that", async (reason, why) => {
   const { agent, asked } = open();
   const request = asked();
   const answer = agent.session().prompt("pay");
@@ -73,7 +73,7 @@ test.each([
 test.each([
   ["approved by a person", true, true],
   ["free for all", false, false],
-  ["found to need nobody's word", async () => false, false],
+  ["found to need no approval", async () => false, false],
 ])("a tool is told whether a person approved its call: %s", async (_how, needsApproval, approved) => {
   const ran: string[] = [];
   const { agent, asked } = open({
@@ -102,7 +102,7 @@ test("a word counts once, and only where it belongs", async () => {
   await answer;
 });
 
-test("where nobody can approve, a call is denied at once", async () => {
+test("without approvals, a call is denied at once", async () => {
   const events: KitEvent[] = [];
   const pay = defineTool({
     name: "pay",
@@ -116,7 +116,7 @@ test("where nobody can approve, a call is denied at once", async () => {
     onEvent: (event) => events.push(event),
   });
   const { messages } = await agent.session().prompt("pay");
-  expect(JSON.stringify(resultOf(messages).content)).toContain("Nobody can approve it here.");
+  expect(JSON.stringify(resultOf(messages).content)).toContain("No approvals are set up here.");
   expect(events.map((event) => event.type)).not.toContain("approval_request");
   expect(events.find((event) => event.type === "approval")).toMatchObject({ approved: false });
   await expect(agent.approvals.decide("approval_1", { approved: true })).rejects.toMatchObject({
@@ -124,10 +124,10 @@ test("where nobody can approve, a call is denied at once", async () => {
   });
 });
 
-test("a call that nobody decides on in time is denied", async () => {
+test("an undecided call is denied at its time limit", async () => {
   const { agent, events, ran } = open({ over: { approvals: createApprovals({ timeoutMs: 5 }) } });
   const { messages } = await agent.session().prompt("pay");
-  expect(JSON.stringify(resultOf(messages).content)).toContain("Nobody approved it in time.");
+  expect(JSON.stringify(resultOf(messages).content)).toContain("It was not approved in time.");
   expect(events.find((event) => event.type === "approval_request")).toMatchObject({
     expires_at: expect.stringMatching(/^\d{4}-/),
   });

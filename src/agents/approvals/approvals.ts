@@ -3,61 +3,86 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 
-/** Which requests: those whose fields are all the same. */
+/** Selects requests whose fields equal all given ones. */
 export type ApprovalFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] | undefined };
 
 /**
- * Where tool calls wait for somebody's word. A runtime without one denies at once what needs approval.
- * What waits is asked again after a crash, under the same id, when its operation goes on.
+ * Holds tool calls until a person approves or denies them. A runtime without it denies such calls at once.
+ * After a crash, a resumed operation requests its approvals again under the same ids.
+ *
+ * @example
+ * ```ts
+ * import type { Approvals } from "kit";
+ *
+ * export async function approveAll(approvals: Approvals): Promise<void> {
+ *   for (const { approval_id } of await approvals.list({ agent: "payer" }))
+ *     await approvals.decide(approval_id, { approved: true, by: "ops" });
+ * }
+ * ```
  */
 export interface Approvals {
-  /** How long a call waits before it counts as denied; absent: as long as it takes. */
+  /** Milliseconds before a waiting call is denied; without it, calls wait without limit. */
   readonly timeoutMs?: number;
   /**
-   * Resolves with the word that was given, or with a denial at `expires_at`. Rejects with
-   * `signal.reason` when the signal fires first; nobody is asked any longer then. `mayRest` is for services, which can
-   * give an operation up in memory that does nothing but wait.
+   * Resolves with the decision, or with a denial at `expires_at`. Rejects with
+   * `signal.reason` and withdraws the request when the signal fires first. `maySuspend` is for services, which can
+   * drop an operation that only waits from memory.
    */
-  request(request: ApprovalRequest, signal: AbortSignal, mayRest?: () => boolean): Promise<ApprovalDecision>;
+  request(
+    request: ApprovalRequest,
+    signal: AbortSignal,
+    maySuspend?: () => boolean,
+  ): Promise<ApprovalDecision>;
   /**
-   * Gives the word. Throws `not_found` for what is not waiting, or not among what `within` describes:
+   * Approves or denies a waiting call. Throws `not_found` if no call matches the id and `within`:
    * decided, expired, aborted or unknown.
    */
   decide(approvalId: string, decision: ApprovalDecision, within?: ApprovalFilter): Promise<void>;
-  /** What waits, oldest first. */
+  /** Waiting requests, oldest first. */
   list(filter?: ApprovalFilter): Promise<readonly ApprovalRequest[]>;
 }
 
 export interface ApprovalsOptions {
-  /** Milliseconds before a call that nobody decided on is denied; default: it waits as long as it takes. */
+  /** Milliseconds before an undecided call is denied; default: no limit. */
   readonly timeoutMs?: number;
-  /** Calls that may wait at once; one more is denied. Default 10,000. */
+  /** Calls that may wait at once; further calls are denied. Default 10,000. */
   readonly maxWaiting?: number;
 }
 
 const defaultMaxWaiting = 10_000;
 
-/** How late a denial may come after the machine was asleep: a timer counts only while it is awake. */
-const lookMs = 60_000;
+/** Longest delay of a denial after the machine was asleep: timers count only while it is awake. */
+const maxTimerMs = 60_000;
 
 interface Waiting {
   readonly request: ApprovalRequest;
-  /** In the milliseconds that the clock has counted: it is the same however the time of day is set. */
+  /** In elapsed milliseconds, which do not change when the time of day is set. */
   readonly deadline: number;
   decide(decision: ApprovalDecision): void;
 }
 
-/** Creates a place where calls wait in this process's memory. */
+/**
+ * Creates approvals that wait in this process's memory.
+ *
+ * @example
+ * ```ts
+ * import { createApprovals } from "kit";
+ *
+ * const approvals = createApprovals({ timeoutMs: 60_000 });
+ * for (const { approval_id, tool } of await approvals.list())
+ *   await approvals.decide(approval_id, { approved: tool === "search", reason: "only searches" });
+ * ```
+ */
 export function createApprovals(options: ApprovalsOptions = {}): Approvals {
   return createApprovalsBy(systemClock, options);
 }
 
-/** The same, by a clock of the caller's. */
+/** Like `createApprovals`, with the caller's clock. */
 export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}): Approvals {
   const maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
   const waiting = new Map<string, Waiting>();
   const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);
-  // One timer for all that wait: that of the earliest deadline.
+  // One timer serves all waiting calls: it fires at the earliest deadline.
   let timer: AbortController | undefined;
   let armedFor = Number.POSITIVE_INFINITY;
 
@@ -68,7 +93,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
     if (deadline === Number.POSITIVE_INFINITY) return;
     timer = new AbortController();
     clock
-      .sleep(Math.min(Math.max(0, deadline - counted()), lookMs), timer.signal)
+      .sleep(Math.min(Math.max(0, deadline - counted()), maxTimerMs), timer.signal)
       .then(expire, () => undefined);
   }
 
@@ -77,7 +102,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
     let next = Number.POSITIVE_INFINITY;
     for (const { deadline, decide } of waiting.values()) {
       if (deadline > now) next = Math.min(next, deadline);
-      else decide({ approved: false, reason: "Nobody approved it in time." });
+      else decide({ approved: false, reason: "It was not approved in time." });
     }
     arm(next);
   }
@@ -97,7 +122,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
       return new Promise((resolve, reject) => {
         const end = (): void => {
           if (waiting.get(request.approval_id) === own) waiting.delete(request.approval_id);
-          // What nobody waits for keeps no process alive.
+          // A timer without waiting calls must not keep the process alive.
           if (waiting.size === 0) arm(Number.POSITIVE_INFINITY);
           signal.removeEventListener("abort", leave);
         };
@@ -141,6 +166,6 @@ export function notWaiting(): KitError {
   return new KitError({
     code: "not_found",
     message: "There is no such call waiting for approval.",
-    hint: "It was decided, has expired or was aborted: list what waits.",
+    hint: "It was decided, has expired or was aborted: list the waiting calls.",
   });
 }

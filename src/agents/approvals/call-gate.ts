@@ -6,18 +6,18 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { needsApproval } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
-import { isPutOff, PutOff } from "../log/suspension.ts";
+import { Postponed, willResume } from "../log/suspension.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
 
 /**
- * Stands before the tools of one operation. What it is told goes into the session's log before anything
- * follows from it, so that a call which waited is told, after a crash, from one which may have run.
+ * Decides about the tool calls of one operation. It logs each request and decision before it acts on them, so that
+ * a resumed operation can tell a call that only waited from one that may have run.
  */
 export class CallGate implements ToolGate {
   readonly #harness: Harness;
   readonly #operation: Operation;
-  /** Calls of the turn that have no result yet, and those of them that wait for a word. */
+  /** Calls of the turn without a result, and how many of them wait for approval. */
   #open = 0;
   #waiting = 0;
 
@@ -34,7 +34,7 @@ export class CallGate implements ToolGate {
     this.#open -= 1;
   }
 
-  asks(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
+  needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
     return needsApproval(tool, call, this.#operation.live.profile.approvals);
   }
 
@@ -42,38 +42,39 @@ export class CallGate implements ToolGate {
     return recordOf(this.#operation.past, key);
   }
 
-  async word(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
+  async waitForDecision(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
     const { signal, emit } = this.#operation;
     const { approvals } = this.#harness.runtime;
     const request = this.#toRequest(gated, record);
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
-    const said = (decision: ApprovalDecision): ApprovalDecision => {
+    const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
       const why = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
       emit({ type: "approval", approval_id, tool_call_id, tool, approved, ...why }, gated.turnId);
       return decision;
     };
-    if (approvals === undefined) return said({ approved: false, reason: "Nobody can approve it here." });
+    if (approvals === undefined)
+      return announce({ approved: false, reason: "No approvals are set up here." });
     const key = gated.context.idempotency_key;
     const times = expires_at === undefined ? {} : { expires_at };
     if (record.request === undefined) await this.#note(callNotes.request, { key, approval_id, ...times });
-    const mayRest = (): boolean => this.#open === this.#waiting && this.#operation.live.mayRest;
+    const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
     this.#waiting += 1;
-    const decided = approvals.request(request, signal, mayRest).finally(() => {
+    const decided = approvals.request(request, signal, maySuspend).finally(() => {
       this.#waiting -= 1;
     });
     emit({ type: "approval_request", approval_id, tool_call_id, tool, args, ...times }, gated.turnId);
     const decision = await decided.catch((error: unknown) => {
-      throw isPutOff(signal) ? new PutOff("", { cause: error }) : error;
+      throw willResume(signal) ? new Postponed("", { cause: error }) : error;
     });
     await this.#note(callNotes.decision, { key, ...decision });
-    return said(decision);
+    return announce(decision);
   }
 
-  async keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
+  async keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
-    const { commit, keeping } = this.#operation;
-    if (notes.length > 0) await keeping(notes, commit);
+    const { commit, appendOrKeep } = this.#operation;
+    if (notes.length > 0) await appendOrKeep(notes, commit);
   }
 
   #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {

@@ -5,7 +5,7 @@ import type { PastOperation } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
-/** The note of something that a backend keeps; that of a run which has come to its end. */
+/** Names of the notes for a backend's saved state and for the end of a run. */
 export const stateNote = "backend_state";
 export const endNote = "backend_ended";
 
@@ -18,7 +18,7 @@ export interface StateNote {
   readonly value: unknown;
 }
 
-/** The entry of a note of an operation, without secrets. */
+/** A note entry of an operation, with secrets masked. */
 export function noteEntry(
   { operationId: operation_id, clock, toolRun }: Pick<TurnLoop, "operationId" | "clock" | "toolRun">,
   name: string,
@@ -28,17 +28,17 @@ export function noteEntry(
   return { version: 1, type: "note", name, value: masked, timestamp: isoTime(clock.now()), operation_id };
 }
 
-/** What one run of a backend keeps in the log. */
+/** The notes that one run of a backend keeps in the log. */
 export class BackendNotes {
   readonly #of: Pick<StateNote, "backend" | "run">;
-  /** Characters of JSON. */
+  /** Characters of JSON saved so far. */
   #size = 0;
 
   constructor(of: Pick<StateNote, "backend" | "run">) {
     this.#of = of;
   }
 
-  /** Its notes, oldest first, and where the log has the last of them. */
+  /** The run's notes, oldest first, and the log position of the last one. */
   read(past: PastOperation | undefined): { readonly saved: readonly unknown[]; readonly position: number } {
     const saved: unknown[] = [];
     let last = 0;
@@ -52,7 +52,7 @@ export class BackendNotes {
     return { saved, position: last };
   }
 
-  /** Throws `payload_too_large`. */
+  /** Makes the note of a value. Throws `payload_too_large` beyond the limits of a note or a run. */
   toNote(value: unknown): StateNote {
     const size = sizeOf(value);
     this.#size += size;
@@ -64,7 +64,7 @@ export class BackendNotes {
   }
 }
 
-/** Runs that had come to their end. */
+/** The number of runs that have ended. */
 export function endedRuns(past: PastOperation): number {
   return past.notes.filter(({ name }) => name === endNote).length;
 }

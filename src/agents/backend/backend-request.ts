@@ -13,7 +13,7 @@ import { maskValue } from "../secrets.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import { beginPart } from "./backend-steps.ts";
 
-/** The loop as one request of a backend wants it. Throws `invalid_request` for what no turn can be. */
+/** Adapts the loop to one request of a backend. Throws `invalid_request` for a request that no turn can fulfil. */
 export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
   const { mask } = loop.toolRun;
   const { tools, toolRun } = offered(loop, request);
@@ -30,10 +30,10 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
         system === current.text
           ? current
           : { ...current, text: system, digests: { ...current.digests, backend: digestOf(system) } },
-      // What is asked aside is no turn of the session, whose receipts build on each other.
+      // An aside turn is not part of the session: its receipt must not be the base of later ones.
       records: request.aside === true ? new TurnRecords() : records,
     },
-    // Readers take deltas for the answer.
+    // Readers would take the deltas for the answer.
     ...(request.aside === true && {
       emit: (body, turnId) => {
         if (body.type !== "text_delta" && body.type !== "reasoning_delta") loop.emit(body, turnId);
@@ -45,11 +45,11 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
   };
   if (request.messages === undefined && request.aside !== true) return own;
   const sent = request.messages === undefined ? settledPrompt(own) : sentPrompt(own, request.messages);
-  // What a backend puts together itself is not the history: shortening that would not help.
-  return { ...own, sent, makesRoom: () => false };
+  // The backend composed these messages itself, so compacting the history would not shorten them.
+  return { ...own, sent, needsRoom: () => false };
 }
 
-/** What a request is known by after a restart: the same one is not asked again. Undefined for the next turn as it is. */
+/** Identifies a request across restarts, so that it is not sent twice. Undefined for a plain next turn. */
 export function fingerprintOf(request: TurnRequest | undefined): string | undefined {
   if (request === undefined || Object.keys(request).length === 0) return undefined;
   return digestOf(
@@ -59,7 +59,7 @@ export function fingerprintOf(request: TurnRequest | undefined): string | undefi
   );
 }
 
-/** The loop after calls that kit has answered itself: the model sees them, whatever it was sent. */
+/** The loop after calls that kit has answered itself: they are added to the messages that the backend sent. */
 export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoop {
   const { messages } = loop.state;
   const results = messages[messages.indexOf(message) + 1];
@@ -67,7 +67,7 @@ export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoo
   return { ...loop, sent: [...loop.sent, toPromptMessage(message), toPromptMessage(results)] };
 }
 
-/** The JSON in an answer that fits the schema; undefined where none does. */
+/** The first JSON value in an answer that matches the schema; undefined if none does. */
 export async function valueIn(
   message: AssistantMessage,
   schema: JsonSchema,
@@ -92,7 +92,7 @@ function sentPrompt(
   ];
 }
 
-/** The history as it stands, without an answer whose calls have no results yet. */
+/** The history, without a last answer whose calls have no results yet. */
 function settledPrompt({ state, prompt: { current } }: TurnLoop): LanguageModelV4Message[] {
   const prompt = [...promptOf(state, current.text)];
   if (state.messages.at(-1)?.content.some((part) => part.type === "tool_call")) prompt.pop();

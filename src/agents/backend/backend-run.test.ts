@@ -104,7 +104,7 @@ test("a turn has only the tools it was offered, and those that the backend bring
   expect(stage.ran).toEqual([]);
 });
 
-test("calls that nobody asks for are run before the next turn, and told not to have run at the end", async () => {
+test("calls that the backend does not run are run before the next turn, and get a result that says so at the end", async () => {
   const stage = open(
     async (operation) => {
       await operation.turn();

@@ -17,10 +17,17 @@ import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import { CallWatch } from "../turn/call-watch.ts";
-import { callsOf, runModelTurn, runTools, sayTurnFailed, type TurnLoop, toEntry } from "../turn/turn-loop.ts";
+import {
+  callsOf,
+  emitTurnFailed,
+  runModelTurn,
+  runTools,
+  type TurnLoop,
+  toEntry,
+} from "../turn/turn-loop.ts";
 import { BackendNotes, endNote, noteEntry, stateNote } from "./backend-notes.ts";
 import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
-import { askSomebody, concludingAnswer, noAnswer, ownMessage } from "./backend-steps.ts";
+import { concludingAnswer, noAnswer, ownMessage, requestDecision } from "./backend-steps.ts";
 import {
   callId,
   ended,
@@ -36,21 +43,17 @@ import {
   toBackendMessages,
   unknownCall,
 } from "./backend-turn.ts";
-import { heard, Lane } from "./lane.ts";
+import { handled, Lane } from "./lane.ts";
 
-/** Runs the operation's backend until nothing is left to do, and gives the operation's answer. */
+/** Runs the operation's backend to its end and returns the operation's answer. */
 export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
-  const run = new BackendRun(loop);
-  try {
-    return await run.perform();
-  } finally {
-    run[Symbol.dispose]();
-  }
+  using run = new BackendRun(loop);
+  return await run.perform();
 }
 
 /**
- * What a backend sees of its operation. Each turn writes only what is new. However it ends, by an answer, an error or an
- * abort, every tool call in the history has a result, so that the next operation can go on from it.
+ * The view of an operation that a backend works with. Each turn appends only new entries. However the run ends (answer,
+ * error or abort), every tool call in the history has a result, so that the next operation can continue from it.
  */
 class BackendRun implements BackendOperation, Disposable {
   readonly run: number;
@@ -63,9 +66,9 @@ class BackendRun implements BackendOperation, Disposable {
   #past: PastTurns | undefined;
   #answer: AssistantMessage | undefined;
   #words: string | undefined;
-  /** The first thing that went wrong: nothing of the operation is done after it. */
+  /** The first failure; the operation does nothing after it. */
   #failure: { readonly error: unknown } | undefined;
-  /** It has its answer: a backend that comes late is refused. */
+  /** The operation has its answer; late calls of the backend are refused. */
   #isOver = false;
   readonly #lane = new Lane();
 
@@ -119,26 +122,26 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   turn(request?: TurnRequest): Promise<BackendTurn> {
-    return heard(request?.aside === true ? this.#aside(request) : this.#next(request));
+    return handled(request?.aside === true ? this.#aside(request) : this.#next(request));
   }
 
   tool(id: string): Promise<ToolResultPart> {
-    return heard(this.#resultOf(id));
+    return handled(this.#resultOf(id));
   }
 
   call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
-    return heard(this.#exclusively(() => this.#callOwn(tool, args)));
+    return handled(this.#exclusively(() => this.#callOwn(tool, args)));
   }
 
   ask(question: BackendQuestion): Promise<ApprovalDecision> {
-    return heard(this.#guarded(() => askSomebody(this.#loop, question)));
+    return handled(this.#guarded(() => requestDecision(this.#loop, question)));
   }
 
   answer(text: string): void {
     this.#words = text;
   }
 
-  /** Runs the backend; gives the newest answer in the log. */
+  /** Runs the backend; returns the newest answer in the log. */
   async perform(): Promise<AssistantMessage> {
     const { backend } = this.#work;
     const { signal } = this.#loop;
@@ -149,7 +152,7 @@ class BackendRun implements BackendOperation, Disposable {
       thrown = { error: signal.aborted ? signal.reason : error };
     }
     this.#failure ??= thrown;
-    // What it left behind ends before its operation does.
+    // Calls that the backend did not wait for end before the operation does.
     await this.#lane.quiet();
     if (this.#failure !== undefined) throw this.#failure.error;
     this.#isOver = true;
@@ -177,10 +180,10 @@ class BackendRun implements BackendOperation, Disposable {
         let turn = this.#past?.next(asked);
         if (turn === undefined) {
           loop.spending.check();
-          if (loop.makesRoom("threshold")) await loop.makeRoom("threshold");
+          if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
           asking = createId("turn");
           const message = await runModelTurn(loop, asking, this.#watch);
-          turn = this.#heardOf(message, loop, asking);
+          turn = this.#registerAnswer(message, loop, asking);
           asking = undefined;
         }
         const { message, position } = turn;
@@ -196,15 +199,15 @@ class BackendRun implements BackendOperation, Disposable {
         loop = withAnswered(loop, message);
       }
     } catch (error) {
-      if (asking !== undefined) sayTurnFailed(this.#loop, asking, 0);
+      if (asking !== undefined) emitTurnFailed(this.#loop, asking, 0);
       throw this.#failed(error);
     } finally {
       this.#lane.leave();
     }
   }
 
-  /** A new answer of the model; its calls are to be run. */
-  #heardOf(message: AssistantMessage, loop: TurnLoop, turnId: string): PastTurn {
+  /** Registers a new answer of the model, whose calls have not run yet. */
+  #registerAnswer(message: AssistantMessage, loop: TurnLoop, turnId: string): PastTurn {
     const position = loop.state.positions.at(-1) ?? 0;
     const calls = callsOf(message);
     this.#newest =
@@ -242,7 +245,7 @@ class BackendRun implements BackendOperation, Disposable {
       loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
       return message;
     } catch (error) {
-      sayTurnFailed(loop, turnId, 0);
+      emitTurnFailed(loop, turnId, 0);
       throw error;
     }
   }
@@ -272,7 +275,7 @@ class BackendRun implements BackendOperation, Disposable {
     }
   }
 
-  /** Runs the calls of a turn, once, whoever asks. */
+  /** Runs the calls of a turn once, however many callers ask. */
   #runCalls(open: OpenTurn): Promise<void> {
     open.running ??= this.#runOpen(open);
     return open.running;
@@ -284,7 +287,7 @@ class BackendRun implements BackendOperation, Disposable {
     try {
       open.results = await runTools(loop, calls, { turnId });
     } catch (error) {
-      sayTurnFailed(loop, turnId, calls.length);
+      emitTurnFailed(loop, turnId, calls.length);
       throw error;
     } finally {
       this.#lane.besides -= 1;
@@ -330,11 +333,11 @@ class BackendRun implements BackendOperation, Disposable {
         return saved;
       },
       save: (value) =>
-        heard(this.#guarded(() => this.#commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]))),
+        handled(this.#guarded(() => this.#commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]))),
     };
   }
 
-  /** Calls that the backend ended without asking for. */
+  /** Adds results to calls that the backend never ran. */
   async #closeCalls(): Promise<void> {
     const open = this.#newest;
     if (open === undefined || open.results !== undefined) return;
@@ -344,7 +347,7 @@ class BackendRun implements BackendOperation, Disposable {
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   }
 
-  /** The answer, which is the last message of the log then. */
+  /** Determines the answer and makes it the last message of the log. */
   async #conclude(): Promise<AssistantMessage | undefined> {
     const { toolRun, emit } = this.#loop;
     const end =
@@ -367,7 +370,7 @@ class BackendRun implements BackendOperation, Disposable {
     await this.#loop.commit(entries);
   }
 
-  /** Does one thing at a time of those that go into the history. */
+  /** Runs work that appends to the history, one at a time. */
   async #exclusively<Value>(work: () => Promise<Value>): Promise<Value> {
     while (!this.#lane.enter()) await this.#lane.change();
     try {

@@ -6,16 +6,16 @@ import { noUsage } from "../../protocol/add-usage.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../../protocol/message.ts";
 import type { ToolContext } from "../define/tool.ts";
-import { isRest, PutOff } from "../log/suspension.ts";
+import { isSuspension, Postponed } from "../log/suspension.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import type { GatedCall } from "../turn/tool-gate.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
 /**
- * Waits for somebody's word on a question of a backend: readers see it as a call that needs approval, and so does the
- * gate, which keeps the request and the word in the log.
+ * Waits for the decision on a question of a backend. Readers and the gate treat it as a call that needs approval; the
+ * gate logs request and decision.
  */
-export async function askSomebody(
+export async function requestDecision(
   { operationId, toolRun, emit }: TurnLoop,
   { id, name, args }: BackendQuestion,
 ): Promise<ApprovalDecision> {
@@ -31,7 +31,7 @@ export async function askSomebody(
   emit({ type: "tool_start", tool_call_id: id, tool: name, args }, turnId);
   gate.begin(1);
   try {
-    const decision = await gate.word(gated, record);
+    const decision = await gate.waitForDecision(gated, record);
     gate.ended();
     const { approved, reason } = decision;
     const result = `${approved ? "Approved" : "Denied"}${reason === undefined ? "." : `: ${reason}`}`;
@@ -39,13 +39,13 @@ export async function askSomebody(
     emit({ type: "tool_end", tool_call_id: id, tool: name, result, is_error: false, duration_ms }, turnId);
     return decision;
   } catch (error) {
-    if (isRest(signal)) signal.reason.add(id, started);
-    if (!(error instanceof PutOff)) throw error;
+    if (isSuspension(signal)) signal.reason.add(id, started);
+    if (!(error instanceof Postponed)) throw error;
     throw signal.aborted ? signal.reason : (error.cause ?? error);
   }
 }
 
-/** The id of a task: of its key, and therefore the same whenever it is asked for again. */
+/** The id of a task, derived from its key: the same key always gives the same id. */
 export async function taskIdOf(key: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
   let text = "";
@@ -53,7 +53,7 @@ export async function taskIdOf(key: string): Promise<string> {
   return `task_${text}`;
 }
 
-/** Tells of an agent of the backend that goes on from here, as of a task. */
+/** Reports that an agent of the backend takes over, as the start of a task. */
 export async function beginPart(
   loop: TurnLoop,
   part: { readonly task_agent: string; readonly prompt: string },
@@ -67,7 +67,7 @@ export async function beginPart(
   loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
 }
 
-/** Runs a backend, again for each repair, and tells that the agent is done which goes on at its end, where there is one. */
+/** Runs a backend and its repairs, then ends the task of the agent that has taken over, if there is one. */
 export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answer>): Promise<Answer> {
   let failed = true;
   try {
@@ -87,7 +87,7 @@ function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
   emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
 }
 
-/** A message that the backend says, and not the model. */
+/** A message that the backend wrote, not the model. */
 export function ownMessage(
   { clock, modelName }: Pick<TurnLoop, "clock" | "modelName">,
   content: AssistantMessage["content"],
@@ -104,8 +104,8 @@ export function ownMessage(
 }
 
 /**
- * The answer of an operation whose backend has ended: the newest one of the model where that is the last message, else a
- * message with the backend's own words, or with those of the model where more came behind them.
+ * The answer of an operation whose backend has ended: the model's newest answer if it is the last message, else a new
+ * message with the backend's own text, or with the model's text if other messages follow it.
  */
 export function concludingAnswer(
   loop: TurnLoop,
@@ -121,7 +121,7 @@ export function concludingAnswer(
   return { message: ownMessage(loop, [{ type: "text", text: words }]), isNew: true };
 }
 
-/** The answer that the log has already, of an operation which is gone on with at its very end. */
+/** The answer that the log already has, for an operation that is resumed at its end. */
 function newestAnswer(messages: readonly Message[]): AssistantMessage | undefined {
   for (let index = messages.length - 1; index >= 0; index -= 1) {
     const message = messages[index];
@@ -136,6 +136,6 @@ export function noAnswer({ name }: AgentBackend): KitError {
   return new KitError({
     code: "internal_error",
     message: `The backend "${name}" ended without an answer.`,
-    hint: "It has to ask the model with `turn`, or to give words of its own with `answer`.",
+    hint: "It has to ask the model with `turn`, or to set a text of its own with `answer`.",
   });
 }

@@ -11,7 +11,7 @@ import { type AsideNote, asideNote, type PastOperation } from "../log/past-opera
 import type { SessionState } from "../log/session-state.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
-/** A turn whose calls may still have to be run. */
+/** A turn whose calls may not have run yet. */
 export interface OpenTurn {
   readonly loop: TurnLoop;
   readonly turnId: string;
@@ -21,7 +21,7 @@ export interface OpenTurn {
   results: readonly ToolResultPart[] | undefined;
 }
 
-/** An answer as a backend is given it. */
+/** An answer in the form that backends get. */
 export class Turn implements BackendTurn {
   readonly id: string;
   readonly calls: BackendTurn["calls"];
@@ -36,7 +36,7 @@ export class Turn implements BackendTurn {
 
   get text(): string {
     const text = textOf(this.#message);
-    // Of an answer that is nothing at all, frameworks ask again without end.
+    // Frameworks would repeat a turn with an empty answer without end.
     return text === "" && this.calls.length === 0 ? "\u200b" : text;
   }
 
@@ -45,7 +45,7 @@ export class Turn implements BackendTurn {
   }
 }
 
-/** The place of an answer in the log, and of a call in it, names it in this session for good. */
+/** The id of a call: the log position of its answer and its index there, unique in the session. */
 const callPattern = /^call_(\d+)_(\d+)$/;
 
 export function callId(position: number, at: number): string {
@@ -56,7 +56,7 @@ export function messageId(position: number): string {
   return `message_${position}`;
 }
 
-/** The calls of an answer that a backend is told of: those of tools that are there. */
+/** The calls of an answer that a backend gets: those of existing tools. */
 export function toBackendCalls(
   calls: readonly ToolCallPart[],
   position: number,
@@ -72,13 +72,13 @@ export function toBackendCalls(
   return known;
 }
 
-/** Where the log has the call of an id that `callId` made; nowhere for another one. */
+/** The log position and index that `callId` encoded; `NaN` for a foreign id. */
 export function placeOfCall(id: string): { readonly position: number; readonly at: number } {
   const [, position, at] = callPattern.exec(id) ?? [];
   return { position: Number(position), at: Number(at) };
 }
 
-/** The history as a backend is given it: ids of calls come from providers, and may repeat. */
+/** The history in the form that backends get, with unique call ids: those of providers may repeat. */
 export function toBackendMessages({
   messages,
   positions,
@@ -108,10 +108,10 @@ export function ended(): KitError {
   return new KitError({ code: "invalid_request", message: "The operation has ended." });
 }
 
-/** The note that says what the answer before it was asked with, where that was not the next turn as it is. */
+/** The note with the fingerprint of the request of the answer before it, unless that was a plain next turn. */
 export const requestNote = "backend_request";
 
-/** An answer of the model that the log has already. */
+/** An answer of the model that the log already has. */
 export interface PastTurn {
   readonly message: AssistantMessage;
   readonly position: number;
@@ -121,11 +121,11 @@ interface AskedTurn extends PastTurn {
   readonly request: string | undefined;
 }
 
-/** Turns that a backend did not hear of before its operation was interrupted: it is given them in place of new ones. */
+/** Turns that a backend had not received when its operation was interrupted: they are replayed in place of new ones. */
 export class PastTurns {
   readonly #left: AskedTurn[] = [];
 
-  /** `after`: the position in the log of the last thing that it heard of. */
+  /** `after`: the log position of the last state that the backend saved. */
   constructor({ messages, positions, notes }: PastOperation, after: number) {
     const requests = new Map<number, string>();
     for (const { name, value, position } of notes) {
@@ -137,19 +137,19 @@ export class PastTurns {
     messages.forEach((message, index) => {
       const position = positions[index] ?? 0;
       if (message.role !== "assistant" || position <= after) return;
-      // One that broke off was never heard of.
+      // The backend never received an answer that broke off.
       if (message.finish_reason === "aborted" || message.finish_reason === "error") return;
       this.#left.push({ message, position, request: requests.get(position) });
     });
     this.#left.sort((one, other) => one.position - other.position);
   }
 
-  /** The next answer to such a request. */
+  /** Takes the next answer to a request with this fingerprint. */
   next(request: string | undefined): PastTurn | undefined {
     return this.#take((turn) => turn.message.source === undefined && turn.request === request);
   }
 
-  /** The next call that the backend made itself, where it is that one. */
+  /** Takes the next call that the backend made itself, if tool and arguments match. */
   call({ tool, args }: Pick<ToolCallPart, "tool" | "args">): PastTurn | undefined {
     const wanted = JSON.stringify([tool, args]);
     return this.#take(
@@ -167,7 +167,7 @@ export class PastTurns {
   }
 }
 
-/** The result that the log has of a call, by the place of the answer which asked for it. */
+/** The logged result of a call, by the position of its answer and its index there. */
 export function storedResult(
   { state, past }: { readonly state: SessionState; readonly past: PastOperation | undefined },
   place: { readonly position: number; readonly at: number },

@@ -1,11 +1,11 @@
-/** What goes into a history goes one after the other; what runs beside it does not wait. */
+/** Serializes work that appends to a history, and counts work that runs beside it. */
 export class Lane {
-  /** How much runs beside it; call `wake` after taking one away. */
+  /** Work that runs beside the lane; call `wake` after decreasing it. */
   besides = 0;
   #busy = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** False while it is taken: wait for a `change`, and try again. */
+  /** False while another caller is in the lane: wait for a `change`, then try again. */
   enter(): boolean {
     if (this.#busy) return false;
     this.#busy = true;
@@ -25,14 +25,14 @@ export class Lane {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves once nothing runs, in it or beside it. */
+  /** Resolves once no work runs in the lane or beside it. */
   async quiet(): Promise<void> {
     while (this.#busy || this.besides > 0) await this.change();
   }
 }
 
-/** A framework may have ended by the time that it fails, and not look: that must not end the process. */
-export function heard<Value>(promise: Promise<Value>): Promise<Value> {
+/** Marks a rejection as handled: a framework that has ended does not await it, and the process must not end. */
+export function handled<Value>(promise: Promise<Value>): Promise<Value> {
   promise.catch(() => undefined);
   return promise;
 }

@@ -7,24 +7,24 @@ import { estimateTokens } from "../log/session-state.ts";
 import { spentEntries } from "../turn/budget.ts";
 import { type CompactionRequest, summarize } from "./summarize.ts";
 
-/** Whether the history has grown past what leaves room for an answer. */
+/** Whether the history leaves too little room for an answer. */
 export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
   return settings.enabled && tokens > windowTokens - settings.reserveTokens;
 }
 
 /**
  * Shortens the active history: the older part becomes a summary, written by the model; the newer part
- * stays word for word. The log keeps everything. False when there was nothing to shorten.
+ * stays word for word. The log keeps everything. Returns false if there was nothing to shorten.
  */
 export async function compact(request: CompactionRequest): Promise<boolean> {
   const { operation, reason, settings } = request;
   const { state } = operation;
   await operation.stored();
-  // After an overflow the provider's window is smaller than was thought: keep half as much.
+  // After an overflow, the provider's window is smaller than configured: keep half as much.
   const keepTokens =
     reason === "overflow" ? Math.floor(settings.keepRecentTokens / 2) : settings.keepRecentTokens;
   const cut = chooseCut(state.messages, Math.min(keepTokens, Math.floor(request.windowTokens / 2)));
-  // A summary alone is as short as it gets: writing it anew would cost a call before every turn.
+  // A summary alone cannot get shorter: rewriting it would cost a call before every turn.
   if (cut === 0 || (cut === 1 && isSummary(state.messages[0]))) return false;
   const before = state.tokens;
   operation.emit({ type: "compaction_start", reason, tokens_before: before });
@@ -81,8 +81,8 @@ export function chooseCut(messages: readonly Message[], keepTokens: number): num
     if (tokens > keepTokens && cut < messages.length) break;
     cut -= 1;
   }
-  // A history starts with somebody's words: a result without its call, or an answer to nothing, is
-  // refused by some providers. Moving on keeps less, never splits.
+  // The kept history starts with a user message: some providers refuse a result without its call or an
+  // answer without a question. Moving the cut on keeps less and never splits an exchange.
   while (cut < messages.length && messages[cut]?.role !== "user") cut += 1;
   return cut >= messages.length ? lastExchange(messages) : cut;
 }

@@ -9,23 +9,23 @@ import { createUsageReader } from "../turn/budget.ts";
 import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { CallWatch } from "../turn/call-watch.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
-import { sayTurnFailed } from "../turn/turn-loop.ts";
+import { emitTurnFailed } from "../turn/turn-loop.ts";
 
-/** What one compaction is to do, and with what. */
+/** Everything that one compaction needs. */
 export interface CompactionRequest {
   readonly operation: Operation;
   readonly reason: CompactionReason;
   readonly settings: CompactionSettings;
-  /** Of the model that goes on with the shortened history. */
+  /** The window of the model that continues with the shortened history. */
   readonly windowTokens: number;
   /** The model that writes the summary. */
   readonly writer: ResolvedModel;
   readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
-  /** What the summary should keep in view, from the caller of `compact`. */
+  /** Topic that the summary should cover, from the caller of `compact`. */
   readonly focus?: string;
 }
 
-/** How often a transcript that the writer finds too long is halved. */
+/** How often a transcript that exceeds the writer's window is halved. */
 const maxHalvings = 4;
 
 const instructions =
@@ -35,12 +35,12 @@ const wanted = `Summarize the conversation above for the model that continues it
 was asked, word for word where the wording matters; decisions and their reasons; files read and changed,
 with paths; commands and their results; errors and how they were solved; what is open and what comes next.`;
 
-/** Of a transcript that stands for a summary, in characters. */
+/** Characters of a transcript that replaces a summary. */
 const maxQuoted = 8_000;
 
 /**
- * Has a model write down what a conversation came to. Retried as turns are; what it costs is spent. Of a model
- * that only quotes nothing is asked: the newest part of the conversation stands for itself.
+ * Lets a model summarize a conversation, with the retries of turns; the cost counts as spending. A model that only
+ * quotes is not called: the newest part of the conversation takes the place of the summary.
  */
 export async function summarize(request: CompactionRequest, messages: readonly Message[]): Promise<string> {
   const { operation, windowTokens, settings } = request;
@@ -55,7 +55,7 @@ export async function summarize(request: CompactionRequest, messages: readonly M
     operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return `Summary of the conversation so far:\n\n${summary}`;
   } catch (error) {
-    sayTurnFailed(operation, turnId, 0);
+    emitTurnFailed(operation, turnId, 0);
     throw error;
   }
 }
@@ -85,7 +85,7 @@ async function writeDown(request: CompactionRequest, whole: string, turnId: stri
   }
 }
 
-/** One call of the writer, with the events of a turn, so that its cost is seen where costs are counted. */
+/** Calls the writer once, with the events of a turn, so that cost reports include it. */
 async function write(
   request: CompactionRequest,
   call: { readonly transcript: string; readonly turnId: string; readonly attempt: number },
@@ -129,7 +129,7 @@ async function write(
       usage,
       finish_reason: reply.finishReason,
       purpose: "compaction",
-      ...reply.said,
+      ...reply.metadata,
       duration_ms: runtime.clock.now() - started,
     },
     turnId,
@@ -157,6 +157,6 @@ function transcriptOf(messages: readonly Message[], maxChars: number): string {
 
 function newestPart(text: string, maxChars: number): string {
   const newest = text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
-  // Half of a surrogate pair, where a text was cut, is what providers refuse to read.
+  // Providers refuse half of a surrogate pair, which a cut may leave.
   return newest.toWellFormed();
 }

@@ -56,7 +56,7 @@ test("neither profile is changed", () => {
   expect(base.tools).toHaveLength(1);
 });
 
-// What decides about one setting, from the strongest: the call, its role, the profile, the default.
+// The sources of one setting, from the strongest: the call, its role, the profile, the default.
 test.each([
   ["call", { model: "call/m", thinkingLevel: "minimal" }, { model: "call/m", reasoning: "minimal" }],
   ["role", { role: "strong" }, { model: "role/m", reasoning: "high" }],

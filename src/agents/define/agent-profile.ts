@@ -17,7 +17,7 @@ import type { AnyTool } from "./tool.ts";
  */
 export type AllowedCommand = string | { readonly command: string; readonly unsafe?: boolean | undefined };
 
-/** What an agent's tools may do to its workspace. Everything that is not allowed is refused. */
+/** Rights of an agent's tools in its workspace. Everything that is not allowed is refused. */
 export interface AgentPolicy {
   readonly allowWrite?: boolean;
   readonly allowShell?: boolean;
@@ -26,7 +26,7 @@ export interface AgentPolicy {
    * where the operating system walls it in, and known forms elsewhere.
    */
   readonly allowedCommands?: readonly AllowedCommand[];
-  /** Hands lines to a shell as they are: for trusted work only. */
+  /** Passes lines to a shell unchecked: for trusted work only. */
   readonly allowCompoundCommands?: boolean;
   /**
    * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none, where a
@@ -35,7 +35,7 @@ export interface AgentPolicy {
   readonly allowNetwork?: readonly string[];
   /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
   readonly allowProtectedPaths?: readonly string[];
-  /** Calls that wait until somebody approves them. Rules of a parent, the project and a profile add up. */
+  /** Calls that wait for approval. Rules of a parent, the project and a profile add up. */
   readonly approvals?: ApprovalRules;
 }
 
@@ -45,7 +45,7 @@ export interface AgentProfile extends AgentPolicy {
   readonly description?: string;
   /** `provider/model`, or a list: where one fails for good, the next one answers. Default: the project's. */
   readonly model?: ModelChoice;
-  /** What decides the turns: a backend's name, or one of your own; default: the project's, else `typed`. */
+  /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
   readonly backend?: BackendChoice;
   readonly instructions?: string;
   readonly tools?: readonly AnyTool[];
@@ -80,7 +80,17 @@ export interface AgentProfile extends AgentPolicy {
   readonly onEvent?: EventListener;
 }
 
-/** Gives a profile as it is: the place where an editor checks its fields. */
+/**
+ * Returns the profile unchanged; editors check its fields.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineAgentProfile } from "kit";
+ *
+ * const careful = defineAgentProfile({ allowWrite: false, budget: { maxTurns: 20 } });
+ * export default createAgent({ ...careful, name: "reader" });
+ * ```
+ */
 export function defineAgentProfile(profile: AgentProfile): AgentProfile {
   return profile;
 }
@@ -97,8 +107,16 @@ const lists = [
 ] as const;
 
 /**
- * Lays `over` on `base`: fields of `over` replace, lists are joined (`base` first), settings objects
+ * Merges two profiles: fields of `over` replace those of `base`, lists are joined (`base` first), settings objects
  * are merged field by field.
+ *
+ * @example
+ * ```ts
+ * import { mergeProfiles } from "kit";
+ *
+ * const { allowedCommands } = mergeProfiles({ allowedCommands: ["git"] }, { allowedCommands: ["npm test"] });
+ * console.log(allowedCommands); // ["git", "npm test"]
+ * ```
  */
 export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
   const merged: Record<string, unknown> = { ...base };
@@ -127,7 +145,17 @@ export interface Role {
   readonly file?: string;
 }
 
-/** The part of a profile that a role can hold. Throws `TypeError` for a profile without a name. */
+/**
+ * Extracts the part of a profile that a role can hold. Throws `TypeError` for a profile without a name.
+ *
+ * @example
+ * ```ts
+ * import { profileToRole } from "kit";
+ *
+ * const role = profileToRole({ name: "reviewer", instructions: "You review pull requests." });
+ * console.log(role.description); // ""
+ * ```
+ */
 export function profileToRole(profile: AgentProfile): Role {
   if (profile.name === undefined) throw new TypeError("A profile needs a `name` to become a role.");
   return {
@@ -139,18 +167,29 @@ export function profileToRole(profile: AgentProfile): Role {
   };
 }
 
+/**
+ * Turns a role into a profile with its name, instructions and model.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, roleToProfile } from "kit";
+ *
+ * const role = { name: "reviewer", description: "Reviews changes.", instructions: "You review pull requests." };
+ * export default createAgent(roleToProfile(role));
+ * ```
+ */
 export function roleToProfile(role: Role): AgentProfile {
   return { ...role };
 }
 
-/** What the Python of an agent's sessions can call and use, for the model and for `runPython` alike. */
+/** Functions, classes and limits of the Python of an agent's sessions, for the model and for `runPython`. */
 export interface PythonProfile {
   readonly functions?: Readonly<Record<string, PythonFunction>>;
   readonly dataclasses?: readonly AnyPythonDataclass[];
   readonly resourceLimits?: PythonResourceLimits;
 }
 
-/** The profile that `python: true` and no word about Python are short for. */
+/** Expands `python: true` and a missing `python` to a profile. */
 export function pythonProfileOf(python: boolean | PythonProfile | undefined): PythonProfile {
   return typeof python === "object" ? python : {};
 }

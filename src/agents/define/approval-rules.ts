@@ -1,21 +1,30 @@
 import type { ToolContext, ToolDefinition } from "./tool.ts";
 
-/** Which calls of an agent need somebody's word, beside those whose tools say so themselves. */
+/**
+ * Calls of an agent that need approval, besides those whose tools require it themselves.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from "kit";
+ *
+ * export default createAgent({ approvals: { tools: ["bash", "mcp__github__*"], timeoutMs: 600_000 } });
+ * ```
+ */
 export interface ApprovalRules {
   /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
   readonly tools: readonly string[];
-  /** Milliseconds before a call that nobody decided on counts as denied; default: as its server says. */
+  /** Milliseconds before an undecided call is denied; default: the limit of the runtime's approvals. */
   readonly timeoutMs?: number;
 }
 
-/** Rules of both: what one asks for, the other cannot take back. The shorter time counts. */
+/** Combines rules: each adds calls that need approval. The shorter time limit wins. */
 export function mergeApprovals(base: ApprovalRules, over: ApprovalRules): ApprovalRules {
   const tools = [...new Set([...base.tools, ...over.tools])];
   const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
   return { tools, ...(times.length === 0 ? {} : { timeoutMs: Math.min(...times) }) };
 }
 
-/** Whether a call needs somebody's word before it is run. Throws what the tool's own function throws. */
+/** Whether a call needs approval before it runs. Throws if the tool's own function throws. */
 export function needsApproval(
   tool: ToolDefinition,
   call: { readonly input: unknown; readonly context: ToolContext },

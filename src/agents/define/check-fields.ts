@@ -1,7 +1,7 @@
 import { faultOfBackend } from "../../backends/contract.ts";
 import { suggest } from "../../base/suggest.ts";
 
-/** What a field must be, in words and as a check; or the fields that it has itself. */
+/** The expectation of a field as text and check, or the checks of its own fields. */
 export type FieldCheck =
   | readonly [expected: string | ((value: unknown) => string), accepts: (value: unknown) => boolean]
   | KnownFields;
@@ -10,7 +10,7 @@ export type FieldCheck =
 export interface KnownFields {
   readonly of: string;
   readonly fields: Readonly<Record<string, FieldCheck>>;
-  /** What other tools call a field, and its name here. */
+  /** Names that other tools use for a field, and its name here. */
   readonly otherNames?: Readonly<Record<string, string>>;
 }
 
@@ -61,8 +61,8 @@ function isTool(value: unknown): boolean {
 }
 
 /**
- * What is wrong with an object of which plain JavaScript may have written anything; undefined for one that
- * is fine. A field under a name that is none is a fault: a misspelled limit would limit nothing.
+ * Describes the first fault of an object that plain JavaScript may have written; undefined for a valid one.
+ * An unknown field is a fault: a misspelled limit would limit nothing.
  */
 export function faultOfFields(value: object, known: KnownFields, above = ""): string | undefined {
   const { of, fields, otherNames = {} } = known;
@@ -86,7 +86,7 @@ export function faultOfFields(value: object, known: KnownFields, above = ""): st
   return undefined;
 }
 
-/** What a choice of models must be, and whether a value is one. */
+/** The check of a model choice: a name or a list of names. */
 export const modelChoice: readonly [string, (value: unknown) => boolean] = [
   "a text such as provider/model, or a list of such texts",
   (value) => typeof value === "string" || (isTexts(value) && value.length > 0),

@@ -1,12 +1,12 @@
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { JsonSchema, ToolContext, ToolOutput } from "./tool.ts";
 
-/** What a command does: a line that runs in the sandbox, or a function. */
+/** The action of a command: a line that runs in the sandbox, or a function. */
 export type CommandAction =
   | string
   | ((args: unknown, context: ToolContext) => ToolOutput | Promise<ToolOutput>);
 
-/** A named action that an agent's model can run, and nothing else beside it. */
+/** A named action that an agent's model can run. */
 export interface KitCommand {
   readonly name: string;
   readonly action: CommandAction;
@@ -18,11 +18,21 @@ export interface KitCommand {
   readonly allowWrite?: boolean;
   /** Hosts that a shell command may reach; default: those of the agent. */
   readonly allowNetwork?: readonly string[];
-  /** Calls wait until somebody approves them: all, or those for which the function says so. */
+  /** Calls wait for approval: all of them, or those for which the function returns true. */
   readonly needsApproval?: boolean | ((args: unknown, context: ToolContext) => boolean | Promise<boolean>);
 }
 
-/** Defines a command: `defineCommand("test", "npm test")`. A shell command needs no `allowShell`. */
+/**
+ * Defines a command. A shell command needs no `allowShell`: the model chooses when it runs, not its text.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineCommand } from "kit";
+ *
+ * const test = defineCommand("test", "npm test", { description: "Runs the unit tests." });
+ * export default createAgent({ commands: [test] });
+ * ```
+ */
 export function defineCommand(
   name: string,
   action: CommandAction,

@@ -1,12 +1,13 @@
 import { count, type FieldChecks, flag, text } from "./check-fields.ts";
 
+/** When and how a session's history is shortened; all counts are tokens. */
 export interface CompactionSettings {
   readonly enabled: boolean;
   /** The model's window, where the model does not say it itself; default 128,000. */
   readonly contextWindowTokens: number;
-  /** Left free for the answer; default 16,384. */
+  /** Reserved for the answer; default 16,384. */
   readonly reserveTokens: number;
-  /** Of the newest history, kept word for word; default 20,000. */
+  /** Tokens of the newest history that are kept verbatim; default 20,000. */
   readonly keepRecentTokens: number;
   /** `provider/model` that writes the summary; default: the agent's own. */
   readonly model?: string;
@@ -30,13 +31,13 @@ export const defaultCompaction: CompactionSettings = {
   keepRecentTokens: 20_000,
 };
 
-/** Limits of one operation; what is left out is not limited, except `maxTurns`. */
+/** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
 export interface Budget {
   /** Model calls; default 100. */
   readonly maxTurns?: number;
   /** Tokens of all calls together, those of tasks and compactions included. */
   readonly maxTokens?: number;
-  /** US dollars, likewise; a call whose price is unknown counts as over. */
+  /** US dollars, likewise; a call with an unknown price exceeds it. */
   readonly maxCost?: number;
 }
 

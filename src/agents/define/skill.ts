@@ -9,13 +9,27 @@ export interface Skill {
   readonly inputSchema?: JsonSchema;
   /** JSON Schema of the result, where the caller names none. */
   readonly outputSchema?: JsonSchema;
-  /** Project-relative folder of a packaged skill, so that the model can read what lies beside it. */
+  /** Project-relative folder of a packaged skill, so that the model can read the other files in it. */
   readonly folder?: string;
   /** The file that it was read from, relative to the project's root. */
   readonly file?: string;
 }
 
-/** Gives a skill as it is: the place where an editor checks its fields. */
+/**
+ * Returns the skill unchanged; editors check its fields.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineSkill } from "kit";
+ *
+ * const release = defineSkill({
+ *   name: "release-notes",
+ *   description: "Writes release notes.",
+ *   instructions: "List the user-visible changes since the last tag.",
+ * });
+ * export default createAgent({ skills: [release] });
+ * ```
+ */
 export function defineSkill(skill: Skill): Skill {
   return skill;
 }

@@ -15,13 +15,13 @@ export type ValidateJson = (
   value: unknown,
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** What a tool is told beside its arguments. */
+/** The context of a tool call. */
 export interface ToolContext {
   readonly tool_call_id: string;
-  /** The turn of the model that asks for the call. */
+  /** The model's turn that requested the call. */
   readonly turn_id?: string;
   readonly operation_id: string;
-  /** Fires when the call is aborted or its time is over; pass it on to whatever waits. */
+  /** Fires when the call is aborted or its time is over; pass it to everything that waits. */
   readonly signal: AbortSignal;
   /**
    * The same for every attempt at this call, also after a crash: give it to services that accept an
@@ -31,19 +31,19 @@ export interface ToolContext {
   /** Whether a person approved this very call. */
   readonly approved?: boolean;
   /**
-   * The call's place in its trace, where there is one: pass it on to what the tool asks, as headers of a request for
-   * instance.
+   * The call's trace context, if tracing is on: pass it to services that the tool calls, for instance as request
+   * headers.
    */
   readonly trace?: TraceContext | undefined;
 }
 
-/** A plain text, parts, or `isError` with a text that tells the model what went wrong. */
+/** A plain text, parts, or `isError` with a text that tells the model what failed. */
 export type ToolOutput =
   | string
   | {
       readonly content: string | readonly (TextPart | ImagePart)[];
       readonly isError?: boolean;
-      /** Nobody knows whether the call was done: a connection was lost, a time limit passed. */
+      /** It is unknown whether the call took effect: a connection was lost, a time limit passed. */
       readonly outcome?: "unknown";
       /** Rules, specs, memories and the like that the content shows the model: for the receipt of its turns. */
       readonly shows?: readonly ReceiptItem[];
@@ -60,20 +60,20 @@ export interface ToolDefinition<Input = unknown> {
   readonly timeoutMs?: number;
   /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */
   readonly maxResultChars?: number;
-  /** Never runs beside another call of the same turn; for tools that change what others read. */
+  /** Never runs in parallel with another call of the same turn; for tools that change what others read. */
   readonly exclusive?: boolean;
   /** The workspace paths a call touches: their guidelines are shown to the model. */
   touches?(input: Input): readonly string[];
-  /** May be run again when a crash left its outcome unknown. */
+  /** May run again when a crash left its outcome unknown. */
   readonly idempotent?: boolean;
   /**
-   * Calls wait until somebody approves them: all, or those for which the function says so. It is told the
-   * validated arguments; where it throws, the call fails and is not run.
+   * Calls wait for approval: all of them, or those for which the function returns true. The function gets the
+   * validated arguments; if it throws, the call fails and does not run.
    */
   readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
-  /** The tool that a call is for, where this one calls others: rules that ask for approval know both names. */
+  /** The tool that a call forwards to; approval rules match both names. */
   standsFor?(input: Input): string | undefined;
-  /** The MCP server that does the work of a call; the call's `tool_start` names it. */
+  /** The MCP server that executes a call; the call's `tool_start` event names it. */
   servedBy?(args: unknown): McpOrigin | undefined;
 }
 
@@ -111,7 +111,7 @@ const otherNames = {
   func: "execute",
 };
 
-/** What is wrong with a tool; undefined for one that is fine. */
+/** Describes the first fault of a tool; undefined for a valid one. */
 export function faultOfTool(tool: object, above = ""): string | undefined {
   const fault = faultOfFields(tool, { of: "field of a tool", fields: toolFields, otherNames }, above);
   if (fault !== undefined) return fault;
@@ -128,8 +128,21 @@ function isSchema(value: unknown): boolean {
 const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
 /**
- * Defines a tool. Throws `TypeError` for a name that providers refuse: letters, digits, `_` and `-`,
- * starting with a letter, at most 64; and for a field that no tool has.
+ * Defines a tool. Throws `TypeError` for an unknown field, and for a name that providers refuse: letters, digits,
+ * `_` and `-`, starting with a letter, at most 64.
+ *
+ * @example
+ * ```ts
+ * import { defineTool } from "kit";
+ * import { z } from "zod";
+ *
+ * export const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => String(a + b),
+ * });
+ * ```
  */
 export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefinition<Input> {
   const fault = isObject(definition) ? faultOfTool(definition) : undefined;
@@ -146,6 +159,6 @@ export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefini
 export interface ToolLookup {
   get(name: string): ToolDefinition | undefined;
   names(): readonly string[];
-  /** Why there is no tool of a name that others than the agent know, in sentences. */
+  /** Explains, in sentences, why a tool that another system knows is missing. */
   whyMissing?(name: string): string | undefined;
 }

@@ -4,9 +4,9 @@ import type { ToolCallPart, ToolMessage, ToolResultPart, UserMessage } from "../
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
-import { applyEntries, commit, reloadState, type SessionState, takeIn } from "./session-state.ts";
+import { applyEntries, applyNew, commit, reloadState, type SessionState } from "./session-state.ts";
 
-/** Times that another writer may be ahead before an append gives up. */
+/** Conflicts with other writers before an append gives up. */
 const maxReloads = 20;
 
 export interface LogEnd {
@@ -15,38 +15,37 @@ export interface LogEnd {
   /** The operation that appends. */
   readonly id: string;
   readonly now: () => number;
-  /** Throws where the operation may write no more. */
+  /** Throws if the operation has lost the right to write. */
   readonly checkOwner: () => void;
-  /** Has entries that the store, being away, could not take behind a position stay in memory: see `Operation.keeping`. */
-  readonly keep: (entries: readonly SessionEntry[], position: number) => void;
-  /** Whether the store made an append wait: only then is it worth while to append things together. */
+  /** Keeps entries in memory that an unavailable store could not append at a position: see `Operation.appendOrKeep`. */
+  readonly keepUnsaved: (entries: readonly SessionEntry[], position: number) => void;
+  /** Whether the store appends asynchronously: only then does batching appends help. */
   waits: boolean;
-  /** What the state has and the log has not yet. */
+  /** Entries that the state has and the log does not have yet. */
   ahead: Ahead | undefined;
 }
 
 interface Ahead {
-  /** How long the log was before it. */
+  /** Length of the log before these entries. */
   readonly from: number;
   readonly entries: readonly SessionEntry[];
-  /** Undefined until it is on its way. */
+  /** Undefined until the write has started. */
   written: Promise<void> | undefined;
 }
 
 /**
- * Appends at the end of the log, wherever that is by now: what another process has added is read
- * first. For what holds whatever came before it, such as a user's words; with `input`, the id of what
- * the log takes once.
+ * Appends at the current end of the log; entries of another process are read first. For entries that do not depend
+ * on the history, such as a user's message. `input` is the id of an input that the log accepts once.
  *
- * Calls that a killed process left without a result are given one before. Throws `conflict` where another
- * process does this operation meanwhile.
+ * Calls that a killed process left without a result get one first. Throws `conflict` if another process
+ * works on this operation.
  */
 export function appendLatest(
   entries: readonly SessionEntry[],
   log: LogEnd,
   input?: string,
 ): MaybePromise<void> {
-  if (log.ahead !== undefined) return settled(log).then(() => appendLatest(entries, log, input));
+  if (log.ahead !== undefined) return flushAhead(log).then(() => appendLatest(entries, log, input));
   log.checkOwner();
   const write = (): MaybePromise<void> => {
     const closing = closingEntry(log.state, log);
@@ -57,21 +56,21 @@ export function appendLatest(
 }
 
 /**
- * Appends what follows from the history that the operation knows: an answer of the model, results of its
- * calls. Where another process has gone on with the session, it comes at the end, and says there what it
- * belongs to. Throws `conflict` where that process does this operation, or the session was deleted.
+ * Appends entries that follow from the history that the operation knows: an answer of the model, results of its
+ * calls. If another process has continued the session, the entries follow at the end with a note of what they
+ * answer. Throws `conflict` if that process works on this operation, or the session was deleted.
  */
 export function appendWork(entries: readonly SessionEntry[], log: LogEnd): MaybePromise<void> {
   const { ahead } = log;
   if (ahead !== undefined) {
-    // An answer that came at once goes along: one append, all of it or nothing.
+    // An answer that is already there joins the pending append: both are written or none.
     if (ahead.written === undefined && entries[0]?.type === "message") return writeAhead(log, ahead, entries);
-    return settled(log).then(() => appendWork(entries, log));
+    return flushAhead(log).then(() => appendWork(entries, log));
   }
   return appendBehind(entries, log, []);
 }
 
-/** Behind what `others` have added since the operation's last entry, which the state has, and behind who else comes before. */
+/** Appends behind the entries that other writers have added since the operation's last one. */
 function appendBehind(
   entries: readonly SessionEntry[],
   log: LogEnd,
@@ -87,13 +86,12 @@ function appendBehind(
 }
 
 /**
- * Does what `appendWork` does, for a caller that need not wait for the store to ask the model: the state has the entries
- * at once, and the log when the process turns to its next events, or with the answer if that is there before. What fails
- * is thrown by the next append, or by `settled`, one of which has to follow.
+ * Like `appendWork`, for a caller that calls the model without waiting for the store: the state has the entries at once;
+ * the log gets them in the next turn of the event loop, or together with an earlier answer. The next append or
+ * `flushAhead`, one of which must follow, throws what failed.
  */
 export function appendAhead(entries: readonly SessionEntry[], log: LogEnd): MaybePromise<void> {
-  if (!log.waits || log.ahead !== undefined)
-    return appendKeeping(entries, log, (all) => appendWork(all, log));
+  if (!log.waits || log.ahead !== undefined) return appendOrKeep(entries, log, (all) => appendWork(all, log));
   const ahead: Ahead = { from: log.state.position, entries, written: undefined };
   log.ahead = ahead;
   applyEntries(log.state, entries);
@@ -102,13 +100,13 @@ export function appendAhead(entries: readonly SessionEntry[], log: LogEnd): Mayb
   });
 }
 
-/** Resolves once the log has all that the state has. */
-export async function settled(log: LogEnd): Promise<void> {
+/** Waits until the log has all entries of the state. */
+export async function flushAhead(log: LogEnd): Promise<void> {
   const { ahead } = log;
   if (ahead !== undefined) await (ahead.written ?? writeAhead(log, ahead, []));
 }
 
-/** Appends what is ahead, and with it what follows. */
+/** Appends the entries that are ahead, and the following ones with them. */
 function writeAhead(log: LogEnd, ahead: Ahead, following: readonly SessionEntry[]): Promise<void> {
   const write = async (): Promise<void> => {
     const { store, state } = log;
@@ -127,13 +125,13 @@ function writeAhead(log: LogEnd, ahead: Ahead, following: readonly SessionEntry[
       if (others.length === 0 || others.some(({ operation_id }) => operation_id === log.id)) throw error;
       await appendBehind(entries, log, others);
     }
-    // Not where it failed: nothing is to follow what the log does not have.
+    // Only after success: no entry may follow one that the log does not have.
     log.ahead = undefined;
   };
   ahead.written = write().catch((error: unknown) => {
-    // Calls that an answer asks for have not begun: the model is asked again.
+    // The calls of such an answer have not started: a resumed operation asks the model again.
     const kept = following.some(asksForCalls) ? ahead.entries : [...ahead.entries, ...following];
-    if (isStoreUnavailable(error)) log.keep(kept, ahead.from);
+    if (isStoreUnavailable(error)) log.keepUnsaved(kept, ahead.from);
     throw error;
   });
   return ahead.written;
@@ -144,15 +142,15 @@ function asksForCalls(entry: SessionEntry): boolean {
   return entry.message.content.some(({ type }) => type === "tool_call");
 }
 
-/** Has `write` append the entries, which stay in memory where the store is away. */
-export function appendKeeping(
+/** Appends the entries with `write`; keeps them in memory while the store is unavailable. */
+export function appendOrKeep(
   entries: readonly SessionEntry[],
   log: LogEnd,
   write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
 ): MaybePromise<void> {
   const { position } = log.state;
   const keep = (error: unknown): never => {
-    if (isStoreUnavailable(error)) log.keep(entries, position);
+    if (isStoreUnavailable(error)) log.keepUnsaved(entries, position);
     throw error;
   };
   try {
@@ -164,15 +162,15 @@ export function appendKeeping(
 }
 
 /**
- * Writes; where another writer was ahead, takes in what has come and writes `again`, until it is in. A session that
- * was deleted is begun anew only with `creates`. Waits only where the store does.
+ * Writes; on a conflict, applies the other writer's entries and writes `again`, until it succeeds. A deleted session
+ * is recreated only with `creates`. Synchronous if the store is.
  */
 function orAfterOthers(
   log: LogEnd,
   write: () => MaybePromise<void>,
   { again, creates }: { again: (others: readonly SessionEntry[]) => MaybePromise<void>; creates: boolean },
 ): MaybePromise<void> {
-  const goOn = async (refusal: unknown): Promise<void> => {
+  const retry = async (refusal: unknown): Promise<void> => {
     const { store, state, id } = log;
     const others: SessionEntry[] = [];
     let error = refusal;
@@ -180,7 +178,7 @@ function orAfterOthers(
       if (!(error instanceof KitError) || error.code !== "conflict") throw error;
       const came = await store.read(state.key, state.position);
       if (came.some(({ operation_id }) => operation_id === id)) throw error;
-      if (came.length > 0) takeIn(state, came);
+      if (came.length > 0) applyNew(state, came);
       else if (creates) await reloadState(store, state);
       else throw error;
       others.push(...came);
@@ -197,17 +195,16 @@ function orAfterOthers(
   try {
     written = write();
   } catch (error) {
-    return goOn(error);
+    return retry(error);
   }
   if (!(written instanceof Promise)) return;
   log.waits = true;
-  return written.catch(goOn);
+  return written.catch(retry);
 }
 
 /**
- * The entry that gives every tool call without a result one that says so; undefined where all have
- * theirs. A process that was killed leaves such calls behind, and providers refuse a history that has
- * them.
+ * The entry with a result for every tool call that has none; undefined if all calls have one. A killed process
+ * leaves such calls behind, and providers refuse a history with them.
  */
 export function closingEntry(
   state: SessionState,
@@ -242,16 +239,16 @@ export function notRun(call: ToolCallPart, text: string): ToolResultPart {
 }
 
 export interface RebasePlace {
-  /** With what the others have added. */
+  /** The state, including the other writers' entries. */
   readonly state: SessionState;
-  /** The operation whose entries are to follow. */
+  /** The operation that appends. */
   readonly id: string;
   readonly now: () => number;
 }
 
 /**
- * Entries of an operation as they can stand behind what others have added to the session: an answer behind a line
- * that says it belongs to something earlier; results of calls, which the others have found without any, as text.
+ * Rewrites entries of an operation so that they can follow other writers' entries: an answer follows a line that says
+ * it belongs to an earlier message; results of calls, which the other writers have closed, become text.
  */
 export function afterOthers(
   entries: readonly SessionEntry[],
@@ -260,7 +257,7 @@ export function afterOthers(
 ): readonly SessionEntry[] {
   const [first, ...rest] = entries;
   if (first?.type === "compaction") {
-    // Theirs may have left more out of the context than this one sums up.
+    // The other compaction may have removed more than this one summarizes.
     return others.some(({ type }) => type === "compaction") ? rest : entries;
   }
   if (first?.type !== "message" || !others.some(({ type }) => type === "message")) return entries;
@@ -278,7 +275,7 @@ const earlier =
   "The conversation went on before you had answered an earlier message of the user, which has no answer yet.";
 const answerNow = "Answer it now.";
 
-/** What asks for the answer to an input that others have gone past; `input` where the context no longer has it. */
+/** The request to answer an input that other work has overtaken; `input` if the context no longer has it. */
 export function askAgain(input: string | undefined): string {
   return input === undefined ? `${earlier} ${answerNow}` : `${earlier} ${answerNow} It was:\n\n${input}`;
 }

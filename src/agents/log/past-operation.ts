@@ -4,30 +4,30 @@ import type { Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { begunAt, catchUp, type SessionState } from "./session-state.ts";
 
-/** What the log says of an operation that was begun before, perhaps by a process that died. */
+/** The logged work of an operation that was started before, perhaps by a process that died. */
 export interface PastOperation {
-  /** Position of its first message in the log; that of the next entry where it has none. */
+  /** Log position of its first message; without one, that of the next entry. */
   readonly first: number;
-  /** All its messages, those that a compaction took out of the context too. */
+  /** All its messages, including those that a compaction removed from the context. */
   readonly messages: readonly Message[];
-  /** Where the log has each of them. */
+  /** The log position of each message. */
   readonly positions: readonly number[];
-  /** What was noted for it alone, oldest first. */
+  /** The operation's own notes, oldest first. */
   readonly notes: readonly { readonly name: string; readonly value: unknown; readonly position: number }[];
-  /** Of its model calls, and of the tasks and compactions that the log tells of. */
+  /** The usage of its model calls and of its logged tasks and compactions. */
   readonly usage: Usage;
   /** Model calls of its own. */
   readonly turns: number;
-  /** Whether it has shortened the history. */
+  /** Whether it has compacted the history. */
   readonly compacted: boolean;
-  /** Whether the session has gone on with other work since. */
+  /** Whether other operations came after it. */
   readonly overtaken: boolean;
 }
 
-/** The note of what was spent beside the messages of an operation: by its tasks and its compactions. */
+/** The note with the usage of an operation's tasks and compactions. */
 export const spentNote = "spent";
 
-/** The note of an answer that is no part of the conversation: an assistant's message. */
+/** The note with an answer outside the conversation: an assistant's message. */
 export const asideNote = "aside";
 
 export interface AsideNote {
@@ -36,15 +36,14 @@ export interface AsideNote {
 }
 
 /**
- * Reads what the log has of an operation: its own entries, however long the log is. Undefined when
- * there is nothing.
+ * Reads an operation's entries from the log. Undefined if there are none.
  */
 export async function loadPastOperation(
   store: SessionStore,
   state: SessionState,
   id: string,
 ): Promise<PastOperation | undefined> {
-  // Another process may have begun it, or gone on with it, since this one has read the log.
+  // Another process may have started or continued it since this process read the log.
   await catchUp(store, state);
   const begun = begunAt(state, id);
   if (begun === undefined) return undefined;
@@ -82,7 +81,7 @@ export async function loadPastOperation(
   return { first: start, messages, positions, notes, usage, turns, compacted, overtaken };
 }
 
-/** Results of calls that the operation before it left open, and what has changed in the place of its work. */
+/** Messages before the input: results of calls that the previous operation left open, and changed instructions. */
 function isBeforeInput(message: Message): boolean {
   return message.role === "tool" || (message.role === "user" && message.source === "instructions");
 }

@@ -19,29 +19,29 @@ export interface SessionState {
   messages: Message[];
   /** The log position of each message, for compaction. */
   positions: number[];
-  /** What `promptOf` has made of `messages` so far, behind a system message. */
+  /** The provider messages that `promptOf` has made of `messages` so far, after a system message. */
   prompt: LanguageModelV4Message[];
-  /** How many of `messages` are in `prompt`, or have nothing that a provider would take. */
+  /** How many of `messages` `promptOf` has converted. */
   prompted: number;
-  /** Documents and recordings among `messages`; not every model reads them. */
+  /** Documents and recordings in `messages`; not every model reads them. */
   files: FilePart[];
-  /** What kit remembers beside the messages, until a compaction takes away what it is about. */
+  /** Notes of kit besides the messages, until a compaction removes the messages they belong to. */
   notes: readonly SessionNote[];
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
-  /** What the messages show of rules, specs and the like; another list whenever that changes. */
+  /** Rules, specs and other items that the messages show; a new array on each change. */
   shown: readonly ReceiptItem[];
-  /** What the log has told last of a turn's prompt. */
+  /** The newest logged record of a turn's prompt. */
   turn: LoggedTurn | undefined;
-  /** The turns at which the log has told a list of a receipt. */
-  listed: ToldLists | undefined;
-  /** Where the log has the newest compaction; 0 for none. */
+  /** The receipts that the log has listed in full. */
+  listed: ListedReceipts | undefined;
+  /** Log position of the newest compaction; 0 for none. */
   compactedAt: number;
-  /** Where the log has the first entry of each operation before the last one. See `begunAt`. */
+  /** Log position of the first entry of each operation before the last one. See `begunAt`. */
   operations: Map<string, number> | undefined;
-  /** The operation of the newest entry that says whose it is. */
+  /** The operation of the newest entry that names one. */
   lastOperation: string | undefined;
-  /** Where the log has its first entry. */
+  /** Log position of its first entry. */
   lastBegun: number;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
   stale: boolean;
@@ -56,7 +56,7 @@ export interface LoggedTurn {
   readonly compactedAt: number;
 }
 
-/** The note of what a system prompt goes on to say of a place that has changed since. */
+/** The note with the working place that the system prompt still describes after a change. */
 export const keptPlaceNote = "kept_place";
 
 export interface SessionNote {
@@ -94,7 +94,7 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
   };
 }
 
-/** Loads a session: one read of its rows, one pass over them. Waits only where the store does. */
+/** Loads a session: one read of its rows, one pass over them. Synchronous if the store is. */
 export function loadState(
   store: SessionStore,
   key: SessionKey,
@@ -106,7 +106,7 @@ export function loadState(
 }
 
 function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
-  // Only what stands behind the last compaction is active, so nothing before it is converted.
+  // Only entries after the last compaction are active, so earlier ones are not converted.
   let from = 0;
   for (let index = entries.length - 1; index >= 0 && from === 0; index -= 1) {
     const entry = entries[index];
@@ -123,8 +123,8 @@ function fold(state: SessionState, entries: readonly SessionEntry[]): SessionSta
 }
 
 /**
- * The history as a model takes it, behind the system message. Only what came since it was last asked for
- * is made, always in the same array; who only reads a session never pays for it.
+ * The history in the provider's form, after the system message. Converts only messages that are new since the last
+ * call, into the same array; callers that only read a session never pay for it.
  */
 export function promptOf(state: SessionState, system: string): LanguageModelV4Message[] {
   const { messages, prompt } = state;
@@ -132,25 +132,25 @@ export function promptOf(state: SessionState, system: string): LanguageModelV4Me
   for (let index = state.prompted; index < messages.length; index += 1) {
     const message = messages[index];
     const made = message === undefined ? undefined : toPromptMessage(message);
-    // A model may answer nothing at all, and providers refuse to read that again.
+    // A model may answer nothing, and providers refuse an empty message.
     if (made !== undefined && made.content.length > 0) prompt.push(made);
   }
   state.prompted = messages.length;
   return prompt;
 }
 
-/** Reads the log again into the same state: another writer has gone on. */
+/** Reads the log again into the same state, after another writer has appended. */
 export async function reloadState(store: SessionStore, state: SessionState): Promise<void> {
   Object.assign(state, await loadState(store, state.key, state.parent));
 }
 
-/** Takes in what another process has added since. The state is the caller's alone meanwhile. */
+/** Applies entries that another process has added. The caller must own the state meanwhile. */
 export async function catchUp(store: SessionStore, state: SessionState): Promise<void> {
-  takeIn(state, await store.read(state.key, state.position));
+  applyNew(state, await store.read(state.key, state.position));
 }
 
-/** Takes in the next entries of the log: all of them, so that the state is no longer stale. */
-export function takeIn(state: SessionState, entries: readonly SessionEntry[]): void {
+/** Applies all new entries of the log, so that the state is no longer stale. */
+export function applyNew(state: SessionState, entries: readonly SessionEntry[]): void {
   applyEntries(state, entries);
   state.stale = false;
 }
@@ -160,8 +160,8 @@ export function applyEntries(state: SessionState, entries: readonly SessionEntry
 }
 
 /**
- * Appends to the log in one transaction, then to the state. Waits only where the store does. `input`: the id of
- * what the entries bring in, which the log takes once.
+ * Appends to the log in one transaction, then to the state. Synchronous if the store is. `input` is the id of
+ * the entries' input, which the log accepts once.
  */
 export function commit(
   { store, state }: { readonly store: SessionStore; readonly state: SessionState },
@@ -231,7 +231,7 @@ function noteTurn(state: SessionState, { turn_id, prefix, parts, receipt }: Turn
     parts,
     compactedAt: state.compactedAt,
   };
-  state.listed = remembered(state.listed ?? [], receipt.digest, turn_id);
+  state.listed = rememberReceipt(state.listed ?? [], receipt.digest, turn_id);
 }
 
 function filesOf({ content }: Message): FilePart[] {
@@ -248,7 +248,7 @@ function noteOperation(state: SessionState, id: string | undefined): void {
   state.lastBegun = state.operations?.get(id) ?? state.position;
 }
 
-/** Where the log has the first entry of an operation: what is asked again is known by its id. */
+/** Log position of an operation's first entry; undefined for an unknown id. */
 export function begunAt(
   { lastOperation, lastBegun, operations }: SessionState,
   id: string,
@@ -274,7 +274,7 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
     ],
   };
   state.messages = [summary, ...state.messages.slice(kept)];
-  // The summary stands before every entry, so that the next compaction drops it.
+  // Position 0 is before every entry, so that the next compaction drops the summary.
   state.positions = [0, ...state.positions.slice(kept)];
   state.prompt = [noSystem];
   state.prompted = 0;
@@ -282,34 +282,34 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.tokens = entry.tokens_after;
   state.shown = state.messages.flatMap(shownIn);
   state.compactedAt = state.position;
-  // The model no longer sees what was shown before the cut, and its system prompt is made anew.
+  // The model no longer sees items before the cut, and its system prompt is built again.
   state.notes = state.notes.filter((note) => note.position >= entry.keep_from && note.name !== keptPlaceNote);
 }
 
-/** Lists of receipts that a later turn may refer to, with the turn that has told each: the oldest first. */
-export type ToldLists = readonly { readonly digest: string; readonly turnId: string }[];
+/** Receipts that later turns may refer to by digest, with the turn that listed each in full, oldest first. */
+export type ListedReceipts = readonly { readonly digest: string; readonly turnId: string }[];
 
-export const nothingTold: ToldLists = [];
+export const noReceipts: ListedReceipts = [];
 
 const maxLists = 32;
 
-/** Keeps the turn that has first told a list; of many lists the oldest are told again. */
-export function remembered(lists: ToldLists, digest: string, turnId: string): ToldLists {
-  if (digest === "" || turnOf(lists, digest) !== undefined) return lists;
+/** Remembers the turn that first listed a receipt; the oldest receipts are forgotten and listed again. */
+export function rememberReceipt(lists: ListedReceipts, digest: string, turnId: string): ListedReceipts {
+  if (digest === "" || turnOfReceipt(lists, digest) !== undefined) return lists;
   const kept = lists.length < maxLists ? lists : lists.slice(1);
   return [...kept, { digest, turnId }];
 }
 
-/** The turn that has told the list of that digest. */
-export function turnOf(lists: ToldLists, digest: string): string | undefined {
+/** The turn that listed the receipt with that digest. */
+export function turnOfReceipt(lists: ListedReceipts, digest: string): string | undefined {
   for (const list of lists) if (list.digest === digest) return list.turnId;
   return undefined;
 }
 
-/** About what an image costs with the hosted models, whatever its size. */
+/** Approximate tokens of an image with the hosted models, for any size. */
 const tokensPerImage = 1_200;
 
-/** Bytes of a document or a recording for each token: about right for a PDF of text, and too many for audio. */
+/** Bytes of a document or recording per token: about right for a text PDF, too high for audio. */
 const fileBytesPerToken = 30;
 
 /**
@@ -328,7 +328,7 @@ export function estimateTokens(message: Message): number {
         tokens += tokensPerImage;
         break;
       case "file":
-        // Base64 has four characters for three bytes; nobody knows the size behind an address.
+        // Base64 has four characters for three bytes; the size behind an address is unknown.
         tokens += part.data.startsWith("https:")
           ? tokensPerImage
           : Math.ceil((part.data.length * 0.75) / fileBytesPerToken);

@@ -2,16 +2,16 @@ import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 
 /**
- * The reason that stops an operation which only waits for somebody's word: nothing of it stays in memory, and readers
- * are told nothing. Once there is a word, the same operation is asked for with a signal that `goOnFrom` marks: it goes on from
- * the log, as after a crash, and says nothing twice.
+ * The abort reason that suspends an operation which only waits for approval: it leaves memory without an event. After
+ * the decision, the service starts the same operation with a signal that `resumeFrom` marks: it resumes from the log, as
+ * after a crash, and repeats no event.
  */
-export class Rested extends KitError {
-  /** When the operation began, by its runtime's clock. */
+export class Suspension extends KitError {
+  /** When the operation started, by its runtime's clock. */
   startedAt: number | undefined;
   /** The turn whose calls wait. */
   turnId: string | undefined;
-  /** When each call began, in the milliseconds of this process. */
+  /** When each call started, in milliseconds of this process. */
   readonly #calls: { readonly id: string; readonly startedAt: number }[] = [];
   readonly #starts: string[] = [];
   readonly #requests: string[] = [];
@@ -19,25 +19,25 @@ export class Rested extends KitError {
   constructor() {
     super({
       code: "aborted",
-      message: "The operation goes on once somebody has decided.",
+      message: "The operation is suspended until its approval is decided.",
       meta: { will_resume: true },
     });
   }
 
-  /** Takes down a call that waits. */
+  /** Records a waiting call. */
   add(id: string, startedAt: number): void {
     this.#calls.push({ id, startedAt });
     this.#starts.push(id);
     this.#requests.push(id);
   }
 
-  /** When a call began that goes on. */
+  /** When a resumed call started. */
   startOf(id: string): number | undefined {
     return this.#calls.find((call) => call.id === id)?.startedAt;
   }
 
-  /** Whether readers know this from before. */
-  hasSaid(body: EventBody): boolean {
+  /** Whether readers got this event before the suspension. */
+  hasEmitted(body: EventBody): boolean {
     switch (body.type) {
       case "operation_start":
       case "agent_start":
@@ -52,40 +52,40 @@ export class Rested extends KitError {
   }
 }
 
-/** Ids of calls come from providers and may repeat, so each counts once. */
+/** Call ids come from providers and may repeat, so each entry counts once. */
 function take(ids: string[], id: string): boolean {
   const at = ids.indexOf(id);
   if (at !== -1) ids.splice(at, 1);
   return at !== -1;
 }
 
-const marked = new WeakMap<AbortSignal, Rested>();
+const marked = new WeakMap<AbortSignal, Suspension>();
 
-/** Marks the signal of an operation that goes on from where it rested. */
-export function goOnFrom(rested: Rested, signal: AbortSignal): void {
-  marked.set(signal, rested);
+/** Marks the signal of an operation that resumes after a suspension. */
+export function resumeFrom(suspension: Suspension, signal: AbortSignal): void {
+  marked.set(signal, suspension);
 }
 
-/** From where the operation with that signal goes on. */
-export function restedBefore(signal: AbortSignal | undefined): Rested | undefined {
+/** The suspension that the operation with that signal resumes from. */
+export function suspensionBefore(signal: AbortSignal | undefined): Suspension | undefined {
   return signal === undefined ? undefined : marked.get(signal);
 }
 
-/** Whether the operation is stopped to rest. */
-export function isRest(signal: AbortSignal): signal is AbortSignal & { readonly reason: Rested } {
-  return signal.aborted && signal.reason instanceof Rested;
+/** Whether the signal suspends its operation. */
+export function isSuspension(signal: AbortSignal): signal is AbortSignal & { readonly reason: Suspension } {
+  return signal.aborted && signal.reason instanceof Suspension;
 }
 
-/** Thrown by a call that is to go on when its operation does: it has no result yet. The cause is why. */
-export class PutOff extends Error {
-  override readonly name = "PutOff";
+/** Thrown by a call that continues when its operation resumes: it has no result yet. `cause` is the reason. */
+export class Postponed extends Error {
+  override readonly name = "Postponed";
 }
 
 /**
- * Whether an abort means that the same operation is asked for again, by another process or at the next
- * start: what can be gone on with then is left as a crash would leave it.
+ * Whether an aborted operation will be resumed, by another process or at the next start: resumable work is then left
+ * as a crash would leave it.
  */
-export function isPutOff({ aborted, reason }: AbortSignal): boolean {
+export function willResume({ aborted, reason }: AbortSignal): boolean {
   if (!aborted || !(reason instanceof KitError)) return false;
   return reason.code === "lease_lost" || reason.meta?.will_resume === true;
 }

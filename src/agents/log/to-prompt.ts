@@ -44,7 +44,7 @@ function toFileData(part: ImagePart | FilePart): { type: "url"; url: URL } | { t
 
 type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];
 
-/** Providers refuse texts of white space alone; what they have signed, they want to see again. */
+/** Providers refuse texts of white space alone, but need the parts that they have signed. */
 function says(part: AssistantPart): boolean {
   return part.type === "tool_call" || part.provider !== undefined || part.text.trim() !== "";
 }
@@ -59,7 +59,7 @@ function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][nu
         type: "tool-call",
         toolCallId: part.tool_call_id,
         toolName: toolName(part.tool),
-        // Providers take an object only; the result beside it tells the model what was wrong.
+        // Providers accept only an object; the result tells the model what was wrong.
         input: isObject(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
         ...options(part.provider),
       };
@@ -68,7 +68,7 @@ function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][nu
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** A model may call what cannot be a tool's name: it is told so, and providers refuse the name itself. */
+/** Replaces characters that providers refuse: a model may call a name that no tool can have. */
 function toolName(called: string): string {
   if (namePattern.test(called)) return called;
   return called.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";

@@ -7,15 +7,15 @@ import type { SessionStore } from "../../stores/contract.ts";
 import { afterOthers, closingEntry, type RebasePlace } from "./append.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
 
-/** What an operation has done and its store, which was away, could not take. */
+/** Work of an operation that its unavailable store could not append. */
 export interface Unsaved {
   readonly key: SessionKey;
   readonly parent: SessionKey | undefined;
   readonly operationId: string;
-  /** Where the log ended, as far as the operation knew. */
+  /** The end of the log that the operation knew. */
   readonly position: number;
   readonly entries: readonly SessionEntry[];
-  /** Whether somebody asks for the operation again, and so has it written. */
+  /** Whether the operation will be resumed, which writes its work. */
   readonly resumes: boolean;
 }
 
@@ -24,16 +24,16 @@ interface Kept extends Unsaved {
   writing: Promise<void> | undefined;
 }
 
-/** Of all that one store could not take, in characters of JSON: what comes on top is given up. */
+/** Limit of unsaved work per store, in characters of JSON; further work is lost. */
 const maxChars = 64 * 1024 * 1024;
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
-/** Other writers that an append is tried behind. */
+/** Conflicts with other writers before an append gives up. */
 const maxReloads = 20;
 
 /**
- * Finished work in the memory of this process while its store is away: results of tools say, which no one could have
- * again. The next operation of the session writes it first; what nobody will ask for is tried again until it is in.
+ * Finished work that this process keeps in memory while its store is unavailable, such as tool results that cannot be
+ * produced again. The session's next operation writes it first; work that no caller will resume is retried until written.
  */
 export class UnsavedWork {
   readonly #store: SessionStore;
@@ -48,7 +48,7 @@ export class UnsavedWork {
     this.#clock = clock;
   }
 
-  /** False when there is too much already. */
+  /** Returns false if the limit is reached. */
   keep(unsaved: Unsaved): boolean {
     const name = nameOf(unsaved.key);
     const chars = JSON.stringify(unsaved.entries).length;
@@ -59,7 +59,7 @@ export class UnsavedWork {
     return true;
   }
 
-  /** Undefined when there is nothing of the session. Rejects with `store_unavailable` while the store is away. */
+  /** Undefined if the session has no unsaved work. Rejects with `store_unavailable` while the store is unavailable. */
   write(key: SessionKey): Promise<void> | undefined {
     const kept = this.#kept.get(nameOf(key));
     if (kept === undefined) return undefined;
@@ -67,7 +67,7 @@ export class UnsavedWork {
       () => this.#forget(kept),
       (error: unknown) => {
         kept.writing = undefined;
-        // What the store refuses once it is back, it refuses for good.
+        // An available store refuses these entries for good.
         if (!isStoreUnavailable(error)) this.#forget(kept);
         throw error;
       },
@@ -75,7 +75,7 @@ export class UnsavedWork {
     return kept.writing;
   }
 
-  /** Tries once more, for a moment; gives how many operations' work is lost with this process. */
+  /** Tries once more within `patienceMs`; returns how many operations' work is lost with this process. */
   async close(patienceMs: number): Promise<number> {
     clearTimeout(this.#timer);
     const writes = Promise.allSettled([...this.#kept.values()].map(({ key }) => this.write(key)));
@@ -87,7 +87,7 @@ export class UnsavedWork {
     if (this.#kept.delete(nameOf(kept.key))) this.#chars -= kept.chars;
   }
 
-  /** One timer for all: a store that is away takes nothing of anybody. It keeps no process alive. */
+  /** One timer for all sessions, since they share the store. It does not keep the process alive. */
   #tryLater(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setTimeout(() => void this.#tryAll(), this.#pauseMs * (0.5 + Math.random() / 2));
@@ -117,7 +117,7 @@ export class UnsavedWork {
       // The session was deleted meanwhile.
       if (state.position < position) return;
       const others = state.position > position ? await this.#store.read(key, position) : [];
-      // It is in after all, or another process has gone on with the operation.
+      // The append had succeeded after all, or another process has continued the operation.
       if (others.some(({ operation_id }) => operation_id === id)) return;
       const { now } = this.#clock;
       const left = others.length === 0 ? entries : behindOthers(entries, others, { state, id, now });
@@ -132,7 +132,7 @@ export class UnsavedWork {
   }
 }
 
-/** Words of a user, such as what a command of theirs gave, stand behind results of the calls that others have made. */
+/** A user's entry, such as the output of their command, follows the results of calls that other writers have made. */
 function behindOthers(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
@@ -146,7 +146,7 @@ function behindOthers(
 
 const ofStores = new WeakMap<SessionStore, UnsavedWork>();
 
-/** What a store could not take, in this process: whichever agent it is of. */
+/** The unsaved work of a store in this process, shared by all agents. */
 export function unsavedOf(store: SessionStore, clock: Pick<Clock, "now">): UnsavedWork {
   const known = ofStores.get(store);
   if (known !== undefined) return known;

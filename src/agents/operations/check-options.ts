@@ -58,7 +58,7 @@ const ofCompact: FieldChecks<CompactOptions> = { focus: text, signal, operationI
 const ofPython: FieldChecks<PythonRunOptions> = {
   inputs: table,
   functions: table,
-  // Of Monty's own: what they are is its matter.
+  // Monty checks its own limits.
   resourceLimits: table,
   signal,
   returns: oneOf(["value", "repr"]),
@@ -81,15 +81,15 @@ export function checkOptions(kind: OptionsKind, options: object): void {
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
 }
 
-/** Gives a command back. Throws `invalid_request` for what is no text. */
+/** Returns the command. Throws `invalid_request` for a value that is not a text. */
 export function checkedCommand(command: string): string {
   if (typeof command === "string") return command;
   throw new KitError({ code: "invalid_request", message: "A command must be a text." });
 }
 
 /**
- * Gives the text of a prompt back. Throws `invalid_request` for one that says nothing, and for half of a
- * surrogate pair: providers refuse it, with all that the history holds beside it.
+ * Returns the text of a prompt. Throws `invalid_request` for an empty one, and for half of a surrogate pair: providers
+ * would refuse it and every later prompt of the session.
  */
 export function checkedText(prompt: string): string {
   if (typeof prompt !== "string" || prompt.trim() === "")

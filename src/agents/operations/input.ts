@@ -18,26 +18,31 @@ import { askAgain } from "../log/append.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 
-/** How far a prompt had come. */
+/** The progress of an interrupted prompt. */
 export interface PromptProgress {
-  /** Answers that did not fit the result that was wanted, oldest first. */
+  /** Answers that did not match the result schema, oldest first. */
   readonly refused: readonly string[];
-  /** The provider refused to hold the model to the schema of the result. */
+  /** Whether the provider refused to enforce the result schema. */
   readonly nativeRefused: boolean;
-  /** The newest message, where it is an answer that asks for no more tools. */
+  /** The newest message, if it is an answer without tool calls. */
   readonly answer: AssistantMessage | undefined;
-  /** Runs of the backend that came to their end. */
+  /** Ended runs of the backend. */
   readonly runs: number;
 }
 
-export const notBegun: PromptProgress = { refused: [], nativeRefused: false, answer: undefined, runs: 0 };
+export const noProgressYet: PromptProgress = {
+  refused: [],
+  nativeRefused: false,
+  answer: undefined,
+  runs: 0,
+};
 
-/** The prompt that the operation was, when its words are in the log. */
+/** The past operation, if the log has its prompt. */
 export function pastPrompt({ past }: Operation): PastOperation | undefined {
   return past?.messages[0]?.role === "user" ? past : undefined;
 }
 
-/** Reads from the log of a prompt how far it had come. */
+/** Reads the progress of a prompt from its log. */
 export function progressOf(past: PastOperation, backend: AgentBackend): PromptProgress {
   const { messages } = past;
   const refused: string[] = [];
@@ -45,7 +50,7 @@ export function progressOf(past: PastOperation, backend: AgentBackend): PromptPr
   let before: Message | undefined;
   for (const message of messages) {
     if (message.role === "user" && message.source === "repair") {
-      // Where there was no answer to repair, it was the schema that had to be said in words.
+      // Without an answer to repair, the request stated the schema in words.
       const answer = answerIn(before);
       if (answer === undefined) nativeRefused = true;
       else refused.push(textOf(answer));
@@ -56,39 +61,45 @@ export function progressOf(past: PastOperation, backend: AgentBackend): PromptPr
   const newest = answerIn(before);
   if (backend.capabilities?.state !== true)
     return { refused, nativeRefused, answer: newest, runs: asked + (newest === undefined ? 0 : 1) };
-  // An answer may be one step of such a backend: it says itself when it has ended.
+  // An answer may be one step of such a backend, which logs its end itself.
   const runs = Math.max(asked, endedRuns(past));
   return { refused, nativeRefused, answer: runs > asked ? newest : undefined, runs };
 }
 
 /**
- * Brings the history of an interrupted prompt to where the model can go on: calls get their results,
- * and an answer that broke off is followed by the request to finish it. Where others have gone on with the session
- * meanwhile, its input keeps its place, and is asked about at the end.
+ * Prepares the history of an interrupted prompt for the next turn: runs or closes open calls, and asks the model to
+ * finish an answer that broke off. If other operations have overtaken the prompt, its input keeps its place and a new
+ * message asks for the answer.
  */
-export async function settle(harness: Harness, operation: Operation, loop: TurnLoop): Promise<void> {
+export async function recoverHistory(harness: Harness, operation: Operation, loop: TurnLoop): Promise<void> {
   const { past, state } = operation;
   if (past?.overtaken === true) {
     const [input] = past.messages;
     const isShown = state.positions.includes(past.first) || input === undefined;
-    await say(harness, operation, { text: askAgain(isShown ? undefined : textOf(input)), source: "resume" });
+    await appendUserMessage(harness, operation, {
+      text: askAgain(isShown ? undefined : textOf(input)),
+      source: "resume",
+    });
     return;
   }
   const last = operation.state.messages.at(-1);
   if (last?.role !== "assistant" || answerIn(last) !== undefined) return;
   const calls = last.content.filter((part) => part.type === "tool_call");
   if (calls.length === 0) {
-    await say(harness, operation, { text: "Your answer broke off. Go on from there.", source: "resume" });
+    await appendUserMessage(harness, operation, {
+      text: "Your answer broke off. Go on from there.",
+      source: "resume",
+    });
     return;
   }
-  const { rested } = operation;
-  const turnId = rested?.turnId ?? createId("turn");
-  await runTools(loop, calls, { turnId, interrupted: true, rested });
+  const { suspension } = operation;
+  const turnId = suspension?.turnId ?? createId("turn");
+  await runTools(loop, calls, { turnId, interrupted: true, suspension });
   loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   loop.signal.throwIfAborted();
 }
 
-/** The message, where it is one that the model had finished and that asks for no tools. */
+/** The message, if it is a finished answer without tool calls. */
 function answerIn(message: Message | undefined): AssistantMessage | undefined {
   if (message?.role !== "assistant") return undefined;
   const { finish_reason, content } = message;
@@ -98,8 +109,8 @@ function answerIn(message: Message | undefined): AssistantMessage | undefined {
 
 const idPattern = /^[\w.:-]{1,128}$/;
 
-/** What a caller's id makes of a request for an operation. Throws `invalid_request` for one that is none. */
-export function resumable(
+/** The request fields of a caller's operation id. Throws `invalid_request` for an invalid id. */
+export function resumeFields(
   operationId: string | undefined,
   resumes = true,
 ): { readonly id?: string; readonly resumes?: boolean } {
@@ -111,27 +122,31 @@ export function resumable(
   });
 }
 
-interface Said {
+interface NewUserMessage {
   readonly text: string;
-  /** Pictures and documents behind the text. */
+  /** Images and documents after the text. */
   readonly files?: readonly (FilePart | ImagePart)[];
   readonly source?: UserMessage["source"];
   readonly shows?: UserMessage["shows"];
-  /** Entries that stand before it. */
+  /** Entries before the message. */
   readonly before?: readonly SessionEntry[];
-  /** What the operation was asked: the log takes it once. */
+  /** Whether the message is the operation's input, which the log accepts once. */
   readonly isInput?: boolean;
 }
 
-/** Puts a message of the user, or of kit itself, at the end of the history. */
-export function say(harness: Harness, operation: Operation, said: Said): MaybePromise<void> {
+/** Appends a message of the user, or of kit itself, to the history. */
+export function appendUserMessage(
+  harness: Harness,
+  operation: Operation,
+  { text, files = [], source, shows, before = [], isInput }: NewUserMessage,
+): MaybePromise<void> {
   const message: UserMessage = {
     role: "user",
-    content: [{ type: "text", text: operation.mask?.(said.text) ?? said.text }, ...(said.files ?? [])],
+    content: [{ type: "text", text: operation.mask?.(text) ?? text }, ...files],
     timestamp: isoTime(harness.runtime.clock.now()),
-    ...(said.source === undefined ? {} : { source: said.source }),
-    ...(said.shows === undefined ? {} : { shows: said.shows }),
+    ...(source === undefined ? {} : { source }),
+    ...(shows === undefined ? {} : { shows }),
   };
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.append([...(said.before ?? []), entry], said.isInput === true ? operation.id : undefined);
+  return operation.append([...before, entry], isInput === true ? operation.id : undefined);
 }

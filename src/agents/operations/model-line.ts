@@ -5,13 +5,13 @@ import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 
-/** How long a model that has failed for good is passed over where another one is named beside it, in ms. */
-const restMs = 60_000;
+/** Milliseconds for which a failed model is skipped if its list names another one. */
+const skipMs = 60_000;
 
-/** Until when each is passed over; shared by all sessions, since models are made once per application. */
-const restingUntil = new WeakMap<LanguageModelV4, number>();
+/** When each failed model may be used again; shared by all sessions, since an application creates each model once. */
+const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
-/** The models that one operation may ask, in the order in which they are named. */
+/** The models that one operation may call, in their configured order. */
 export class ModelLine {
   readonly #names: readonly string[];
   readonly #runtime: Pick<AgentRuntime, "resolveModel" | "clock">;
@@ -24,8 +24,8 @@ export class ModelLine {
   }
 
   /**
-   * Resolves the first model that can be used and has not failed just now. One without a key or a package is
-   * passed over where another one follows. Rejects as resolving the first one does where none can be used.
+   * Resolves the first usable model that has not failed recently. Skips a model without a key or a package if another
+   * one follows. Rejects with the first model's error if none is usable.
    */
   static async open(
     choice: ModelChoice,
@@ -36,21 +36,21 @@ export class ModelLine {
     return line;
   }
 
-  /** The one at work. */
+  /** The model in use. */
   get current(): ResolvedModel {
-    if (this.#current === undefined) throw new TypeError("A line of models is opened before it is used.");
+    if (this.#current === undefined) throw new TypeError("Open the model line before using it.");
     return this.#current;
   }
 
-  /** Whether there is more than one. */
+  /** Whether the list has more than one model. */
   get hasOthers(): boolean {
     return this.#names.length > 1;
   }
 
-  /** Goes on to the next model after a failure; false where none is left. Others pass over the failed one, too. */
+  /** Switches to the next model after a failure; false if none is left. Other operations skip the failed one, too. */
   async next({ retryAfterMs = 0 }: Pick<ModelFailure, "retryAfterMs">): Promise<boolean> {
     if (!this.hasOthers) return false;
-    restingUntil.set(this.current.model, this.#runtime.clock.now() + Math.max(restMs, retryAfterMs));
+    skippedUntil.set(this.current.model, this.#runtime.clock.now() + Math.max(skipMs, retryAfterMs));
     try {
       this.#current = await this.#pick();
       return true;
@@ -67,7 +67,7 @@ export class ModelLine {
       if (this.#tried.has(name)) continue;
       try {
         const resolved = await this.#runtime.resolveModel(name);
-        if ((restingUntil.get(resolved.model) ?? 0) <= this.#runtime.clock.now() || !this.hasOthers)
+        if ((skippedUntil.get(resolved.model) ?? 0) <= this.#runtime.clock.now() || !this.hasOthers)
           return this.#take(name, resolved);
         reserve ??= resolved;
       } catch (error) {
@@ -76,7 +76,7 @@ export class ModelLine {
         reason ??= error;
       }
     }
-    // All that are left have failed just now: the first of them is asked nevertheless.
+    // All remaining models have failed recently: use the first of them nevertheless.
     if (reserve !== undefined) return this.#take(reserve.name, reserve);
     throw reason ?? new NoModelLeft();
   }
@@ -91,7 +91,7 @@ class NoModelLeft extends Error {
   override readonly name = "NoModelLeft";
 }
 
-/** Without a key or a package, a model is no fault of the list that names it. */
+/** Whether a model only lacks its key or package, which does not invalidate the list that names it. */
 function isUnusable(error: unknown): error is KitError | NoModelLeft {
   return error instanceof NoModelLeft || (error instanceof KitError && error.code === "unavailable");
 }

@@ -13,21 +13,21 @@ import { ModelLine } from "./model-line.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
-/** What one operation works with, resolved from the profile, the role and the call's options. */
+/** Everything one operation works with, resolved from the profile, the role and the call's options. */
 export interface Prepared extends Toolkit {
   readonly models: ModelLine;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly prompt: LoopPrompt;
-  /** What is to be told of the place of work behind the history. */
+  /** Entries that report changes of the working place to the model. */
   readonly news: readonly SessionEntry[];
-  /** Makes the system prompt anew, where the history has been shortened. */
+  /** Rebuilds the system prompt after a compaction. */
   readonly renew: () => void;
   readonly repository: Repository | undefined;
-  /** Files whose guidelines the system prompt has already. */
-  readonly told: ReadonlySet<string>;
+  /** Files whose text the system prompt contains. */
+  readonly promptFiles: ReadonlySet<string>;
 }
 
-/** Resolves model, tools and system prompt. What the call says wins over the role, the role over the profile. */
+/** Resolves model, tools and system prompt. The call's options win over the role, the role over the profile. */
 export async function prepare(
   harness: Harness,
   operation: Operation,
@@ -45,31 +45,31 @@ export async function prepare(
   const located = repositoryOf(harness, operation);
   const repository = located instanceof Promise ? await located : located;
   operation.repository = repository;
-  const tellsSpecs = repository !== undefined && profile.specs !== false;
-  const { tools: inOrder, isThere } = live.prompt.inOrder(sourced, operation.state);
+  const showsSpecs = repository !== undefined && profile.specs !== false;
+  const { tools: inOrder, isAvailable } = live.prompt.inOrder(sourced, operation.state);
   const toolkit = extendToolkit(
     live.toolkit(),
     { live, runtime: harness.runtime },
     {
       ...options,
       sourced: inOrder,
-      isThere,
+      isAvailable,
       whyMissing: (name) =>
         sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
-      ...(tellsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
+      ...(showsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
     },
   );
-  const telling =
+  const reading =
     repository !== undefined && profile.projectInstructions !== false
       ? repository.instructions()
-      : nothingTold;
-  const told = telling instanceof Promise ? await telling : telling;
+      : noInstructions;
+  const instructions = reading instanceof Promise ? await reading : reading;
   const commands = describeCommands(harness, profile);
   const place: Surroundings = {
-    instructions: told,
+    instructions,
     commands: typeof commands === "string" ? commands : await commands,
-    workingFolder: tellsSpecs ? repository.workingFolder : "",
-    isIndexed: !tellsSpecs || repository.tools !== undefined,
+    workingFolder: showsSpecs ? repository.workingFolder : "",
+    isIndexed: !showsSpecs || repository.tools !== undefined,
   };
   const { state } = operation;
   const agent = { name: profile.name ?? harness.name, file: harness.file };
@@ -89,11 +89,11 @@ export async function prepare(
       prompt.current = systemAt(live.prompt.placed(place, session).place);
     },
     repository,
-    told: told.sources,
+    promptFiles: instructions.sources,
   };
 }
 
-/** What keeps the commands of an agent that runs any, and what they may do; "" for the others. */
+/** Describes the isolation and rights of an agent's commands; "" if it runs none. */
 function describeCommands({ runtime }: Harness, profile: AgentProfile): MaybePromise<string> {
   const runsAny = profile.allowShell === true || (profile.commands ?? []).length > 0;
   return runsAny ? describeWall(runtime, profile) : "";
@@ -111,9 +111,9 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
-const nothingTold: ProjectInstructions = { text: "", sources: new Set(), files: [] };
+const noInstructions: ProjectInstructions = { text: "", sources: new Set(), files: [] };
 
-/** A secret that stands in the instructions and is granted to one call makes its prompt another one. */
+/** Masks secrets in the prompt; a secret granted to this call then changes the prompt's digest. */
 function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {
   const text = mask?.(prompt.text) ?? prompt.text;
   return text === prompt.text
@@ -121,7 +121,7 @@ function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {
     : { ...prompt, text, digests: { ...prompt.digests, secrets: digestOf(text) } };
 }
 
-/** The repository that the session works in; undefined where the agent is told nothing of any. */
+/** The repository that the session works in; undefined if the agent gets no information about it. */
 function repositoryOf(harness: Harness, { live, signal }: Operation): MaybePromise<Repository | undefined> {
   const { project } = harness.runtime;
   const { specs, guidelines, projectInstructions } = live.profile;
@@ -133,7 +133,7 @@ function repositoryOf(harness: Harness, { live, signal }: Operation): MaybePromi
     : project.repositoryAt(place);
 }
 
-/** Gives an operation the secrets that its call names, for its commands; from now on they are masked, too. */
+/** Grants an operation the secrets that its call names; from now on they are masked, too. */
 export function grant(operation: Operation, { env, values }: ReturnType<typeof secretsFor>): void {
   operation.secrets = env;
   if (values.length > 0) operation.mask = createSecretMask([...(operation.mask?.values ?? []), ...values]);

@@ -157,12 +157,12 @@ test("the cost is what the price makes of the tokens, null without a price, and 
   expect(busy.calls).toHaveLength(1);
 });
 
-test("a prompt without a text, a role or skill nobody has, and a secret that is not set are refused", async () => {
+test("a prompt without a text, an unknown role or skill, and a secret that is not set are refused", async () => {
   const model = answer();
   const session = createTestAgent(model).session();
   const refused = { code: "invalid_request" };
   await expect(session.prompt("  ")).rejects.toMatchObject(refused);
-  await expect(session.prompt("x", { role: "nobody" })).rejects.toMatchObject(refused);
+  await expect(session.prompt("x", { role: "unknown" })).rejects.toMatchObject(refused);
   await expect(session.prompt("x", { secrets: ["NOT_SET"] })).rejects.toMatchObject(refused);
   await expect(session.skill("nothing")).rejects.toMatchObject({
     ...refused,

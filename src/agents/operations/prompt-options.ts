@@ -18,33 +18,32 @@ export interface PromptOptions<Result = unknown> {
   readonly role?: string | Role | undefined;
   /** `provider/model`, or a list, for this call only. */
   readonly model?: ModelChoice | undefined;
-  /** What decides the turns, for this call only: a backend's name, or one of your own. Default: the agent's. */
+  /** The backend that decides the turns of this call, by name or as an object. Default: the agent's. */
   readonly backend?: BackendChoice | undefined;
   readonly thinkingLevel?: ThinkingLevel | undefined;
   /** Added to the agent's, for this call only. */
   readonly tools?: readonly AnyTool[] | undefined;
   readonly commands?: readonly KitCommand[] | undefined;
   readonly images?: readonly ImageInput[] | undefined;
-  /** Documents and recordings, such as a PDF; what the model does not take is refused with `invalid_request`. */
+  /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   readonly files?: readonly FileInput[] | undefined;
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
   readonly secrets?: readonly string[] | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly budget?: Budget | undefined;
   /**
-   * Names the operation, so that asking again after a crash goes on with it: 1 to 128 letters, digits and
-   * `_ - . :`. What the session's log has of it is not done again, its answer included; a call of a tool
-   * that may have run is told to the model as such, unless the tool is `idempotent`. Throws `conflict` when
-   * other operations came after it. Default: an id of its own.
+   * Identifies the operation, so that the same call after a crash resumes it: 1 to 128 letters, digits and
+   * `_ - . :`. Logged work is not repeated, the answer included; the model learns of a tool call that may have
+   * run, unless the tool is `idempotent`. Throws `conflict` if other operations came after it. Default: a new id.
    */
   readonly operationId?: string | undefined;
-  /** False for an `operationId` that is new: the log is not asked what was done of it. Default true. */
+  /** False for a new `operationId`: the log is not searched for earlier work. Default true. */
   readonly resumes?: boolean | undefined;
 }
 
 export interface PromptResult<Result = unknown> {
   readonly text: string;
-  /** Only where `result` was asked for. */
+  /** The validated result, if the options have a `result` schema. */
   readonly result: Result;
   readonly usage: Usage;
   readonly model: { readonly id: string };

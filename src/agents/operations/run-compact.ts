@@ -3,21 +3,21 @@ import type { CompactionReason } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { defaultCompaction } from "../define/limits.ts";
-import { resumable } from "./input.ts";
+import { resumeFields } from "./input.ts";
 import { ModelLine } from "./model-line.ts";
 
 export interface CompactOptions {
-  /** What the summary should keep in view. */
+  /** Topic that the summary should cover. */
   readonly focus?: string;
   readonly signal?: AbortSignal;
-  /** Asking again with the same id, after a crash, does not shorten the history twice. See `PromptOptions`. */
+  /** Repeating the call with the same id after a crash does not shorten the history twice. See `PromptOptions`. */
   readonly operationId?: string;
 }
 
-/** Shortens the history of a session because somebody asks for it. */
+/** Shortens a session's history on request of the caller. */
 export function runCompact(harness: Harness, live: LiveSession, options: CompactOptions): Promise<boolean> {
   const { signal, focus, operationId } = options;
-  const request = { kind: "compact", ...resumable(operationId), ...(signal && { signal }) } as const;
+  const request = { kind: "compact", ...resumeFields(operationId), ...(signal && { signal }) } as const;
   return live.operate(request, async (operation) => {
     if (operation.past?.compacted === true) return true;
     operation.spending.budget = live.profile.budget ?? {};
@@ -27,7 +27,7 @@ export function runCompact(harness: Harness, live: LiveSession, options: Compact
   });
 }
 
-/** Shortens the history with the model that the settings name for it, else with the one at work. */
+/** Shortens the history with the model of the settings, else with the one in use. */
 export async function compactWith(
   harness: Harness,
   operation: Operation,
@@ -40,7 +40,7 @@ export async function compactWith(
     operation,
     reason: wish.reason,
     settings,
-    // The window is that of the model which will read the summary.
+    // The window of the model that will read the summary counts.
     windowTokens: wish.resolved.contextWindowTokens ?? settings.contextWindowTokens,
     writer,
     runtime,

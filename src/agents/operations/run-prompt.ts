@@ -18,7 +18,7 @@ import type { BackendWork } from "../turn/backend-work.ts";
 import { createUsageReader } from "../turn/budget.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
-import { notBegun, pastPrompt, progressOf, say, settle } from "./input.ts";
+import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
 import type { ModelLine } from "./model-line.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
@@ -29,14 +29,14 @@ interface PromptWork<Result> {
   readonly text: string;
   readonly options: PromptOptions<Result>;
   readonly source?: UserMessage["source"];
-  /** The skill whose instructions the text has. */
+  /** The skill that the text comes from. */
   readonly skill?: string;
   readonly shows?: UserMessage["shows"];
 }
 
 /**
- * Prompts the session's model and works until it has answered; the heart of every operation. One that
- * was interrupted goes on where the log says it stopped; one that has its answer gives it again.
+ * Prompts the session's model and runs turns until it has answered; the core of every operation. An interrupted
+ * prompt resumes from its log; a finished one returns its logged answer.
  */
 export async function runPrompt<Result>(
   harness: Harness,
@@ -50,9 +50,9 @@ export async function runPrompt<Result>(
   const { backend: choice = operation.live.profile.backend } = options;
   const resolving = harness.runtime.resolveBackend(choice);
   const backend = resolving instanceof Promise ? await resolving : resolving;
-  const progress = past === undefined ? notBegun : progressOf(past, backend);
+  const progress = past === undefined ? noProgressYet : progressOf(past, backend);
   const given =
-    progress.answer === undefined ? undefined : await givenBefore(harness, progress.answer, options);
+    progress.answer === undefined ? undefined : await loggedAnswer(harness, progress.answer, options);
   if (past !== undefined && given !== undefined) {
     const until = Date.parse(given.message.timestamp);
     return toResult(operation, { ...given, from: fromPast(past, state), until });
@@ -66,10 +66,10 @@ export async function runPrompt<Result>(
     ? undefined
     : nativeOutput(prepared.models.current, schema, plain.tools.length > 0);
   if (past === undefined) {
-    // A model that answers in place of another may not hold itself to a schema: the words say it as well.
+    // A fallback model may not enforce the schema: the prompt states it as well.
     const isHeld = native !== undefined && !prepared.models.hasOthers;
     const wanted = isHeld ? nativeResultRequest : resultRequest(schema);
-    const written = putWords(harness, operation, {
+    const written = appendInput(harness, operation, {
       ...request,
       wanted,
       news: prepared.news,
@@ -79,7 +79,7 @@ export async function runPrompt<Result>(
   }
   const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
   if (past !== undefined) {
-    await settle(harness, operation, plain);
+    await recoverHistory(harness, operation, plain);
     if (prepared.news.length > 0) await operation.append(prepared.news);
   }
   const repairOf = (loop: TurnLoop): TurnLoop => ({
@@ -108,20 +108,20 @@ export async function runPrompt<Result>(
   return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
 }
 
-/** Puts what is asked into the history, with how its result is wanted. */
-function putWords<Result>(
+/** Appends the prompt and the request for its result to the history. */
+function appendInput<Result>(
   harness: Harness,
   operation: Operation,
-  words: PromptWork<Result> & {
+  input: PromptWork<Result> & {
     readonly wanted: string;
     readonly news: Prepared["news"];
     readonly model: ResolvedModel;
   },
 ): MaybePromise<void> {
-  const { text, options, source, shows, wanted, news, model } = words;
+  const { text, options, source, shows, wanted, news, model } = input;
   const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
   checkFiles(model, files);
-  return say(harness, operation, {
+  return appendUserMessage(harness, operation, {
     before: news,
     text: options.result === undefined ? text : `${text}\n\n${wanted}`,
     files,
@@ -131,8 +131,8 @@ function putWords<Result>(
   });
 }
 
-/** The answer that the log has already, if it is the one that is wanted. */
-async function givenBefore<Result>(
+/** The logged answer, if it matches the requested result. */
+async function loggedAnswer<Result>(
   harness: Harness,
   message: AssistantMessage,
   { result: schema }: PromptOptions<Result>,
@@ -142,15 +142,15 @@ async function givenBefore<Result>(
   return check.ok ? { message, result: check.value } : undefined;
 }
 
-/** Where a prompt began: its place in the log, and the time in milliseconds. */
+/** Where a prompt starts: its log position, and the time in milliseconds. */
 interface PromptStart {
   readonly first: number;
   readonly started: number;
-  /** Its messages before that: others stand between. */
+  /** Its messages before that position; other operations lie between. */
   readonly before: PromptResult["messages"];
 }
 
-/** One that others have gone past goes on behind them. */
+/** An overtaken prompt continues after the operations that overtook it. */
 function fromPast({ first, messages, overtaken }: PastOperation, state: SessionState): PromptStart {
   const started = Date.parse(messages[0]?.timestamp ?? "");
   return overtaken
@@ -207,7 +207,7 @@ function toLoop(
     commit: operation.commit,
     commitAhead: operation.commitAhead,
     stored: operation.stored,
-    keeping: operation.keeping,
+    appendOrKeep: operation.appendOrKeep,
     ...partsOf(models.current),
     ...(models.hasOthers && { fallback: toFallback(models) }),
     prompt: prepared.prompt,
@@ -234,7 +234,7 @@ function toLoop(
     signal: operation.signal,
     emit: operation.emit,
     tracing: operation.tracing,
-    makesRoom: (reason) =>
+    needsRoom: (reason) =>
       reason === "overflow"
         ? settings.enabled
         : needsCompaction(
@@ -251,19 +251,19 @@ function toLoop(
         afterTools: guidelineEntries(repository, {
           operation,
           tools,
-          told: prepared.told,
+          promptFiles: prepared.promptFiles,
           clock: runtime.clock,
         }),
       }),
   };
 }
 
-/** What turns need of a model. */
+/** The parts of a resolved model that turns use. */
 function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
   return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
 }
 
-/** The models that answer where the first one cannot. */
+/** The fallback to the models after the first one. */
 function toFallback(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
   const { current: first } = models;
   return {
@@ -275,7 +275,7 @@ function toFallback(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
   };
 }
 
-/** The settings of turns for another model: it is held to a schema only where it can be. */
+/** The settings of turns for another model: the schema is enforced only if that model supports it. */
 function settingsFor(
   { responseFormat, providerOptions, ...settings }: TurnLoop["settings"],
   { structuredOutput, looseSchemaOptions }: ResolvedModel,
@@ -290,7 +290,7 @@ function settingsFor(
   return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };
 }
 
-/** Kit's own tools say themselves what they write: commands by their time, and files by their names. */
+/** Tracks writes of the user's tools; kit's own tools report theirs. */
 function beginOf({ runtime }: Harness, { live }: Operation): ToolRunOptions["begin"] {
   const { sources, project } = runtime;
   if (sources === undefined) return undefined;
@@ -305,7 +305,7 @@ function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reas
   return { reasoning: level === "off" ? "none" : level };
 }
 
-/** The messages from a position of the log on: what was said, and all that came of it. */
+/** The messages from a log position on. */
 function messagesFrom({ messages, positions }: SessionState, position: number): PromptResult["messages"] {
   // Positions ascend, so the operation's own messages are at the end.
   let from = messages.length;

@@ -112,7 +112,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
   expect(texts[3]?.length).toBeLessThan(51_000);
   const [tool] = model.calls[0]?.tools?.filter(({ name }) => name === "run_code") ?? [];
   expect(texts[4]).toMatch(/TypeError: .*\nHint: .*write sum\(1 for x in a if x > 2\)/);
-  // What models write and Monty lacks, and what it answers wrongly.
+  // Python that models write and Monty lacks, and Python that it evaluates wrongly.
   for (const told of [
     "key=str.lower",
     "int(s, 16)",
@@ -127,7 +127,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
   expect(JSON.stringify(tool)).toContain("- lookup(key: str) -> int: Finds a number.");
 });
 
-test("the tool is there where the profile asks for it, and nobody else takes its name", async () => {
+test("the tool is there where the profile asks for it, and no other tool takes its name", async () => {
   const offered = async (
     profile: Parameters<typeof createTestAgent>[1],
     runtime = {},

@@ -11,7 +11,7 @@ import { type AgentProfile, pythonProfileOf } from "../define/agent-profile.ts";
 import type { ToolDefinition, ToolOutput } from "../define/tool.ts";
 import { objectSchema } from "../tools/tool-environment.ts";
 
-/** Runs Python in a session, as an operation: in its turn, and stopped by the session's `abort`. */
+/** Runs Python as an operation of a session: queued, and stopped by the session's `abort`. */
 export function runPython(
   harness: Harness,
   live: LiveSession,
@@ -26,7 +26,7 @@ export function runPython(
   );
 }
 
-/** The options of a run with what the profile says; the call's own words win. */
+/** The options of a run merged with the profile; the call's options win. */
 export function withProfile(profile: AgentProfile, options: PythonRunOptions): PythonRunOptions {
   const { functions, resourceLimits } = pythonProfileOf(profile.python);
   const limits = options.resourceLimits ?? resourceLimits;
@@ -37,7 +37,7 @@ export function withProfile(profile: AgentProfile, options: PythonRunOptions): P
   };
 }
 
-/** The Python of an agent's sessions by their names, made where it is asked for. */
+/** The Python sessions of an agent by session name, created on first use. */
 export class PythonSessions {
   readonly #runner: PythonRunner | undefined;
   readonly #profile: AgentProfile;
@@ -70,7 +70,7 @@ export class PythonSessions {
   }
 }
 
-/** The name that no other tool can take where an agent has Python. */
+/** The tool name that is reserved if an agent has Python. */
 export const pythonToolName = "run_code";
 
 /** The `run_code` tool: Python with the session's variables and the functions of the profile. */
@@ -113,7 +113,7 @@ function join(parts: readonly string[]): string {
     .join("\n");
 }
 
-/** An exception in the model's code, which the model should see; everything else is not its doing. */
+/** Whether the model's own code failed: only then does the model see the error.  */
 function isPythonFailure(error: unknown): error is { readonly traceback: string; readonly stdout: string } {
   return error instanceof Error && "code" in error && error.code === "python_error";
 }

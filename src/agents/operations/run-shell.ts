@@ -6,7 +6,7 @@ import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { secretsFor } from "../secrets.ts";
 import { runCommand } from "../tools/run-command.ts";
 import { cutText } from "../turn/tool-result.ts";
-import { resumable } from "./input.ts";
+import { resumeFields } from "./input.ts";
 import { grant } from "./prepare.ts";
 
 export interface ShellOptions {
@@ -16,13 +16,13 @@ export interface ShellOptions {
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;
   /**
-   * Asking again with the same id, after a crash, gives what the command gave, and never runs it twice:
-   * throws `conflict` when the process ended while it ran. See `PromptOptions`.
+   * Repeating the call with the same id after a crash returns the command's result and never runs it twice:
+   * throws `conflict` if the process ended while it ran. See `PromptOptions`.
    */
   readonly operationId?: string;
 }
 
-/** Notes of commands whose operation has a caller's id: before they run, and what came of them. */
+/** Notes of commands whose operation has a caller's id: before the command runs, and its result. */
 const begunNote = "shell_begun";
 const endedNote = "shell_ended";
 
@@ -36,7 +36,7 @@ export function runShell(
   return live.operate(
     {
       kind: "shell",
-      ...resumable(options.operationId),
+      ...resumeFields(options.operationId),
       ...(options.signal && { signal: options.signal }),
     },
     async (operation) => {
@@ -58,7 +58,7 @@ export function runShell(
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       }).catch(async (error: unknown) => {
-        // What was refused was never begun, and may be asked for again.
+        // A refused command never started, so the caller may repeat it.
         if (named && !operation.signal.aborted)
           await operation.commit([toNote(harness, operation, { name: begunNote, value: false })]);
         throw error;
@@ -71,8 +71,8 @@ export function runShell(
         toMessage(harness, operation, text),
         ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
       ];
-      await operation.keeping(entries, operation.append);
-      // The history keeps what an aborted command had said; for the caller it is an abort like any other.
+      await operation.appendOrKeep(entries, operation.append);
+      // The history keeps the output of an aborted command; the caller gets the usual abort.
       operation.signal.throwIfAborted();
       return result;
     },
@@ -81,10 +81,10 @@ export function runShell(
 
 const asItIs = (text: string): string => text;
 
-/** The process ended while the command ran: the model is told, once, and so is the caller. */
+/** Reports to model (once) and caller that the process ended while the command ran. */
 async function outcomeUnknown(harness: Harness, operation: Operation): Promise<never> {
   if (operation.past?.messages.length === 0) {
-    const text = "A command that the user ran was cut off: nobody knows what it did.";
+    const text = "A command that the user ran was cut off: its outcome is unknown.";
     await operation.append([toMessage(harness, operation, text)]);
   }
   throw new KitError({

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
-import { resumable } from "./input.ts";
+import { resumeFields } from "./input.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
 
@@ -19,7 +19,11 @@ export function runSkill<Result>(
 ): Promise<PromptResult<Result>> {
   const { options } = call;
   return live.operate(
-    { kind: "skill", ...resumable(options.operationId), ...(options.signal && { signal: options.signal }) },
+    {
+      kind: "skill",
+      ...resumeFields(options.operationId),
+      ...(options.signal && { signal: options.signal }),
+    },
     async (operation) => {
       const skill = typeof call.skill === "string" ? findSkill(live, call.skill) : call.skill;
       if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});

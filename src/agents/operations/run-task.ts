@@ -4,7 +4,7 @@ import { taskIdOf } from "../backend/backend-steps.ts";
 import { type AgentProfile, mergeProfiles } from "../define/agent-profile.ts";
 import { folderAt } from "../project-context.ts";
 import type { TaskCall } from "../tools/task-tool.ts";
-import { resumable } from "./input.ts";
+import { resumeFields } from "./input.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
 
@@ -26,7 +26,7 @@ export function runTask<Result>(
   return live.operate(
     {
       kind: "task",
-      ...resumable(task.options.operationId),
+      ...resumeFields(task.options.operationId),
       ...(task.options.signal && { signal: task.options.signal }),
     },
     (operation) => startTask(harness, operation, { ...task, key: operation.id }),
@@ -35,8 +35,8 @@ export function runTask<Result>(
 
 /**
  * Starts a session below that of `operation` and prompts it: own history, shared sandbox. It is
- * aborted with its parent, and deleted with it. Session and operation have their names from the key, so
- * that the same task, asked for again after a crash, goes on where it was.
+ * aborted with its parent, and deleted with it. The key names session and operation, so that
+ * the same task, requested again after a crash, resumes.
  */
 export async function startTask<Result>(
   harness: Harness,
@@ -44,7 +44,7 @@ export async function startTask<Result>(
   task: {
     readonly text: string;
     readonly key: string;
-    /** Where the model has asked for it. */
+    /** The call, if the model requested the task. */
     readonly call?: TaskCall;
     readonly options: TaskOptions<Result>;
   },
@@ -99,7 +99,7 @@ export async function startTask<Result>(
   }
 }
 
-/** The sandbox of a session, with a working folder below its own. */
+/** The parent's sandbox, with another working folder. */
 function below(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
   if (cwd === undefined) return parent;
   return {
@@ -116,8 +116,8 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
   const subagents = parent.subagents ?? [];
   const found = subagents.find((agent) => agent.name === name);
   if (found !== undefined) {
-    // What a subagent does not say it has from its parent, except what the parent may do: rights are
-    // given, not inherited.
+    // A subagent inherits its parent's settings, but not its rights, tools and instructions: rights are granted,
+    // not inherited.
     const {
       allowWrite,
       allowShell,

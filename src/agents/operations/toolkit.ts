@@ -19,14 +19,14 @@ import { createPythonTool, pythonToolName } from "./run-python.ts";
 /** The part of a toolkit that all sessions of an agent share. */
 interface ToolCatalogue {
   readonly runtime: AgentRuntime;
-  /** The profile's own tools and those of the project; the built-in ones are each session's. */
+  /** The tools of the profile and the project; built-in tools belong to each session. */
   readonly own: ReadonlyMap<string, ToolDefinition>;
   readonly schemas: readonly LanguageModelV4FunctionTool[];
 }
 
 const catalogues = new WeakMap<AgentProfile, ToolCatalogue>();
 
-/** What all sessions of a profile share of their tools: however many there are, it is made once. */
+/** The tool catalogue of a profile, created once for all its sessions. */
 function catalogueOf(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
   let catalogue = catalogues.get(profile);
   if (catalogue?.runtime !== runtime) {
@@ -41,7 +41,7 @@ function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCata
   if (profile.specs !== false) addTools(own, runtime.project?.tools ?? []);
   addTools(own, checked(profile.tools ?? [], profile));
   const all = new Map<string, ToolDefinition>();
-  // Only their names and schemas are read here: no session is there to run them in.
+  // Only names and schemas are read here; there is no session to run the tools in.
   const python = runtime.python === undefined ? undefined : unreachable;
   addTools(
     all,
@@ -53,7 +53,7 @@ function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCata
       builtIn: builtInOf(profile),
     }),
   );
-  // A command takes the place of a tool of its name.
+  // A command replaces a tool of the same name.
   for (const name of own.keys()) if (all.has(name)) own.delete(name);
   return { runtime, own, schemas: schemasOf([...all.values(), ...own.values()]) };
 }
@@ -63,8 +63,7 @@ export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
   return new SessionToolkit(harness, live);
 }
 
-// A class, because there may be thousands. Tools that work in the session's sandbox are made when the model calls
-// the first.
+// A class, because there may be thousands. Tools that use the sandbox are created when the model first calls one.
 class SessionToolkit implements Toolkit, ToolLookup {
   readonly #harness: Harness;
   readonly #live: LiveSession;
@@ -110,8 +109,8 @@ class SessionToolkit implements Toolkit, ToolLookup {
 }
 
 /**
- * A toolkit with the tools that one call adds, and those that others have for it now. Where the session works in
- * another repository than its agent's `project`, that one's tools stand in the place of the project's.
+ * Extends a toolkit with the tools of one call and of tool sources. If the session works in another repository than
+ * its agent's `project`, that repository's tools replace the project's.
  */
 export function extendToolkit(
   given: Toolkit,
@@ -122,8 +121,8 @@ export function extendToolkit(
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
     readonly sourced: readonly AnyTool[];
-    /** False for a sourced tool that is offered because it was, and is not there now. */
-    readonly isThere: (name: string) => boolean;
+    /** False for a sourced tool that stays in the list although its source is unavailable now. */
+    readonly isAvailable: (name: string) => boolean;
     readonly whyMissing?: ToolLookup["whyMissing"];
   },
 ): Toolkit {
@@ -134,10 +133,10 @@ export function extendToolkit(
   if (own.length === 0 && extra.sourced.length === 0) return toolkit;
   const added = new Map<string, ToolDefinition>();
   const taken = new Set(toolkit.schemas.map((schema) => schema.name));
-  // Strangers do not take the place of what the agent has.
+  // Tools of sources never replace the agent's own tools.
   const sourced = extra.sourced.filter((tool) => !taken.has(tool.name));
   addTools(added, sourced);
-  const away = new Set(sourced.flatMap(({ name }) => (extra.isThere(name) ? [] : [name])));
+  const away = new Set(sourced.flatMap(({ name }) => (extra.isAvailable(name) ? [] : [name])));
   addTools(added, checked(own, live.profile));
   const kept = toolkit.schemas.filter((schema) => !added.has(schema.name));
   const schemas = [...kept, ...schemasOf(added.values())];
@@ -157,7 +156,7 @@ function withRepository(
   const replaced = new Map<string, ToolDefinition | undefined>();
   for (const { name } of project as readonly ToolDefinition[]) replaced.set(name, undefined);
   addTools(replaced as Map<string, ToolDefinition>, repository);
-  // An agent's own tool of such a name stays its own.
+  // The agent's own tool of the same name stays.
   for (const tool of project as readonly ToolDefinition[])
     if (tools.get(tool.name) !== tool) replaced.delete(tool.name);
   const kept = schemas.filter(({ name }) => !replaced.has(name) || replaced.get(name) !== undefined);
@@ -187,7 +186,7 @@ function sessionTools(session: {
   ];
 }
 
-/** Built-in tools of catalogues, by what decides their names and descriptions: thousands of instances share them. */
+/** Built-in tools of catalogues, keyed by the policy that decides names and descriptions; instances share them. */
 const builtInTools = new Map<string, readonly AnyTool[]>();
 const maxBuiltIn = 100;
 
@@ -209,19 +208,19 @@ function startTaskOf(
   task: Parameters<Harness["startTask"]>[1],
 ): ReturnType<StartTask> {
   const operation = live.current;
-  // A tool runs within an operation of its session, so there is one.
+  // A tool runs within an operation of its session.
   if (operation === undefined) throw new Error("The operation has ended.");
   return harness.startTask(operation, task);
 }
 
-/** What tools work with: one operation runs at a time, so the running one is theirs. */
+/** The environment of a session's tools: they belong to the one operation that runs. */
 function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironment {
   const { projectRoot, sources, approvals, tracesCommands } = runtime;
   return {
     projectRoot,
     sources,
     writer: (tool) => ({ ...live.key, tool }),
-    asks: approvals !== undefined && live.profile.approvals !== undefined,
+    canAskPerson: approvals !== undefined && live.profile.approvals !== undefined,
     sandbox: () => live.sandbox(),
     policy: live.profile,
     envOf(call) {
@@ -234,21 +233,21 @@ function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironmen
   };
 }
 
-/** The skill, spec or guideline that a file is, for the receipt of who reads it. */
+/** The receipt item of a file that is a skill, spec or guideline. */
 async function sourceAt(
   { profile, current }: LiveSession,
   read: { readonly path: string; readonly text: string },
 ): Promise<readonly ReceiptItem[]> {
   const skill = profile.skills?.find(({ file }) => file === read.path);
   if (skill !== undefined) return [skillItem(skill, "read", read.text)];
-  // A file that cannot be looked up is one that the model has read all the same.
+  // The model has read the file even if its lookup fails.
   const source = await current?.repository?.sourceAt(read.path).catch(() => undefined);
   if (source === undefined) return [];
   const { kind, file } = source;
   return [{ kind, id: file, file, line: 1, why: "read", tokens: textTokens(read.text) }];
 }
 
-/** As programs look for them. */
+/** The trace context under the environment names that programs read. */
 function toVariables({ traceparent, tracestate }: TraceContext): Readonly<Record<string, string>> {
   return { TRACEPARENT: traceparent, ...(tracestate === undefined ? {} : { TRACESTATE: tracestate }) };
 }
@@ -260,7 +259,7 @@ function nowhere(policy: AgentProfile): ToolEnvironment {
     envOf: () => ({}),
     emit: () => undefined,
     writer: unreachable,
-    asks: false,
+    canAskPerson: false,
   };
 }
 
@@ -289,7 +288,7 @@ function checked(own: readonly AnyTool[], profile: AgentProfile): readonly AnyTo
   return own;
 }
 
-// A tool's JSON Schema is derived once, in however many calls it is offered.
+// Derives each tool's JSON Schema once.
 const schemas = new WeakMap<ToolDefinition, LanguageModelV4FunctionTool>();
 
 function schemasOf(tools: Iterable<ToolDefinition>): readonly LanguageModelV4FunctionTool[] {

@@ -11,13 +11,13 @@ import {
   TypedOutputError,
 } from "../output/typed-output.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
-import { type PromptProgress, say } from "./input.ts";
+import { appendUserMessage, type PromptProgress } from "./input.ts";
 import type { Prepared } from "./prepare.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 
 const defaultTypedRetries = 3;
 
-/** Runs the backend until there is an answer, from where the prompt had come to. */
+/** Runs the backend to its first answer, from the prompt's progress on. */
 export async function firstAnswer(
   harness: Harness,
   operation: Operation,
@@ -39,8 +39,8 @@ export async function firstAnswer(
 }
 
 /**
- * Runs turns whose answer the provider holds to a schema. Where it refuses the schema, the model is
- * asked in words instead, and so is it for what comes after.
+ * Runs turns with a schema that the provider enforces. If the provider refuses the schema, the prompt states it in
+ * words instead, for this answer and all repairs.
  */
 async function runNative(
   harness: Harness,
@@ -56,15 +56,15 @@ async function runNative(
     return { loop: native, message: await runBackend(native) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
-    await say(harness, operation, { text: resultRequest(schema), source: "repair" });
+    await appendUserMessage(harness, operation, { text: resultRequest(schema), source: "repair" });
     return { loop: plain, message: await runBackend(plain) };
   }
 }
 
 /**
- * The turns that repair an answer. Where the provider holds a model to a schema while it calls no tools, they are offered as
- * before and may not be called: the prompt keeps its beginning. Where it does so only without tools, they are left out, unless
- * the history has calls of them: providers want to see the tools of calls.
+ * The loop that repairs an answer. If the provider enforces a schema while no tools are called, the tools stay offered with
+ * `toolChoice: none`, so that the prompt keeps its beginning. If it enforces a schema only without tools, they are left out,
+ * unless the history has calls: providers require the tools of logged calls.
  */
 export function repairLoop(loop: TurnLoop, { models }: Prepared, schema: JsonSchema | undefined): TurnLoop {
   const { structuredOutput } = models.current;
@@ -82,7 +82,7 @@ interface TypedAnswer<Result> {
   readonly message: AssistantMessage;
 }
 
-/** Validates the answer, and asks again with what is wrong until it fits or the attempts are used up. */
+/** Validates the answer and asks for repairs until it matches or the attempts are used up. */
 export async function typedOutput<Result>(
   harness: Harness,
   given: {
@@ -90,7 +90,7 @@ export async function typedOutput<Result>(
     readonly repair: TurnLoop;
     readonly message: AssistantMessage;
     readonly schema: NonNullable<PromptOptions<Result>["result"]>;
-    /** Answers that did not fit, of before the operation was interrupted. */
+    /** Answers from before an interruption that did not match. */
     readonly refused: readonly string[];
     readonly skill: string | undefined;
   },
@@ -111,7 +111,7 @@ export async function typedOutput<Result>(
     attempts.push({ text, issues: check.issues });
     if (attempts.length > retries) throw new TypedOutputError(attempts, askedOf(given));
     operation.signal.throwIfAborted();
-    await say(harness, operation, { text: repairRequest(check.issues), source: "repair" });
+    await appendUserMessage(harness, operation, { text: repairRequest(check.issues), source: "repair" });
     message = await runBackend(repair);
   }
 }

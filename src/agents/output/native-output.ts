@@ -6,12 +6,12 @@ import type { JsonSchema } from "../define/tool.ts";
 
 type JsonFormat = Extract<LanguageModelV4CallOptions["responseFormat"], { type: "json" }>;
 
-/** What a call carries so that the provider itself makes JSON of a schema. */
+/** Call options that make the provider itself produce JSON of a schema. */
 export type NativeOutput = Pick<LanguageModelV4CallOptions, "responseFormat" | "providerOptions">;
 
 /**
- * Asks the provider for JSON of a schema, where it makes that itself; undefined where it does not, not
- * beside tools, or not for this schema: then the answer is text that holds JSON.
+ * The options that make the provider enforce a schema; undefined if it cannot, not together with tools, or not for
+ * this schema: then the answer is text that contains JSON.
  */
 export function nativeOutput(
   resolved: ResolvedModel,
@@ -20,7 +20,7 @@ export function nativeOutput(
 ): NativeOutput | undefined {
   const { structuredOutput, looseSchemaOptions } = resolved;
   if (structuredOutput === "never" || (structuredOutput !== "always" && mayCall)) return undefined;
-  // A list or a plain value at the root is refused by every provider.
+  // Every provider refuses a list or a plain value at the root.
   if (schema?.type !== "object") return undefined;
   const strict = toStrictSchema(schema);
   const format = (given: JsonSchema): JsonFormat => ({
@@ -36,8 +36,8 @@ export function nativeOutput(
 }
 
 /**
- * Whether a call failed because the provider refused it as it was: an old model without structured
- * output, a keyword it does not know. The same call without a format may be answered.
+ * Whether the provider refused the call itself: an old model without structured output, an unknown keyword. The same
+ * call without a format may succeed.
  */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code !== "model_error") return false;
@@ -47,7 +47,7 @@ export function isRefusal(error: unknown): boolean {
   return status === 400 || status === 422;
 }
 
-/** Keywords that providers enforce while the model writes; with any other, they refuse strict mode. */
+/** Keywords that providers support in strict mode; they refuse any other. */
 const strictKeywords = new Set([
   "$defs",
   "$ref",
@@ -64,7 +64,7 @@ const strictKeywords = new Set([
   "type",
 ]);
 
-/** Deeper schemas are not taken apart; what is nested like that is no result anybody reads. */
+/** Deeper schemas are not converted. */
 const maxDepth = 64;
 
 /**
@@ -82,7 +82,7 @@ function strict(schema: unknown, depth: number): JsonSchema | undefined {
   if (!isTable(schema) || depth > maxDepth) return undefined;
   const result: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
-    // Which draft it is written in says nothing about the value.
+    // The draft does not affect the value.
     if (keyword === "$schema") continue;
     if (!strictKeywords.has(keyword)) return undefined;
     const read = readKeyword(keyword, value, depth);
@@ -123,8 +123,8 @@ function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The JSON Schema of a schema: itself, or what its library says by Standard JSON Schema. Undefined
- * where the library offers none: the value is still validated, the model only is not told its shape.
+ * The JSON Schema of a schema: itself, or the Standard JSON Schema of its library. Undefined if the library offers
+ * none: the value is still validated, but the model does not see its shape.
  */
 export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema | undefined {
   if (!isStandardSchema(schema)) return schema;
@@ -137,8 +137,8 @@ export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema 
 }
 
 /**
- * The JSON Schema of a tool's arguments: an object, as every provider demands. Throws `invalid_request` for
- * a schema that has none: the model could not know what to call the tool with.
+ * The JSON Schema of a tool's arguments: an object, as every provider requires. Throws `invalid_request` for a schema
+ * without one: the model could not know the arguments.
  */
 export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchema): JsonSchema {
   const found = jsonSchemaOf(schema);

@@ -57,7 +57,7 @@ test("an answer that does not fit goes back with what is wrong, and the repaired
   });
 });
 
-test("a result has the type of its schema, and none that nobody said", async () => {
+test("a result has the type of its schema, and none without a schema", async () => {
   const session = createTestAgent(createScriptedModel(() => ({ text: '{"cents": 5}' }))).session();
   const { result } = await session.prompt("price?", { result: Price });
   expectTypeOf(result).toEqualTypeOf<z.infer<typeof Price>>();

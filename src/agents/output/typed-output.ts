@@ -2,10 +2,10 @@ import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { JsonSchema, ValidateJson } from "../define/tool.ts";
 
-/** What a typed output is checked against: the caller's schema, or a skill's JSON Schema. */
+/** The schema of a typed output: the caller's schema, or a skill's JSON Schema. */
 export type OutputSchema<Value = unknown> = StandardSchemaV1<unknown, Value> | JsonSchema;
 
-/** One answer that did not fit. */
+/** One answer that did not match, and its issues. */
 export interface TypedOutputAttempt {
   readonly text: string;
   readonly issues: readonly string[];
@@ -13,7 +13,25 @@ export interface TypedOutputAttempt {
 
 const mark = Symbol.for("kit.error.typed_output");
 
-/** Thrown when no answer fitted the schema; `attempts` has every answer and what was wrong with it. */
+/**
+ * Thrown when no answer matched the schema; `attempts` has every answer and its issues.
+ *
+ * @example
+ * ```ts
+ * import { type Session, TypedOutputError } from "kit";
+ * import { z } from "zod";
+ *
+ * export async function grade(session: Session): Promise<number | undefined> {
+ *   try {
+ *     const { result } = await session.prompt("Grade it.", { result: z.object({ grade: z.number() }) });
+ *     return result.grade;
+ *   } catch (error) {
+ *     if (error instanceof TypedOutputError) return undefined;
+ *     throw error;
+ *   }
+ * }
+ * ```
+ */
 export class TypedOutputError extends KitError {
   readonly attempts: readonly TypedOutputAttempt[];
 
@@ -25,7 +43,7 @@ export class TypedOutputError extends KitError {
     return isMarked(value, mark);
   }
 
-  /** `asked` says whose answers they are. */
+  /** `asked` names the agent and skill that answered. */
   constructor(attempts: readonly TypedOutputAttempt[], asked: TypedOutputAsked = {}) {
     const issues = attempts.at(-1)?.issues ?? [];
     super({
@@ -38,7 +56,7 @@ export class TypedOutputError extends KitError {
   }
 }
 
-/** The agent, skill or step that was asked for a result. */
+/** The agent and skill that were asked for a result. */
 export interface TypedOutputAsked {
   readonly agent?: string;
   readonly skill?: string;
@@ -50,7 +68,7 @@ function askedName({ agent, skill }: TypedOutputAsked): string {
   return agent === undefined ? `The skill "${skill}"` : `The skill "${skill}" of the agent "${agent}"`;
 }
 
-/** What is wrong with a long answer may be long itself. */
+/** Limits of the issues in an error message. */
 const maxIssues = 20;
 const maxIssueChars = 500;
 
@@ -64,7 +82,7 @@ export type OutputCheck<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly issues: readonly string[] };
 
-/** Finds JSON in an answer and validates it. Of several values, the first that fits is taken. */
+/** Finds JSON in an answer and validates it. The first matching value counts. */
 export async function checkOutput<Value>(
   text: string,
   schema: OutputSchema<Value>,
@@ -94,7 +112,7 @@ async function checkValue<Value>(
   return issues.length === 0 ? { ok: true, value: value as Value } : { ok: false, issues };
 }
 
-/** What the model is told when its answer did not fit. */
+/** The request for a corrected answer. */
 export function repairRequest(issues: readonly string[]): string {
   const list = issues
     .slice(0, 20)
@@ -103,10 +121,10 @@ export function repairRequest(issues: readonly string[]): string {
   return `Your answer is not a valid result:\n${list}\n\nAnswer again with the corrected JSON only, in one \`\`\`json block.`;
 }
 
-/** The same where the provider holds the model to the schema. */
+/** The request for a result if the provider enforces the schema. */
 export const nativeResultRequest = "When you are done, give your final result as JSON and nothing else.";
 
-/** What the model is told about the result that is wanted. */
+/** The request for a result of a schema. */
 export function resultRequest(schema: JsonSchema | undefined): string {
   const shape =
     schema === undefined

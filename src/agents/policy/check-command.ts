@@ -4,14 +4,14 @@ import type { KnownForm } from "./forms/form.ts";
 import { interpreterOf, isLauncher, knownProgram, launchedCommand } from "./forms/programs.ts";
 import { type LiteralCommand, parseCommand } from "./parse-command.ts";
 
-/** A command that may run. `known` is there when it runs as a form that kit knows: its paths are still to be looked at. */
+/** A command that may run. `known` is set if it runs as a known form: its paths are checked later. */
 export interface AllowedRun extends LiteralCommand {
   readonly known?: KnownForm;
   /** Where the words of the program itself begin, behind a launcher. */
   readonly programAt?: number;
 }
 
-/** What may run: literal commands without a shell, or a line for the shell as it is. */
+/** The decision about a line: literal commands without a shell, an unchanged line for the shell, or a denial. */
 export type CommandDecision =
   | { readonly allowed: true; readonly commands: readonly AllowedRun[] }
   | { readonly allowed: true; readonly shellLine: string }
@@ -59,7 +59,7 @@ function tooManyLaunchers(program: string): string {
   return `"${program}" stands behind too many others that launch`;
 }
 
-/** Without a list: anything inside a wall but scripts of shells, else what kit knows. */
+/** Without a list: in isolation, anything except shell scripts; otherwise known forms only. */
 function checkUnlisted(
   words: readonly string[],
   {
@@ -93,7 +93,7 @@ function checkUnlisted(
   return lacksWrite(program, known, policy) ?? { known };
 }
 
-/** Under a list: what an entry says in full, or a known form of what it names. */
+/** With a list: a line that an entry allows in full, or a known form of a program that it names. */
 function checkListed(
   words: readonly string[],
   list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy; readonly depth?: number },
@@ -110,10 +110,10 @@ function checkListed(
   const [program = ""] = words;
   const named = entries.filter((entry) => entry.words[0] === program);
   if (named.length === 0) return notListed(program, entries);
-  // A program that kit knows keeps to its forms, whatever arguments an entry leaves open.
+  // A known program is held to its forms, even if an entry allows any arguments.
   const form = knownProgram(program);
   const isOwnLanguage = interpreterOf(program) !== undefined;
-  // A launcher with a star launches what the list allows, as it does without one.
+  // A launcher with a star still launches only what the list allows.
   const isAlone = ({ words: { length } }: ListEntry): boolean => length === 1;
   if (form === undefined || isOwnLanguage) {
     const bound = isOwnLanguage || isLauncher(program);
@@ -178,7 +178,7 @@ function writtenOf(entries: readonly ListEntry[]): string {
   return entries.map(({ written }) => written).join(", ");
 }
 
-/** The program is written in lines of the list, and this is none of them. */
+/** Lines of the list start with the program, but none of them matches. */
 function moreThanWritten(words: readonly string[], named: readonly ListEntry[]): string {
   const line = named.find((entry) => entry.words.every((word, index) => words[index] === word));
   const word = line === undefined ? words[1] : words[line.words.length];
@@ -198,7 +198,7 @@ function faultOfArguments(
   const interpreter = interpreterOf(words[0] ?? "");
   if (interpreter === undefined) return undefined;
   const runsScripts = /^(npm|pnpm|yarn|yarnpkg|bun)$/.test(interpreter);
-  // What stands behind the script of an interpreter is the script's.
+  // Words after an interpreter's script are arguments of the script.
   if (
     !runsScripts &&
     !/^g?make$|^[gbn]?m?awk$/.test(interpreter) &&
@@ -244,7 +244,7 @@ function shellIn(words: readonly string[]): string | undefined {
   const [program = "", ...args] = words;
   if (isShell(program)) return program;
   if (!launchers.has(baseName(program))) return undefined;
-  // What find looks for is no program; what it runs on it is.
+  // Operands of find are no programs, except the command after -exec.
   if (/^(find|fd|fdfind)$/.test(baseName(program))) {
     const runs = args.flatMap((word, index) => {
       const joined = /^(-[xX]|--exec=|--exec-batch=)(.+)$/.exec(word)?.[2];

@@ -14,7 +14,7 @@ export interface ListEntry {
   readonly written: string;
 }
 
-/** The entry, or why it cannot be read. */
+/** Reads an entry; returns the reason if it is invalid. */
 function readEntry(entry: AllowedCommand): ListEntry | string {
   const written = (typeof entry === "string" ? entry : entry.command).trim();
   const open = /\s\*$/.test(written);
@@ -31,12 +31,12 @@ function readEntry(entry: AllowedCommand): ListEntry | string {
 const readLists = new WeakMap<readonly AllowedCommand[], ReadList>();
 
 interface ReadList {
-  /** What was read: a list that its owner has changed since is read again. */
+  /** A copy of the list as it was read: a changed list is read again. */
   readonly written: readonly AllowedCommand[];
   readonly entries: readonly ListEntry[];
 }
 
-/** The entries of a policy's list, but for those that cannot be read. */
+/** The valid entries of a policy's list. */
 export function entriesOf(list: readonly AllowedCommand[]): readonly ListEntry[] {
   const known = readLists.get(list);
   if (known !== undefined && isSame(known.written, list)) return known.entries;
@@ -79,7 +79,7 @@ const linesOf: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with the entries of a policy's list: those that cannot be read, and those that run nothing.
+ * Describes invalid entries of a policy's list: those that cannot be read, and those that allow nothing.
  * Each message names its entry and says what to write.
  */
 export function faultsOfCommandList(policy: AgentPolicy): readonly string[] {

@@ -36,7 +36,7 @@ describe.each(Object.entries(corpus.attacks))("of %s", (_group, lines) => {
   });
 });
 
-/** What people and models run all day, by program. */
+/** Everyday commands of people and models, by program. */
 const daily: readonly string[] = [
   "git status --short --branch",
   "git status -sb -uno",
@@ -332,7 +332,7 @@ test("a refused option, known or not, is named in the refusal, with what would d
         allowedCommands: programs.map((each) => each.split(" ")[0] ?? ""),
       });
       if (typeof reason !== "string") return;
-      // Of letters that stand together, the one that is not known; of a value, what is wrong with it.
+      // The unknown letter of a group, and the fault of a value.
       const quoted = [...reason.matchAll(/"([^"]*)"/g)].map(([, text = ""]) => text);
       expect(quoted.some((text) => word.includes(text.replace(/^-(?=[a-z]$)/, "")))).toBe(true);
       expect(reason).toMatch(/known|value|script|needs|operand|takes|language|number/);

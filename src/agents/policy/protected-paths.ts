@@ -1,7 +1,7 @@
 import { isVariablesName } from "../../base/secret-name.ts";
 
-// What decides how kit, its agents, Git, CI and the tools of the people who work here behave is not for a model to
-// change, unless it was granted: some of it runs with the keys of whoever opens the repository next.
+// Models must not change files that decide how kit, its agents, Git, CI and the project's tools behave, unless a path is
+// granted: some of these files run with the credentials of the next person who opens the repository.
 
 /** Folders with all that is below them, at any depth: a part of the path. */
 const folders = [
@@ -108,7 +108,7 @@ export const deepProtectedPaths: readonly string[] = [
   ...[".claude/settings.json", ".claude/settings.local.json"],
 ];
 
-/** What a tool is about to change. */
+/** A change that a tool is about to make. */
 export interface PathChange {
   /** Relative to `cwd`, which is relative to the root of the workspace. */
   readonly path: string;
@@ -123,7 +123,7 @@ export interface PathChange {
 
 /**
  * Whether a path is protected from a model's change. Letter case does not matter, nor do forms of one letter
- * and signs that nobody sees, because they do not on some disks. `granted` are paths from the root of the workspace.
+ * and invisible characters, because some file systems ignore them. `granted` are paths from the root of the workspace.
  */
 export function isProtectedPath(change: PathChange, granted: readonly string[]): boolean {
   const segments = segmentsOf(`${change.cwd}/${change.path}`);

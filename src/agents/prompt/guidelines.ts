@@ -10,35 +10,36 @@ import type { Repository, ShownGuideline } from "../project-context.ts";
 
 const noteName = "guidelines_shown";
 
-/** Of one guideline and of all that are shown at once, in characters; the rest is named. */
+/** Characters shown of one guideline, and of all guidelines at once; further ones are only named. */
 const maxGuideline = 20_000;
 const maxShown = 60_000;
 
-/** What the showing of guidelines works with in one operation. */
+/** Input of `guidelineEntries` for one operation. */
 export interface GuidelineWork {
   readonly operation: Operation;
   readonly tools: ToolLookup;
-  /** Files that the system prompt holds whole. */
-  readonly told: ReadonlySet<string>;
+  /** Files that the system prompt contains in full. */
+  readonly promptFiles: ReadonlySet<string>;
   readonly clock: Clock;
 }
 
 /**
- * Makes the entries that put guidelines before the model when its tools first touch a file that they
- * apply to: once per session and guideline, and again when a compaction took them away.
+ * Creates the entries that show guidelines to the model when its tools first touch a file that they apply to: once
+ * per session and guideline, and again after a compaction removed them.
  */
 export function guidelineEntries(
   repository: Repository,
   work: GuidelineWork,
 ): (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]> {
-  const told = async (named: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
+  const entriesFor = async (named: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
     const paths = await pathsOf(named, work);
     if (paths.size === 0) return [];
     const shown = new Set(shownIn(work.operation));
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
     for (const path of paths) {
       for (const guideline of await repository.guidelinesFor(path)) {
-        if (shown.has(guideline.id) || fresh.has(guideline.id) || isTold(guideline, work.told)) continue;
+        if (shown.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
+          continue;
         fresh.set(guideline.id, { guideline, path });
       }
     }
@@ -58,13 +59,16 @@ export function guidelineEntries(
   };
   return (calls) => {
     const named = namesIn(calls, work);
-    return named === undefined ? [] : told(named);
+    return named === undefined ? [] : entriesFor(named);
   };
 }
 
-/** Whether the system prompt holds the guideline's file, under whichever of its names. */
-function isTold({ source_file, aliases = [] }: ShownGuideline, told: ReadonlySet<string>): boolean {
-  return told.has(source_file) || aliases.some((name) => told.has(name));
+/** Whether the system prompt contains the guideline's file, under any of its names. */
+function isInPrompt(
+  { source_file, aliases = [] }: ShownGuideline,
+  promptFiles: ReadonlySet<string>,
+): boolean {
+  return promptFiles.has(source_file) || aliases.some((name) => promptFiles.has(name));
 }
 
 function shownIn(operation: Operation): readonly string[] {
@@ -73,7 +77,7 @@ function shownIn(operation: Operation): readonly string[] {
   );
 }
 
-/** The files that the calls were about, as they name them; undefined for calls of tools that touch none. */
+/** The files that the calls touched, as they name them; undefined if their tools touch none. */
 function namesIn(calls: readonly ToolCallPart[], { tools }: GuidelineWork): ReadonlySet<string> | undefined {
   let named: Set<string> | undefined;
   for (const call of calls) {
@@ -83,20 +87,20 @@ function namesIn(calls: readonly ToolCallPart[], { tools }: GuidelineWork): Read
       named ??= new Set();
       for (const path of tool.touches(call.args)) named.add(path);
     } catch {
-      // The arguments were not what the tool takes: it was not run, and touched nothing.
+      // With invalid arguments, the tool did not run and touched nothing.
     }
   }
   return named;
 }
 
-/** The same files relative to the workspace, wherever the session works in it. */
+/** The same files relative to the workspace's root. */
 async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise<ReadonlySet<string>> {
   if (named.size === 0) return named;
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();
   for (const path of named) {
     const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
-    // What leads nowhere in the workspace was refused, and is no file of the project.
+    // A path outside of the workspace was refused and is no file of the project.
     if (place !== undefined) paths.add(place);
   }
   return paths;

@@ -3,8 +3,8 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { FilePart, ImagePart } from "../../protocol/message.ts";
 
 /**
- * A document or a recording for the model: bytes with their media type, or an `https:` address. Which types a model
- * takes is its provider's affair: PDF with Anthropic, OpenAI and Google, audio with Google and with OpenAI's
+ * A document or a recording for the model: bytes with their media type, or an `https:` address. Each provider supports
+ * other types: PDF with Anthropic, OpenAI and Google, audio with Google and with OpenAI's
  * audio models.
  */
 export type FileInput =
@@ -16,10 +16,10 @@ export type FileInput =
   | { readonly url: string; readonly media_type: string; readonly filename?: string | undefined };
 
 const mediaTypePattern = /^[a-z]+\/[\w.+-]{1,100}$/;
-/** Names that end up in a request of a provider: a line break in one would be part of it. */
+/** File names become part of a provider's request, so they must not contain line breaks. */
 const filenamePattern = /^[^\p{Cc}/\\]{1,255}$/u;
 
-/** Reads a file input as a message carries it; a picture is an image. Throws `invalid_request` for what is no file. */
+/** Converts a file input to a message part; a picture becomes an image. Throws `invalid_request` for an invalid file. */
 export function toFilePart(file: FileInput): FilePart | ImagePart {
   const { media_type, filename } = file;
   if (typeof media_type !== "string" || !mediaTypePattern.test(media_type))
@@ -39,7 +39,7 @@ export function toFilePart(file: FileInput): FilePart | ImagePart {
   return { ...named, data };
 }
 
-/** Throws `invalid_request` for a file that the model does not take: it would stand in the history for good. */
+/** Throws `invalid_request` for a file that the model does not read: it would stay in the history for good. */
 export function checkFiles(model: ResolvedModel, files: readonly (FilePart | ImagePart)[]): void {
   for (const file of files) {
     if (file.type === "image" || takesFile(model.files, file)) continue;
@@ -56,7 +56,7 @@ export function checkFiles(model: ResolvedModel, files: readonly (FilePart | Ima
   }
 }
 
-/** Whether a model reads such a file. One of which kit knows nothing is given everything. */
+/** Whether a model reads such a file. A model without known types gets every file. */
 export function takesFile(files: ResolvedModel["files"], { media_type, data }: FilePart): boolean {
   if (files === undefined) return true;
   const patterns = data.startsWith("https:") ? files.urls : files.types;
@@ -78,8 +78,8 @@ const imageTypePattern = /^image\/[\w*.+-]+$/;
 const base64Pattern: RegExp = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Reads an image input as a message carries it. Throws `invalid_request` for what is no image: a provider
- * that refused it would refuse every later prompt as well, for it stands in the history.
+ * Converts an image input to a message part. Throws `invalid_request` for an invalid image: it would stay in the
+ * history, and the provider would refuse every later prompt.
  */
 export function toImagePart(image: ImageInput): ImagePart {
   const { media_type = "url" in image ? "image/*" : "" } = image;
@@ -95,7 +95,7 @@ export function toImagePart(image: ImageInput): ImagePart {
   return { type: "image", media_type, data };
 }
 
-/** The same for an image that a tool gives, which may be none where its author wrote plain JavaScript. */
+/** Checks an image that a tool returned: a tool in plain JavaScript may return anything. */
 export function checkedImagePart({ data, media_type }: ImagePart): ImagePart {
   const isAddress = typeof data === "string" && data.startsWith("https:");
   return toImagePart(isAddress ? { url: data, media_type } : { data, media_type });
@@ -105,7 +105,7 @@ function noImage(what: string): KitError {
   return new KitError({ code: "invalid_request", message: `An image ${what}.` });
 }
 
-/** Bytes as messages carry them. */
+/** Bytes as base64, the form of messages. */
 function base64Of(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 32_768)

@@ -7,9 +7,9 @@ import { keptPlaceNote, type SessionState } from "../log/session-state.ts";
 import { isSamePlace, placeSections, type Surroundings } from "./system-prompt.ts";
 import { TurnRecords } from "./turn-records.ts";
 
-/** What the log keeps of a place that has changed under a session. */
+/** The logged note about a working place that changed during a session. */
 interface KeptPlace {
-  /** As the system prompt goes on to say it; only in the first note since the history was shortened. */
+  /** The place that the system prompt still describes; only in the first note since the last compaction. */
   readonly kept?: {
     readonly text: string;
     readonly files: Surroundings["instructions"]["files"];
@@ -17,41 +17,41 @@ interface KeptPlace {
     readonly is_indexed: boolean;
     readonly commands: string;
   };
-  /** A digest of each section as it was told last. */
+  /** A digest of each section as the model last saw it. */
   readonly told: Readonly<Record<string, string>>;
 }
 
-/** A place of work as the system prompt of a session tells it, and what has to be told of it behind the history. */
+/** The working place of a session's system prompt, and the entries that report its changes. */
 export interface PlacedPrompt {
   readonly place: Surroundings;
   readonly news: readonly SessionEntry[];
 }
 
 /**
- * Keeps the beginning of a session's prompts as it is: providers charge a part for what they have read before. What
- * changes around a session is told behind its history, until that is shortened and the prompt begins anew anyway.
+ * Keeps the beginning of a session's prompts stable, because providers charge less for a cached beginning. Changes
+ * around a session are appended to its history, until a compaction rebuilds the prompt anyway.
  */
 export class SessionPrompt {
   readonly records: TurnRecords = new TurnRecords();
   #place: Surroundings | undefined;
-  /** The place that was found last: most operations find the same. */
+  /** The place of the last operation: most operations have the same. */
   #found: { readonly place: Surroundings; readonly digests: PlaceDigests } | undefined;
-  /** Where the log has the compaction since which all this holds. */
+  /** Log position of the compaction that this state starts from. */
   #since = 0;
-  /** Made when there are any: most sessions have none of others. */
+  /** Created on first use: most sessions have no sourced tools. */
   #tools: Map<string, AnyTool> | undefined;
 
-  /** The place to tell in the system prompt where `current` is the one that is found now. */
+  /** The place for the system prompt, given that `current` is the actual one. */
   placed(
     current: Surroundings,
     session: { readonly state: SessionState; readonly operationId: string; readonly clock: Clock },
   ): PlacedPrompt {
     const { state } = session;
-    this.#begin(state);
+    this.#resetAfterCompaction(state);
     const notes = state.notes.length === 0 ? none : state.notes.filter(({ name }) => name === keptPlaceNote);
     this.#place ??= restored(notes, current) ?? current;
     const place = this.#place;
-    // What the log does not have was not told, whoever was about to.
+    // The model has only seen what the log has.
     const last = notes.at(-1)?.value as KeptPlace | undefined;
     if (last === undefined && isSamePlace(place, current)) return { place, news: none };
     const told = last?.told ?? digestsOf(place);
@@ -66,8 +66,8 @@ export class SessionPrompt {
     };
   }
 
-  /** Begins anew where the history was shortened. */
-  #begin({ compactedAt }: SessionState): void {
+  /** Resets the state after a compaction. */
+  #resetAfterCompaction({ compactedAt }: SessionState): void {
     if (compactedAt === this.#since) return;
     this.#since = compactedAt;
     this.#place = undefined;
@@ -81,29 +81,29 @@ export class SessionPrompt {
   }
 
   /**
-   * The tools of others in an order that stays: new ones come last, and one that is away for now keeps its place.
-   * `isThere` tells the one from the other.
+   * Sourced tools in a stable order: new ones come last, and a tool whose source is unavailable keeps its place.
+   * `isAvailable` is false for such a tool.
    */
   inOrder(
     now: readonly AnyTool[],
     state: SessionState,
-  ): { readonly tools: readonly AnyTool[]; readonly isThere: (name: string) => boolean } {
-    this.#begin(state);
+  ): { readonly tools: readonly AnyTool[]; readonly isAvailable: (name: string) => boolean } {
+    this.#resetAfterCompaction(state);
     if (now.length === 0 && this.#tools === undefined) return noTools;
     this.#tools ??= new Map();
     const found = new Map(now.map((tool) => [tool.name, tool]));
     for (const [name, tool] of found) this.#tools.set(name, tool);
-    return { tools: [...this.#tools.values()], isThere: (name) => found.has(name) };
+    return { tools: [...this.#tools.values()], isAvailable: (name) => found.has(name) };
   }
 }
 
-const noTools: ReturnType<SessionPrompt["inOrder"]> = { tools: [], isThere: () => false };
+const noTools: ReturnType<SessionPrompt["inOrder"]> = { tools: [], isAvailable: () => false };
 
 const none: readonly never[] = [];
 
 type PlaceDigests = Readonly<Record<string, string>>;
 
-/** The place that the system prompt goes on to tell, as another process, or this one in an earlier life, has noted it. */
+/** The place that the system prompt still describes, from the note of this or an earlier process. */
 function restored(notes: SessionState["notes"], current: Surroundings): Surroundings | undefined {
   for (const { value } of notes) {
     const { kept } = value as KeptPlace;
@@ -134,7 +134,7 @@ const titles: Readonly<Record<string, string>> = {
 
 const nothingMore = "What was said here before no longer applies.";
 
-/** What tells the model that its place has changed, and the log what the system prompt still says. */
+/** The message that reports changes to the model, and the note of what the system prompt still says. */
 function newsOf(
   changed: readonly string[],
   from: {

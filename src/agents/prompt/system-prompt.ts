@@ -5,18 +5,18 @@ import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { Skill } from "../define/skill.ts";
 import type { ProjectInstructions } from "../project-context.ts";
 
-/** What the place of a session's work adds to its system prompt. */
+/** The parts of a system prompt that depend on the session's working place. */
 export interface Surroundings {
   readonly instructions: ProjectInstructions;
-  /** Where files and commands start, in a repository whose own tools start at its root; "" for the root. */
+  /** The working folder of files and commands, from the repository's root; "" for the root. */
   readonly workingFolder: string;
-  /** Whether the tools about specs and guidelines are there, where the agent would have them. */
+  /** Whether the tools about specs and guidelines are available, if the agent would have them. */
   readonly isIndexed: boolean;
-  /** What commands may do within their wall; "" where the agent runs none, or no wall stands. */
+  /** Describes the isolation of commands; "" if the agent runs none, or without isolation. */
   readonly commands: string;
 }
 
-/** What a system prompt is made of. */
+/** The sources of a system prompt. */
 export interface SystemParts extends Surroundings {
   readonly profile: AgentProfile;
   readonly role: Role | undefined;
@@ -24,7 +24,7 @@ export interface SystemParts extends Surroundings {
   readonly agent: { readonly name: string; readonly file?: string | undefined };
 }
 
-/** A system prompt, and what stands in it. */
+/** A system prompt, with digests and receipt items of its sections. */
 export interface SystemPrompt {
   readonly text: string;
   /** A digest of each section, by its name. */
@@ -38,23 +38,23 @@ interface Section {
   readonly items?: readonly ReceiptItem[];
 }
 
-/** The newest prompt of a profile: its next operation tells the same, unless something has changed meanwhile. */
+/** The newest prompt of each profile, reused while nothing changes. */
 const newest = new WeakMap<AgentProfile, { readonly parts: SystemParts; readonly prompt: SystemPrompt }>();
 
-/** The prompt that was made last, which the next one often is, too. */
+/** The last text, shared by instances whose prompts are equal. */
 let shared = "";
 
-/** The system prompt of an operation: the agent, the project, what it can call on, its role. */
+/** Composes the system prompt of an operation: agent, project, skills, subagents and role. */
 export function systemPromptOf(parts: SystemParts): SystemPrompt {
   const known = newest.get(parts.profile);
   if (known !== undefined && isSame(known.parts, parts)) return known.prompt;
   const sections = sectionsOf(parts);
-  // A long file may have been cut through a surrogate pair: providers refuse to read what is left of it.
+  // A cut may have split a surrogate pair, which providers refuse.
   const composed = sections
     .map(({ text }) => text)
     .join("\n\n")
     .toWellFormed();
-  // Thousands of instances, each with a profile of its own, tell the same.
+  // Thousands of instances with profiles of their own often have equal prompts.
   if (composed !== shared) shared = composed;
   const prompt = {
     text: shared,
@@ -69,7 +69,7 @@ function isSame(left: SystemParts, right: SystemParts): boolean {
   return left.role === right.role && left.agent.name === right.agent.name && isSamePlace(left, right);
 }
 
-/** Whether two places of work say the same. */
+/** Whether two working places give the same prompt. */
 export function isSamePlace(left: Surroundings, right: Surroundings): boolean {
   return (
     left.instructions.text === right.instructions.text &&
@@ -79,7 +79,7 @@ export function isSamePlace(left: Surroundings, right: Surroundings): boolean {
   );
 }
 
-/** The role comes last: a call with another one shares all that stands before it. */
+/** The role comes last, so that calls with different roles share the beginning. */
 function sectionsOf(parts: SystemParts): readonly Section[] {
   const { profile, role, agent } = parts;
   return [
@@ -102,7 +102,7 @@ function instructionsOf({ instructions }: AgentProfile, { name, file }: SystemPa
   };
 }
 
-/** The sections that may become others while a session goes on; undefined for one that says nothing. */
+/** The sections that may change during a session; undefined for an empty one. */
 export function placeSections(place: Surroundings): Readonly<Record<string, Section | undefined>> {
   const { instructions, workingFolder, isIndexed, commands } = place;
   const section = (name: string, text: string, items?: readonly ReceiptItem[]): Section => ({
@@ -155,7 +155,7 @@ function skillsOf(skills: readonly Skill[]): readonly Section[] {
   return [{ name: "skills", text: `# Skills\n\n${first}${lines.join("\n")}`, items }];
 }
 
-/** The receipt of a skill of which the model sees a text. */
+/** The receipt item of a skill whose text the model sees. */
 export function skillItem({ name, file }: Skill, why: string, text: string): ReceiptItem {
   return {
     kind: "skill",

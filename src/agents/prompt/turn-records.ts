@@ -1,24 +1,30 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { digestOf } from "../../base/digest.ts";
 import type { PromptPrefix, ReceiptItem, TurnReceipt, TurnRecord } from "../../protocol/receipt.ts";
-import { nothingTold, remembered, type SessionState, type ToldLists, turnOf } from "../log/session-state.ts";
+import {
+  type ListedReceipts,
+  noReceipts,
+  rememberReceipt,
+  type SessionState,
+  turnOfReceipt,
+} from "../log/session-state.ts";
 import type { SystemPrompt } from "./system-prompt.ts";
 
-/** What a turn says of its prompt, and what its session's log is to keep of that. */
+/** The record of a turn's prompt: for its event, and for the session's log. */
 export interface TurnSaid {
   readonly said: { readonly prefix: PromptPrefix; readonly receipt: TurnReceipt };
-  /** Absent where the log has it of an earlier turn. */
+  /** Absent if the log has the same record of an earlier turn. */
   readonly logged?: TurnRecord;
 }
 
-/** What stands before the history. A compaction may bring another one. */
+/** The system prompt before the history. A compaction may replace it. */
 export interface LoopPrompt {
   current: SystemPrompt;
-  /** Says of each turn what its prompt is made of. */
+  /** Records the composition of each turn's prompt. */
   readonly records: TurnRecords;
 }
 
-/** What the prompt of a turn is made of: a `TurnLoop` has it. */
+/** The sources of a turn's prompt, as `TurnLoop` has them. */
 interface PromptSource {
   readonly state: SessionState;
   readonly modelName: string;
@@ -27,7 +33,7 @@ interface PromptSource {
   readonly prompt: Pick<LoopPrompt, "current">;
 }
 
-/** All that a prompt is made of, by identity: as long as none is another, nothing is counted again. */
+/** The sources of a counted prompt, compared by identity: unchanged sources are not counted again. */
 interface PromptState {
   readonly model: string;
   readonly settings: PromptSource["settings"];
@@ -37,30 +43,30 @@ interface PromptState {
   readonly compactedAt: number;
 }
 
-/** Items of one receipt; of more, they are counted only. */
+/** Items that one receipt lists; further items are only counted. */
 const maxItems = 200;
-/** Characters of one field of an item: names of files and guidelines are somebody else's. */
+/** Characters of one field of an item: file and guideline names come from the repository. */
 const maxField = 300;
 
-/** What is counted of a prompt's state, whichever sessions are in it. */
+/** The counts of a prompt state, shared by all sessions in that state. */
 interface Counted {
   readonly of: PromptState;
   readonly parts: Readonly<Record<string, string>>;
   readonly prefix: PromptPrefix;
   readonly list: readonly ReceiptItem[];
-  /** The digests of the list's beginnings: that of its first item, of its first two, … */
+  /** Digests of the list's prefixes: of its first item, of its first two, … */
   readonly digests: readonly string[];
-  /** The receipt of a turn before which nothing was told. */
+  /** The receipt that lists every item. */
   readonly whole: TurnReceipt;
 }
 
-/** Says of the turns of a session what is in front of the model; made once for each state of its prompt. */
+/** Records the prompt composition of a session's turns, computed once per state of its prompt. */
 export class TurnRecords {
   #counted: Counted | undefined;
-  /** What is said of a turn whose state has been told. */
+  /** The record of a turn whose state was reported before. */
   #again: TurnSaid | undefined;
-  /** The turns whose events have told a list. */
-  #told: ToldLists = nothingTold;
+  /** The receipts that events have listed in full. */
+  #listed: ListedReceipts = noReceipts;
 
   of(loop: PromptSource, turnId: string): TurnSaid {
     if (this.#counted === undefined || !isSameState(this.#counted.of, loop)) {
@@ -74,13 +80,13 @@ export class TurnRecords {
     if (isLogged && this.#again !== undefined) return this.#again;
     const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state: loop.state });
     const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
-    const receipt = receiptOf(counted, this.#told);
-    this.#told = remembered(this.#told, digest, turnId);
+    const receipt = receiptOf(counted, this.#listed);
+    this.#listed = rememberReceipt(this.#listed, digest, turnId);
     if (!isLogged) {
       const logged = { turn_id: turnId, prefix, parts: counted.parts, receipt: receiptOf(counted, listed) };
       return { said: { prefix, receipt }, logged };
     }
-    const before = turnOf(this.#told, digest);
+    const before = turnOfReceipt(this.#listed, digest);
     const again = before === undefined ? counted.whole : { digest, items, tokens, before };
     this.#again = { said: { prefix: counted.prefix, receipt: again } };
     return { said: { prefix, receipt } };
@@ -103,7 +109,7 @@ function isSameState(
   );
 }
 
-/** What was counted last for a system prompt: thousands of sessions may begin with the same. */
+/** The newest counts per system prompt: thousands of sessions may share one. */
 const lastCounts = new WeakMap<SystemPrompt, Counted>();
 
 function countedOf(loop: PromptSource): Counted {
@@ -122,14 +128,14 @@ function countedOf(loop: PromptSource): Counted {
   return counted;
 }
 
-function receiptOf({ list, digests, whole }: Counted, told: ToldLists = nothingTold): TurnReceipt {
-  if (told.length === 0) return whole;
-  const known = digests.findLastIndex((digest) => turnOf(told, digest) !== undefined);
-  const before = turnOf(told, digests[known] ?? "");
-  return before === undefined ? whole : { ...receiptFrom(list, { digests, from: known + 1 }), before };
+function receiptOf({ list, digests, whole }: Counted, known: ListedReceipts = noReceipts): TurnReceipt {
+  if (known.length === 0) return whole;
+  const last = digests.findLastIndex((digest) => turnOfReceipt(known, digest) !== undefined);
+  const before = turnOfReceipt(known, digests[last] ?? "");
+  return before === undefined ? whole : { ...receiptFrom(list, { digests, from: last + 1 }), before };
 }
 
-/** Tells the items of a list from a place on. */
+/** Lists the items of a receipt from an index on. */
 function receiptFrom(
   list: readonly ReceiptItem[],
   { digests, from }: { readonly digests: readonly string[]; readonly from: number },

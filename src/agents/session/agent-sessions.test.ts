@@ -72,7 +72,7 @@ test("a stream gives the events of its operation to a reader in its own time, an
     parts += 1;
   }
   expect(read).toBe(text);
-  // What nobody has read yet is joined, so that it does not grow without end.
+  // Unread deltas are joined, so that the buffer does not grow without end.
   expect(parts).toBeLessThan(1_100);
   expect([...types]).toEqual(
     expect.arrayContaining(["operation_start", "turn_request", "turn", "operation"]),

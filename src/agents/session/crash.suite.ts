@@ -48,7 +48,7 @@ export function openDoomed(file: string, doom: Doom): DoomedProcess {
         const isLast = appends === doom.at;
         if (isLast && doom.when === "before") return die();
         await store.append(request);
-        // Of what is written together, nothing is heard by a process that ends meanwhile.
+        // A process that ends during one write sees none of its entries.
         return isLast ? die() : dead ? never : undefined;
       },
       read: (key, after) => alive(() => store.read(key, after)),

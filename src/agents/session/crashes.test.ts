@@ -27,14 +27,14 @@ const freshFile = (): string => {
   return join(folder, `${files}.db`);
 };
 
-/** What a conversation consists of: the calls of each turn, and then the answers. */
+/** A conversation: the calls of each turn, and then the answers. */
 interface Conversation {
   readonly turns: readonly { readonly calls: readonly string[]; readonly full?: boolean }[];
   /** Answers that do not fit before the one that does; undefined for an answer in words. */
   readonly misfits?: number;
 }
 
-/** What the world outside saw: tools that ran, across all processes. */
+/** The visible effects: tools that ran, across all processes. */
 interface World {
   readonly ran: string[];
 }

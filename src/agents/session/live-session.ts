@@ -14,7 +14,7 @@ import type {
 } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { loadState, type SessionState } from "../log/session-state.ts";
-import { isRest } from "../log/suspension.ts";
+import { isSuspension } from "../log/suspension.ts";
 import { createToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { SessionPrompt } from "../prompt/session-prompt.ts";
@@ -56,7 +56,7 @@ class OpenSession implements LiveSession {
   }
 
   onIdle(): void {
-    this.#harness.rest(this);
+    this.#harness.markIdle(this);
   }
 
   get current(): Operation | undefined {
@@ -83,7 +83,7 @@ class OpenSession implements LiveSession {
           place.opened = sandbox;
         },
         () => {
-          // The next one who asks tries again.
+          // The next caller tries again.
           if (this.#sandbox === place) this.#sandbox = undefined;
         },
       );
@@ -108,11 +108,11 @@ class OpenSession implements LiveSession {
     return place;
   }
 
-  /** As its open sandbox tells. Where it cannot be opened, its tools will say so. */
+  /** Asks the open sandbox. If opening fails, the tools report it. */
   async #workplaceOpened(signal: AbortSignal): Promise<Workplace> {
     const sandbox = await raceSignal(this.sandbox(), signal).catch(() => undefined);
     const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
-    // A workspace that was made just now may say itself where it lies.
+    // A workspace that was just created may know its location.
     const location =
       hostRoot === undefined ? this.#factory.locate?.(this.#owner) : { folder: hostRoot, shared: true };
     return location === undefined ? { cwd, sandbox } : { cwd, location };
@@ -135,8 +135,8 @@ class OpenSession implements LiveSession {
   }
 
   operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
-    this.#harness.wake(this);
-    // A task is part of its parent, which says where that comes from.
+    this.#harness.markBusy(this);
+    // A task's origin is that of its parent.
     const { runtime, events } = this.#harness;
     const origin =
       asked.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
@@ -153,18 +153,18 @@ class OpenSession implements LiveSession {
         return await runOperation({ harness: this.#harness, live: this, running, request }, work);
       } finally {
         this.#running = undefined;
-        // Its history and tools are made again when it goes on.
-        if (isRest(running.controller.signal)) this.evict();
-        for (const heard of running.ended) heard();
+        // History and tools are loaded again when the operation resumes.
+        if (isSuspension(running.controller.signal)) this.evict();
+        for (const onEnd of running.ended) onEnd();
       }
     }, request.signal);
   }
 
   load(): MaybePromise<SessionState> {
-    // While an operation runs, the history is what it makes of it.
+    // While an operation runs, its state is the current one.
     const state = this.#running?.operation?.state ?? this.#state;
     if (state !== undefined && (!state.stale || state !== this.#state)) return state;
-    // Who asks while it is read gets the same state: two would go different ways.
+    // Callers during the read get the same state: two states would diverge.
     if (this.#loading !== undefined) return this.#loading;
     const loaded = loadState(this.#harness.store, this.key, this.#options.parent);
     if (!(loaded instanceof Promise)) {
@@ -186,22 +186,22 @@ class OpenSession implements LiveSession {
   }
 
   async history(): Promise<readonly Message[]> {
-    // What fails there is the operation's to tell.
+    // The operation itself reports a failed write.
     await Promise.resolve(this.current?.stored()).catch(() => undefined);
     const state = await this.load();
     const info = await this.#harness.store.info(this.key);
     const { position, messages } = state;
     if (info?.position === position || (info === undefined && position === 0)) return messages;
-    // Another process was here. What an operation knows is its own to bring up to date: it may be about to append.
+    // Another process has appended. A running operation updates its own state: it may be about to append.
     state.stale = true;
     return (await loadState(this.#harness.store, this.key)).messages;
   }
 
-  get mayRest(): boolean {
+  get maySuspend(): boolean {
     const { current, profile } = this;
     if (current === undefined || current.tasks.length > 0 || this.depth > 0 || this.queue.waiting > 0)
       return false;
-    // A store, files and variables of its own may be gone with the instance, which nobody uses meanwhile.
+    // A private store, files and variables would be lost with the idle instance.
     if (profile.store !== undefined || (profile.python !== undefined && profile.python !== false))
       return false;
     return this.#sandbox === undefined || this.#sandbox.opened?.capabilities.persistent === true;
@@ -222,10 +222,10 @@ class OpenSession implements LiveSession {
     this.#toolkit = undefined;
     this.#workplace = undefined;
     if (sandbox === undefined) return true;
-    // What would be lost with its sandbox, or is just being opened, has to stay.
+    // A sandbox that is being opened, or would lose its files, must stay.
     if (sandbox.opened?.capabilities.persistent !== true) return false;
     this.#sandbox = undefined;
-    // Nobody waits for it; whoever opens it again is told what is wrong with it.
+    // A failed close is ignored: opening the sandbox again reports the fault.
     sandbox.opened.close().catch(() => undefined);
     return true;
   }

@@ -6,8 +6,8 @@ interface Waiting {
 }
 
 /**
- * One operation at a time, in the order asked. Throws `too_many_requests` when `limit` are waiting;
- * one whose signal fires while it waits leaves the line with `signal.reason`.
+ * Runs one operation at a time, in the order of the calls. Throws `too_many_requests` when `limit` callers wait;
+ * a caller whose signal fires while it waits leaves the queue with `signal.reason`.
  */
 export class OperationQueue {
   readonly #limit: number;
@@ -30,11 +30,11 @@ export class OperationQueue {
     return this.#busy;
   }
 
-  /** Runs `work` after everything that was asked before it. */
+  /** Runs `work` after all earlier callers. */
   async run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
-      if (this.waiting >= this.#limit) throw full(this.#limit);
+      if (this.waiting >= this.#limit) throw queueFull(this.#limit);
       await this.#place(signal);
     }
     this.#busy = true;
@@ -45,13 +45,13 @@ export class OperationQueue {
     }
   }
 
-  /** Turns away whoever waits or comes later, with the reason that is made then. What runs goes on. */
+  /** Refuses waiting and later callers with `reason()`. The running operation continues. */
   close(reason: () => unknown): void {
     this.#closed = reason;
     for (const waiting of this.#line?.splice(0) ?? []) waiting.refuse(reason());
   }
 
-  /** Resolves when all that was asked until now has ended. */
+  /** Resolves when all operations enqueued until now have ended. */
   async drained(): Promise<void> {
     if (!this.#busy) return;
     await new Promise<void>((resolve) => {
@@ -59,7 +59,7 @@ export class OperationQueue {
         resolve();
         this.#next();
       };
-      // Whoever is refused need not wait either.
+      // A refused caller need not wait either.
       this.#wait({ start, refuse: () => resolve() });
     });
   }
@@ -73,7 +73,7 @@ export class OperationQueue {
     }
   }
 
-  /** Few sessions are ever asked for two things at once: thousands of them have no line. */
+  /** Creates the queue on first use: most sessions never have two callers at once. */
   #wait(waiting: Waiting): void {
     this.#line ??= [];
     this.#line.push(waiting);
@@ -107,7 +107,7 @@ export class OperationQueue {
   }
 }
 
-function full(limit: number): KitError {
+function queueFull(limit: number): KitError {
   return new KitError({
     code: "too_many_requests",
     message: `${limit} operations are already waiting for this session.`,

@@ -8,21 +8,28 @@ import type { TracePlace } from "../../protocol/tracing.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope, OperationTracing } from "../events.ts";
-import { appendAhead, appendKeeping, appendLatest, appendWork, type LogEnd, settled } from "../log/append.ts";
+import {
+  appendAhead,
+  appendLatest,
+  appendOrKeep,
+  appendWork,
+  flushAhead,
+  type LogEnd,
+} from "../log/append.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
-import { isRest, restedBefore } from "../log/suspension.ts";
+import { isSuspension, suspensionBefore } from "../log/suspension.ts";
 import { unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { Spending } from "../turn/budget.ts";
 
-/** What a session knows of the operation that runs. */
+/** The running operation of a session. */
 export interface RunningOperation {
   readonly controller: AbortController;
-  /** Called when it has ended. */
+  /** Callbacks for its end. */
   readonly ended: (() => void)[];
   emit: Operation["emit"];
-  /** Undefined while its history is read. */
+  /** Undefined while its history loads. */
   operation: Operation | undefined;
 }
 
@@ -34,8 +41,8 @@ export interface OperationStart {
 }
 
 /**
- * Runs work as an operation of a session: loads the history, closes what a killed process left open
- * (what the operation itself left open is its own to settle), and wraps it all in the events that open and close an operation, however it ends.
+ * Runs work as an operation of a session: loads the history, closes calls that a killed process left open (a resumed
+ * operation closes its own), and emits the events that start and end an operation, however it ends.
  */
 export async function runOperation<Value>(
   start: OperationStart,
@@ -45,10 +52,10 @@ export async function runOperation<Value>(
   const { signal } = running.controller;
   const stopForwarding = onAbort(request.signal, (reason) => running.controller.abort(reason));
   const scope = scopeOf(start);
-  const rested = restedBefore(request.signal);
+  const suspension = suspensionBefore(request.signal);
   const emit: Operation["emit"] = (body, turnId) => {
-    if (rested?.hasSaid(body) === true) return;
-    // The operation's own mask knows the secrets that its call was granted, too.
+    if (suspension?.hasEmitted(body) === true) return;
+    // The operation's own mask also covers the secrets granted to its call.
     const { mask } = running.operation ?? harness.runtime;
     const task_id = taskOfPart(running.operation?.part, turnId);
     const own = task_id === undefined ? scope : { ...scope, task_id };
@@ -56,7 +63,7 @@ export async function runOperation<Value>(
   };
   running.emit = emit;
   const { now } = harness.runtime.clock;
-  const started = rested?.startedAt ?? now();
+  const started = suspension?.startedAt ?? now();
   let opened = false;
   const open = (past?: PastOperation): void => {
     opened = true;
@@ -64,10 +71,10 @@ export async function runOperation<Value>(
     emit({ type: "operation_start", operation_kind: request.kind, ...resumed, ...request.origin });
   };
   let failed = true;
-  let rests = false;
+  let suspended = false;
   try {
     if (request.resumes !== true) open();
-    // What an operation before this one could not write comes first; its history is read afresh behind it.
+    // Write unsaved work of an earlier operation first, then read the history.
     const unsaved = unsavedOf(harness.store, harness.runtime.clock).write(start.live.key);
     if (unsaved !== undefined) await unsaved;
     const loading = start.live.load();
@@ -75,7 +82,7 @@ export async function runOperation<Value>(
     const id = scope.operation_id;
     const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
     if (!opened) open(past);
-    const operation = toOperation(start, { id, state, emit, past, rested });
+    const operation = toOperation(start, { id, state, emit, past, suspension });
     running.operation = operation;
     if (past === undefined) {
       const closed = operation.append([]);
@@ -86,7 +93,7 @@ export async function runOperation<Value>(
     try {
       value = await work(operation);
     } finally {
-      // An operation has ended when its tasks have: an abort stops them too, and that may take a moment.
+      // An operation ends after its tasks, which an abort may take a moment to stop.
       if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
       const written = operation.stored();
       if (written instanceof Promise) await written;
@@ -94,8 +101,8 @@ export async function runOperation<Value>(
     failed = false;
     return value;
   } catch (error) {
-    if (isRest(signal) && error === signal.reason) {
-      rests = true;
+    if (isSuspension(signal) && error === signal.reason) {
+      suspended = true;
       signal.reason.startedAt = started;
       throw error;
     }
@@ -106,7 +113,7 @@ export async function runOperation<Value>(
     throw mask === undefined ? error : maskError(error, mask);
   } finally {
     stopForwarding();
-    if (!rests) {
+    if (!suspended) {
       const usage = running.operation?.spending.usage;
       emit({
         type: "operation",
@@ -132,20 +139,20 @@ function scopeOf({ harness, live, request }: OperationStart): EventScope {
 
 function toOperation(
   { harness, live, running, request }: OperationStart,
-  own: Pick<Operation, "id" | "state" | "emit" | "past" | "rested">,
+  own: Pick<Operation, "id" | "state" | "emit" | "past" | "suspension">,
 ): Operation {
   const { store, runtime } = harness;
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
-  const inLine = createLine();
+  const serialized = createSerializer();
   const log: LogEnd = {
     store,
     state: own.state,
     id: own.id,
     now: runtime.clock.now,
     checkOwner: () => refuseWhenLost(signal),
-    keep(entries, position) {
+    keepUnsaved(entries, position) {
       const { key, parent } = own.state;
       const resumes = request.resumes === true;
       unsavedOf(store, runtime.clock).keep({ key, parent, operationId: own.id, position, entries, resumes });
@@ -166,19 +173,19 @@ function toOperation(
     spending,
     tasks: [],
     live,
-    commit: inLine((entries) => appendWork(entries, log)),
-    commitAhead: inLine((entries) => appendAhead(entries, log)),
-    stored: () => (log.ahead === undefined ? undefined : settled(log)),
-    // No other process appends an input whose id this operation has made.
+    commit: serialized((entries) => appendWork(entries, log)),
+    commitAhead: serialized((entries) => appendAhead(entries, log)),
+    stored: () => (log.ahead === undefined ? undefined : flushAhead(log)),
+    // Only an id of the caller can have been logged by another process.
     append: (entries, input) => appendLatest(entries, log, request.id === undefined ? undefined : input),
-    keeping: (entries, write) => appendKeeping(entries, log, write),
+    appendOrKeep: (entries, write) => appendOrKeep(entries, log, write),
   };
 }
 
 type Append = (entries: readonly SessionEntry[]) => MaybePromise<void>;
 
-/** Has appends come one after the other: of parts of an operation that run side by side, two at one position would be a conflict. */
-function createLine(): (append: Append) => Append {
+/** Serializes appends: parallel parts of an operation would conflict at the same position. */
+function createSerializer(): (append: Append) => Append {
   let last: Promise<void> | undefined;
   return (append) => (entries) => {
     const written = last === undefined ? append(entries) : last.then(() => append(entries));
@@ -193,12 +200,12 @@ function createLine(): (append: Append) => Append {
   };
 }
 
-/** Another process does this work by now: what this one added would come between. */
+/** Throws if another process has taken over the operation. */
 function refuseWhenLost({ aborted, reason }: AbortSignal): void {
   if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
 }
 
-/** Deltas are masked where they arrive, and results where a tool gives them. */
+/** Masks an event, except deltas and results, which are masked at their source. */
 function maskBody(body: EventBody, mask: SecretMask): EventBody {
   if (body.type === "text_delta" || body.type === "reasoning_delta" || body.type === "tool_end") return body;
   return maskValue(body, mask);
@@ -217,7 +224,7 @@ function toEventError(
   return { type: "internal_error", message: "The operation failed.", ...why };
 }
 
-/** Undefined where no listener makes traces. */
+/** The spans of an operation; undefined if no listener traces. */
 function tracingOfOperation(
   harness: Harness,
   { key }: Pick<LiveSession, "key">,

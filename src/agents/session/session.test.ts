@@ -186,7 +186,7 @@ test("whoever is told of a listener's fault may have one of their own", async ()
   expect((await agent.session().prompt("hi")).text).toBe("ok");
 });
 
-test("a listener that throws harms nobody, and another hears every event in order", async () => {
+test("a listener that throws does not affect the run, and another gets every event in order", async () => {
   const events: KitEvent[] = [];
   const model = createScriptedModel([{ text: "ok", toolCalls: [{ name: "clock" }] }, { text: "done" }]);
   const agent = createTestAgent(model, {

@@ -14,7 +14,7 @@ import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import type { EventHub } from "../events.ts";
 import { checkedCommand, checkedText, checkOptions } from "../operations/check-options.ts";
-import { resumable } from "../operations/input.ts";
+import { resumeFields } from "../operations/input.ts";
 import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
 import { type CompactOptions, runCompact } from "../operations/run-compact.ts";
 import { runPrompt } from "../operations/run-prompt.ts";
@@ -24,17 +24,40 @@ import { runSkill, type SkillOptions } from "../operations/run-skill.ts";
 import { runTask, type TaskOptions } from "../operations/run-task.ts";
 
 /**
- * The events of one operation as they happen, and its result. Reading is optional, and no reader delays the
- * operation; it goes on when one leaves. For one reader: several would share the events between them.
+ * The events of one operation as they happen, and its result. Reading is optional and never delays the operation,
+ * which continues when a reader leaves. Use one reader: several would share the events between them.
+ *
+ * @example
+ * ```ts
+ * import type { Session } from "kit";
+ *
+ * export async function print(session: Session): Promise<void> {
+ *   const stream = session.stream("Summarize the README.");
+ *   for await (const event of stream) if (event.type === "text_delta") process.stdout.write(event.text);
+ *   console.log((await stream.result).usage.total_tokens);
+ * }
+ * ```
  */
 export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
   readonly result: Promise<PromptResult<Result>>;
 }
 
 /**
- * A durable conversation. Operations run one at a time in the order asked; each call waits for those
- * before it. Every operation takes a `signal`, and `abort` stops the running one: the history then is
- * one that the next operation can go on from.
+ * A durable conversation. Operations run one at a time, in the order of the calls. Every operation accepts a `signal`,
+ * and `abort` stops the running one; the next operation can continue from the history.
+ *
+ * @example
+ * ```ts
+ * import type { Session } from "kit";
+ * import { z } from "zod";
+ *
+ * export async function review(session: Session): Promise<readonly string[]> {
+ *   const { result } = await session.prompt("Review the last commit.", {
+ *     result: z.object({ problems: z.array(z.string()) }),
+ *   });
+ *   return result.problems;
+ * }
+ * ```
  */
 export interface Session {
   readonly name: string;
@@ -45,35 +68,35 @@ export interface Session {
     skill: string | Skill,
     options?: SkillOptions<Result>,
   ): Promise<PromptResult<Result>>;
-  /** Works on a text in a session of its own that shares the sandbox. */
+  /** Runs a prompt in a new session that shares the sandbox. */
   task<Result = unknown>(text: string, options?: TaskOptions<Result>): Promise<PromptResult<Result>>;
-  /** Runs a command in the sandbox under the agent's policy; the history keeps it. */
+  /** Runs a command in the sandbox under the agent's policy; the history records it. */
   shell(command: string, options?: ShellOptions): Promise<ExecResult>;
   /**
-   * Runs Python with the session's variables, apart from this process; the history does not show it. Throws
+   * Runs Python with the session's variables in a separate process; the history does not record it. Throws
    * `PythonError` for an exception, a limit included. See docs/python.md.
    */
   runPython(code: string, options?: PythonRunOptions): Promise<PythonResult>;
-  /** Makes a dataclass known to the Python of this session. */
+  /** Registers a dataclass for the Python of this session. */
   registerPythonDataclass<Instance extends object = PythonObject>(dataclass: PythonDataclass<Instance>): void;
   registerPythonDataclass(dataclass: AnyPythonDataclass): void;
-  /** The variables of the session's Python as bytes: they live as long as this process, unless kept. */
+  /** Dumps the variables of the session's Python as bytes; otherwise they end with this process. */
   dumpPython(): Promise<Uint8Array>;
-  /** Takes the variables of a dump in place of its own. Throws `invalid_request` for bytes that are none. */
+  /** Replaces the variables with those of a dump. Throws `invalid_request` for other bytes. */
   loadPython(dump: Uint8Array): Promise<void>;
-  /** Shortens the history now. False when there was nothing to shorten. */
+  /** Shortens the history now. Returns false if there was nothing to shorten. */
   compact(options?: CompactOptions): Promise<boolean>;
-  /** Stops the running operation with all that it started, and waits for its end. */
+  /** Aborts the running operation and its tasks, and waits for their end. */
   abort(): Promise<boolean>;
   /** The active history: after a compaction, its summary and what was kept. */
   history(): Promise<readonly Message[]>;
-  /** The sandbox's files, for the caller's own code: no policy, no trace in the history. */
+  /** The sandbox, for the caller's own code: no policy applies and the history records nothing. */
   fs(): Promise<Sandbox>;
 }
 
 /**
- * The handle of a session. It holds the name only, and asks for what is alive each time: a session that
- * rests may have been forgotten meanwhile, and two of one name would not wait for each other.
+ * The handle of a session. It holds only the name and looks up the live session on each call: an idle session may
+ * have been evicted, and two live sessions of one name would not share a queue.
  */
 export function createSession(harness: Harness, name: string): Session {
   return new NamedSession(harness, name);
@@ -97,7 +120,7 @@ class NamedSession implements Session {
     const id = options.operationId ?? createId("op");
     const events = collectEvents(this.#harness.events, id);
     const result = this.#prompt("stream", { text, options, id }).finally(events.end);
-    // Who reads the events only must not be punished for not awaiting the result.
+    // Avoid an unhandled rejection when only the events are read.
     result.catch(() => undefined);
     return { result, [Symbol.asyncIterator]: events.iterate };
   }
@@ -171,7 +194,7 @@ class NamedSession implements Session {
       {
         kind,
         ...(call.id && { id: call.id }),
-        ...resumable(operationId, resumes),
+        ...resumeFields(operationId, resumes),
         ...(signal && { signal }),
       },
       (operation) =>
@@ -180,7 +203,7 @@ class NamedSession implements Session {
   }
 }
 
-/** Collects the events of an operation and of the tasks below it, for a reader in its own time. */
+/** Buffers the events of an operation and its tasks for a reader, which never delays the operation. */
 function collectEvents(
   hub: EventHub,
   operationId: string,

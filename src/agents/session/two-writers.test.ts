@@ -18,7 +18,7 @@ async function messagesOf(store: SessionStore): Promise<readonly Message[]> {
 }
 
 /** As `u:words` and `a:words`; a message of kit's own is `kit`. */
-async function told(store: SessionStore): Promise<readonly string[]> {
+async function messagesIn(store: SessionStore): Promise<readonly string[]> {
   return (await messagesOf(store)).map((message) => {
     if (message.role === "user" && message.source !== undefined) return "kit";
     return `${message.role[0]}:${textOf(message)}`;
@@ -62,7 +62,7 @@ test("an answer that another process was faster than comes after its work, and t
     { store },
   );
   expect((await mine.session().prompt("slow")).text).toBe("slow");
-  expect(await told(store)).toEqual(["u:slow", "u:b", "a:b", "kit", "a:slow"]);
+  expect(await messagesIn(store)).toEqual(["u:slow", "u:b", "a:b", "kit", "a:slow"]);
   expect((await mine.session().prompt("again")).text).toBe("slow");
 });
 
@@ -109,7 +109,7 @@ test("who finds that another process does its operation writes nothing", async (
   );
   const work = mine.session().prompt("begin", { operationId: "op_1" });
   await expect(work).rejects.toMatchObject({ code: "conflict" });
-  expect(await told(store)).toEqual(["u:begin", "a:theirs"]);
+  expect(await messagesIn(store)).toEqual(["u:begin", "a:theirs"]);
   expect((await mine.session().prompt("begin", { operationId: "op_1" })).text).toBe("theirs");
 });
 
@@ -138,7 +138,7 @@ test("an input that another process puts down at the same moment stands once", a
     [late, late, store].map((of) => agent(of).session().prompt("one", { operationId: "op_1" })),
   );
   expect(ended.some(({ status }) => status === "fulfilled")).toBe(true);
-  expect((await told(store)).filter((line) => line === "u:one")).toHaveLength(1);
+  expect((await messagesIn(store)).filter((line) => line === "u:one")).toHaveLength(1);
 });
 
 test("a compaction of the other process leaves the input where it is, and the model is told what it was", async () => {
@@ -159,7 +159,7 @@ test("a compaction of the other process leaves the input where it is, and the mo
   expect(reply.text).toBe("first");
   expect(reply.messages.map(({ role }) => role)).toEqual(["user", "user", "assistant"]);
   expect(JSON.stringify(model.calls[0]?.prompt.at(-1))).toContain("the first words");
-  expect((await told(store)).filter((line) => line === "u:the first words")).toHaveLength(1);
+  expect((await messagesIn(store)).filter((line) => line === "u:the first words")).toHaveLength(1);
 });
 
 test("a history is fresh where another process wrote, deleted or works, also while work is done here", async () => {

@@ -201,7 +201,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
       { name: "write", input: { path: ".git/config", content: "x" } },
     ]);
     expect([written?.isError, refused?.isError]).toEqual([false, true]);
-    // The link itself belongs to nobody.
+    // The link itself is not protected.
     expect((await run.call([{ name: "rm", input: { path: "sub/state" } }]))[0]?.isError).toBe(false);
     expect(existsSync(join(workspace, ".kit"))).toBe(true);
   });

@@ -1,10 +1,9 @@
 /**
- * Asks Git a question: arguments behind `git`, and the entries of its output, which NUL ends. Undefined where Git has no
- * answer.
+ * Runs Git with arguments and returns the NUL-terminated entries of its output. Undefined if Git fails.
  */
 export type AskGit = (args: readonly string[]) => Promise<readonly string[] | undefined>;
 
-/** More words than anybody writes; each costs a question. */
+/** Words per command; each costs a call of Git. */
 const maxWords = 20;
 
 const names = ["--name-only", "-z", "--no-renames", "--no-relative"];
@@ -20,12 +19,12 @@ export async function changedByGit(
   args: readonly string[],
   ask: AskGit,
 ): Promise<readonly string[] | undefined> {
-  // What goes on was looked at when it began, and what is given up leads back to where that was.
+  // A continued operation was checked when it began, and an aborted one restores the state before it.
   if (args.length === 1 && /^--(continue|abort|skip|quit|show-current-patch)$/.test(args[0] ?? "")) return [];
   const given = toWords(args);
   const has = (option: RegExp): boolean => given.options.some((each) => option.test(each));
   const isForced = has(/^(-[a-z]*f[a-z]*|--force|--discard-changes|--hard|--merge|--keep)$/);
-  // What an option is joined with may be a revision, and is no path.
+  // A value joined to an option may be a revision, but no path.
   const asked = [...(isForced ? ["HEAD"] : []), ...given.values];
   const treesOfAll = async (): Promise<Trees> => {
     const joined = await treesOf(asked, ask);
@@ -35,7 +34,7 @@ export async function changedByGit(
   switch (subcommand) {
     case "checkout": {
       const { trees, others } = await treesOfAll();
-      // What stands behind an option may be its value, such as the name of a new branch, and no path.
+      // A word after an option may be its value, such as the name of a new branch, and no path.
       const isValued = has(/^-[a-z]*[bB]|^--(orphan|conflict)$/);
       const paths = [...given.paths, ...(isValued && trees.length > 0 ? [] : others)];
       return changedFrom({ trees, paths }, ask);
@@ -83,7 +82,7 @@ function toWords(args: readonly string[]): Words {
   const end = args.indexOf("--");
   const before = end === -1 ? args : args.slice(0, end);
   const options = before.filter(isOption);
-  // Of short options, only -s of restore is joined with a revision.
+  // The only short option joined with a revision is -s of restore.
   const values = options.flatMap((option) => option.match(/^(?:--[^=]+=|-[^-s]*s)(.+)$/s)?.[1] ?? []);
   const words = before.filter((word) => !isOption(word)).map((word) => (word === "-" ? "@{-1}" : word));
   return { options, values, words, paths: end === -1 ? [] : args.slice(end + 1) };
@@ -127,7 +126,7 @@ async function treesOfWord(word: string, ask: AskGit): Promise<readonly string[]
   return (guessed ?? []).flatMap((lines) => lines.split("\n")).filter((line) => line !== "");
 }
 
-/** What differs between the work tree and trees; between it and the index where there are none but paths. */
+/** Files that differ between the work tree and trees; for paths alone, between work tree and index. */
 async function changedFrom(
   { trees, paths }: { readonly trees: readonly string[]; readonly paths: readonly string[] },
   ask: AskGit,
@@ -152,7 +151,7 @@ async function changedByPicks(
   operands: readonly string[],
   ask: AskGit,
 ): Promise<readonly string[] | undefined> {
-  // What one word takes out of another one's range is not told from the words one by one.
+  // A word that excludes commits from another one's range cannot be checked on its own.
   if (operands.some((word) => word.startsWith("^"))) return undefined;
   return joinedFor(operands, (word) =>
     ask(["log", "--format=", ...names, "-m", "--root", "--no-walk=unsorted", word, "--"]),

@@ -65,7 +65,7 @@ describe.each(subjects)(
   },
 );
 
-/** What the lists of these cases are called today; see check-command.test.ts. */
+/** Current names of the lists in these cases; see check-command.test.ts. */
 const namedToday: Readonly<Record<string, AgentPolicy>> = {
   "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
   "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
@@ -100,7 +100,7 @@ async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny">
 /** The same sandbox, noting what it is asked to run. */
 function recording(sandbox: Sandbox, ran: ExecRequest["command"][]): Sandbox {
   const exec = (request: ExecRequest): Promise<ExecResult> => {
-    // What kit asks Git on its own, before a command runs, is no case's.
+    // Git commands that kit runs itself before a command are not part of the cases.
     if (!(Array.isArray(request.command) && request.command.includes("config"))) ran.push(request.command);
     return sandbox.exec(request);
   };

@@ -18,7 +18,7 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
-/** A workspace whose repository runs programs wherever Git lets it, in a folder with a file that is nobody's. */
+/** A workspace whose repository runs programs wherever Git lets it, in a folder with a file that must stay. */
 export interface HostileRepository {
   readonly base: string;
   readonly root: string;

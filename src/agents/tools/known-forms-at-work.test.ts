@@ -32,7 +32,7 @@ async function run(command: string, policy: AgentPolicy = {}, cwd?: string): Pro
   );
 }
 
-test("the repository of these tests runs programs for a Git that nobody watches", () => {
+test("the repository of these tests runs programs when Git is not restricted", () => {
   const plain = { cwd: root, env: { PATH: process.env.PATH, HOME: base }, stdio: "ignore" } as const;
   expect(() => execFileSync("git", ["diff"], plain)).toThrow();
   expect(readdirSync(root)).toContain("PWNED");

@@ -32,7 +32,7 @@ export function createReadTools(environment: ToolEnvironment): readonly AnyTool[
     ),
     idempotent: true,
     touches: (input) => [input.path],
-    needsApproval: async ({ path }) => environment.asks && (await isSecret(path, environment)),
+    needsApproval: async ({ path }) => environment.canAskPerson && (await isSecret(path, environment)),
     async execute(input, context) {
       const files = await sandbox();
       if (context.approved !== true && (await isSecret(input.path, environment)))
@@ -116,7 +116,7 @@ export function createSearchTools(environment: ToolEnvironment): readonly AnyToo
       ["pattern"],
     ),
     idempotent: true,
-    needsApproval: async ({ path = "." }) => environment.asks && (await isSecret(path, environment)),
+    needsApproval: async ({ path = "." }) => environment.canAskPerson && (await isSecret(path, environment)),
     async execute(input, { signal, approved }) {
       const { path = "." } = input;
       if (approved !== true && (await isSecret(path, environment))) throw secretRefusal(path, environment);

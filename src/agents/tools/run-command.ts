@@ -24,13 +24,13 @@ export interface CommandRun {
   readonly toolCallId?: string;
   /** Paths of the workspace that stay as they are. */
   readonly kept?: readonly string[] | undefined;
-  /** Told that something runs which may write; gives what to call at its end. */
+  /** Called when a command that may write starts; returns the callback for its end. */
   readonly begin?: (() => () => void) | undefined;
 }
 
 export const defaultCommandTimeoutMs = 120_000;
 
-/** What one command may hand to the next, as it is held in between. */
+/** Bytes that one command may pipe to the next. */
 const maxPipedBytes = 32 * 1024 * 1024;
 
 /**
@@ -45,7 +45,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   if (!run.sandbox.capabilities.exec) {
     throw new KitError({ code: "unavailable", message: `The ${run.sandbox.name} sandbox runs no commands.` });
   }
-  // Nothing of a line runs unless all of it may.
+  // Nothing of a line runs unless all of it may run.
   const prepared = "shellLine" in decision ? [] : await prepareAll(decision.commands, run);
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
@@ -70,7 +70,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   }
 }
 
-/** Only a wall keeps a command from writing, unless it is known for reading. */
+/** Only isolation prevents a command from writing, unless it is a known reading form. */
 async function mayWrite(
   { sandbox, policy }: CommandRun,
   decision: Extract<CommandDecision, { readonly allowed: true }>,
@@ -96,12 +96,12 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
   };
 }
 
-/** Whether something keeps commands in the workspace, whatever they are. */
+/** Whether isolation confines all commands to the workspace. */
 async function isWalled({ isolation }: Sandbox): Promise<boolean> {
   return isolation !== undefined && (await isolation()).wall !== "none";
 }
 
-/** A known form gets no more than it is there for. */
+/** A known form gets only the access it needs. */
 function accessOf(known: KnownForm, { policy, kept }: CommandRun): CommandAccess {
   return {
     write: known.writes === true && policy.allowWrite === true,
@@ -135,7 +135,7 @@ async function runLiteral(
     const command = commands[index];
     if (command === undefined) break;
     const failed = total !== undefined && total.exit_code !== 0;
-    // In a pipeline that is not run, nothing is run.
+    // A skipped pipeline is skipped as a whole.
     skipped =
       command.join === "pipe"
         ? skipped
@@ -144,7 +144,7 @@ async function runLiteral(
     if (total?.timed_out === true || run.signal.aborted) break;
     const piped = command.join === "pipe" && total !== undefined;
     const feeds = commands[index + 1]?.join === "pipe";
-    // What ran before may have moved what a path leads to.
+    // An earlier command may have changed the target of a path.
     const { words, env } =
       (total === undefined ? prepared[index] : undefined) ?? (await prepareKnownForm(command, placeOf(run)));
     const result = await run.sandbox.exec({

@@ -7,22 +7,22 @@ import type { ToolContext } from "../define/tool.ts";
 import { isGrantedPath, isSecretFile } from "../policy/protected-paths.ts";
 import type { SourceGuard, Writer } from "../project-context.ts";
 
-/** What the built-in tools of one operation work with. */
+/** The environment of one session's built-in tools. */
 export interface ToolEnvironment {
   readonly sandbox: () => Promise<Sandbox>;
   readonly policy: AgentPolicy;
   /** The folder of the agent's project on this machine. */
   readonly projectRoot?: string | undefined;
-  /** Keeps what models write apart from what the process runs. */
+  /** Keeps files that models write apart from files that the process loads. */
   readonly sources?: SourceGuard | undefined;
-  /** To whom what a tool writes is put down. */
+  /** The author of a tool's changes. */
   readonly writer: (tool: string) => Writer;
-  /** Whether a person can be asked about what is protected. */
-  readonly asks: boolean;
-  /** For the command of a call: secrets granted to this operation, and the call's place in its trace where that is asked for. */
+  /** Whether a person can approve access to protected files. */
+  readonly canAskPerson: boolean;
+  /** Variables for the command of a call: granted secrets, and the trace context if commands get it. */
   readonly envOf: (call: Pick<ToolContext, "turn_id" | "tool_call_id">) => Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;
-  /** What a workspace path is of the rules of the project, to one who reads its text. */
+  /** The receipt items for reading a workspace path. */
   readonly sourceAt?: ((path: string, text: string) => Promise<readonly ReceiptItem[]>) | undefined;
 }
 
@@ -40,7 +40,7 @@ export const pathProperty = {
   description: "Path in the workspace, such as src/app.ts.",
 } as const;
 
-/** Whether a path is a file of secrets that this agent is not granted, whatever a link calls it. */
+/** Whether a path is a file of secrets that this agent is not granted, also through a link. */
 export async function isSecret(
   path: string,
   { sandbox, policy }: Pick<ToolEnvironment, "sandbox" | "policy">,
@@ -53,8 +53,11 @@ export async function isSecret(
   return isOne(target);
 }
 
-export function secretRefusal(path: string, { asks }: Pick<ToolEnvironment, "asks">): KitError {
-  const otherwise = asks ? "" : "; with `approvals`, a person is asked";
+export function secretRefusal(
+  path: string,
+  { canAskPerson }: Pick<ToolEnvironment, "canAskPerson">,
+): KitError {
+  const otherwise = canAskPerson ? "" : "; with `approvals`, a person is asked";
   return new KitError({
     code: "forbidden",
     message: `${path} holds secrets, and is not for models to read. Grant it in allowProtectedPaths${otherwise}. What is set, .env.example may say.`,

@@ -17,8 +17,8 @@ const textProperty = { type: "string" } as const;
 export function createWriteTools(environment: ToolEnvironment): readonly AnyTool[] {
   const { sandbox, sources, writer } = environment;
   const needsApproval = async ({ path }: { readonly path: string }): Promise<boolean> =>
-    environment.asks && (await findTarget(path, environment)).isProtected;
-  /** Changes what is not protected, or what a person has looked at. */
+    environment.canAskPerson && (await findTarget(path, environment)).isProtected;
+  /** Changes a file that is not protected, or whose change a person approved. */
   const change = async (
     path: string,
     {
@@ -33,7 +33,7 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
   ): Promise<string> => {
     const { files, file, isProtected } = await findTarget(path, environment);
     if (isProtected && context.approved !== true) throw refusal(path, environment);
-    // Known before it is written: the process may end in between.
+    // Recorded before the write: the process may end in between.
     const ended = file === undefined ? undefined : sources?.begin(writer(tool));
     const said = await work(files).finally(ended);
     if (file === undefined || tool === "mkdir") return said;
@@ -105,7 +105,7 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
     input: objectSchema({ path: pathProperty, recursive: { type: "boolean" } }, ["path"]),
     exclusive: true,
     needsApproval: async ({ path }) =>
-      environment.asks && (await findTarget(path, environment, true)).isProtected,
+      environment.canAskPerson && (await findTarget(path, environment, true)).isProtected,
     async execute({ path, recursive }, context) {
       const { isProtected } = await findTarget(path, environment, true);
       if (isProtected && context.approved !== true) throw refusal(path, environment);
@@ -143,8 +143,8 @@ async function findTarget(
   };
 }
 
-function refusal(path: string, { asks }: ToolEnvironment): KitError {
-  const otherwise = asks ? "" : "; with `approvals`, a person is asked";
+function refusal(path: string, { canAskPerson }: ToolEnvironment): KitError {
+  const otherwise = canAskPerson ? "" : "; with `approvals`, a person is asked";
   return new KitError({
     code: "forbidden",
     message: `${path} is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change. A person may change it, or grant it in allowProtectedPaths${otherwise}.`,

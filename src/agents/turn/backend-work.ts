@@ -4,26 +4,26 @@ import type { JsonSchema } from "../define/tool.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { NativeOutput } from "../output/native-output.ts";
 
-/** What decides the turns of an operation, and what it needs beside them. */
+/** The backend of an operation and its context. */
 export interface BackendWork {
   readonly backend: AgentBackend;
-  /** What the log has of the operation, where it is gone on with. */
+  /** The logged work of a resumed operation. */
   readonly past: PastOperation | undefined;
   readonly projectRoot: string | undefined;
   readonly sandbox: () => Promise<Sandbox>;
-  /** Has the provider itself make JSON of a schema; undefined where it does not. */
+  /** The options that make the provider enforce a schema; undefined if it cannot. */
   readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
-  /** Runs that came to their end, in this process or before. */
+  /** Ended runs, of this process and earlier ones. */
   runs: number;
-  /** The operation, as far as one of the backend's agents may have taken over a part of it. */
+  /** The operation; `part` is set while an agent of the backend has taken over. */
   readonly whole: { part: OperationPart | undefined };
 }
 
-/** The part of an operation that one of the backend's agents has taken over, and goes on with now. */
+/** The part of an operation that an agent of the backend has taken over. */
 export interface OperationPart {
-  /** On the events of the part. */
+  /** The task id on the events of the part. */
   readonly task_id: string;
-  /** The turn that handed it over: its own events belong to the part before. */
+  /** The turn that handed over; its own events belong to the previous part. */
   readonly turnId: string;
   readonly before: string | undefined;
   readonly startedAt: number;

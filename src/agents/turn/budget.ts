@@ -9,13 +9,13 @@ import { spentNote } from "../log/past-operation.ts";
 
 const defaultMaxTurns = 100;
 
-/** What an operation has used and may use. What a task spends, the operation that started it spends too. */
+/** The usage and budget of an operation. A task's spending also counts for the operation that started it. */
 export class Spending {
   budget: Budget = {};
   usage: Usage = noUsage;
   /** Turns of the operation itself. */
   turns = 0;
-  // The part of `usage` that stands in no message of the operation: of its tasks and compactions.
+  // The part of `usage` that no message of the operation carries: that of its tasks and compactions.
   #unlogged: Usage = noUsage;
   readonly #above: Spending | undefined;
 
@@ -28,19 +28,19 @@ export class Spending {
     this.#above?.addUnlogged(usage);
   }
 
-  /** Counts what the log has to be told: no message of the operation carries it. */
+  /** Adds usage that no message of the operation carries, so that the log needs a note of it. */
   addUnlogged(usage: Usage): void {
     this.add(usage);
     this.#unlogged = addUsage(this.#unlogged, usage);
   }
 
-  /** What was spent before it was interrupted counts as well. */
+  /** Adds the spending from before an interruption. */
   resume(past: { readonly usage: Usage; readonly turns: number }): void {
     this.turns = past.turns;
     this.add(past.usage);
   }
 
-  /** Gives what the log has to be told, once; undefined when that is nothing. */
+  /** Returns the usage that the log lacks, once; undefined if there is none. */
   takeUnlogged(): Usage | undefined {
     const unlogged = this.#unlogged;
     if (unlogged === noUsage) return undefined;
@@ -48,7 +48,7 @@ export class Spending {
     return unlogged;
   }
 
-  /** Throws `budget_exceeded` when the operation, or one above it, may not call the model again. */
+  /** Throws `budget_exceeded` if the operation, or one above it, may not call the model again. */
   check(): void {
     const maxTurns = this.budget.maxTurns ?? defaultMaxTurns;
     if (this.turns >= maxTurns) throw exceeded(`${maxTurns} model calls`, "maxTurns");
@@ -84,7 +84,7 @@ function exceeded(limit: string, field: string): KitError {
   });
 }
 
-/** The entry that tells the log what tasks and compactions have cost since the last one; none for nothing. */
+/** The note with the cost of tasks and compactions since the last note; empty if there is none. */
 export function spentEntries(
   spending: Spending,
   operation: { readonly operationId: string; readonly clock: Clock },
@@ -99,7 +99,7 @@ export function spentEntries(
 
 export type UsageReader = (usage: LanguageModelV4Usage | undefined) => Usage;
 
-/** Reads a provider's usage and prices it. What a provider does not say counts as zero. */
+/** Reads a provider's usage and prices it. Missing counts are zero. */
 export function createUsageReader(price: ModelPrice | undefined): UsageReader {
   return (usage) => {
     const cacheRead = usage?.inputTokens.cacheRead ?? 0;
@@ -119,7 +119,7 @@ export function createUsageReader(price: ModelPrice | undefined): UsageReader {
 }
 
 function toCost(counts: Usage, price: ModelPrice): Cost {
-  // `input` counts cached tokens too, and these have prices of their own.
+  // `input` includes cached tokens, which have their own prices.
   const fresh = Math.max(0, counts.input - counts.cache_read - counts.cache_write);
   const input = (fresh * price.input) / 1e6;
   const output = (counts.output * price.output) / 1e6;

@@ -16,13 +16,13 @@ import type {
 } from "../../protocol/message.ts";
 import type { CallWatch } from "./call-watch.ts";
 
-/** What one call of a model gave. */
+/** The reply of one model call. */
 export interface ModelReply {
   readonly content: readonly (TextPart | ReasoningPart | ToolCallPart)[];
   readonly finishReason: FinishReason;
   readonly usage: LanguageModelV4Usage | undefined;
-  /** What the provider says of the answer, and how long its first piece took. */
-  readonly said: Pick<
+  /** Metadata of the provider, and the milliseconds until the first chunk. */
+  readonly metadata: Pick<
     Extract<EventBody, { type: "turn" }>,
     "response_id" | "response_model" | "first_chunk_ms"
   >;
@@ -30,7 +30,7 @@ export interface ModelReply {
 
 export interface ModelCall {
   readonly model: LanguageModelV4;
-  /** Made for this call: it is given the signal that stops it. */
+  /** An object of this call alone: the call sets its abort signal. */
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
   readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
@@ -47,35 +47,35 @@ export class InterruptedReply extends Error {
   }
 }
 
-/** A text that grows; `id` is the provider's, of no use once it has ended. */
+/** A growing text; `id` is the provider's and meaningless after its end. */
 interface OpenPart {
   readonly id: string;
   readonly type: "text" | "reasoning";
-  /** As they came: a text that is put together piece by piece is as many objects, alive to the end of the answer. */
+  /** The deltas as received: joining them once at the end is cheaper than growing a string. */
   readonly deltas: string[];
   provider: ProviderData | undefined;
   ended: boolean;
 }
 
-/** A million tokens and more: no model says that much in one answer, but a broken provider may never stop. */
+/** About a million tokens: guards against a provider that never stops. */
 const maxReplyChars = 4_000_000;
 
 interface Draft {
   readonly parts: (OpenPart | ToolCallPart)[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
-  /** Characters of texts, and of arguments that are on their way. */
+  /** Characters of texts and streamed arguments. */
   size: number;
   readonly startedMs: number;
-  said: ModelReply["said"];
+  metadata: ModelReply["metadata"];
 }
 
 /**
  * Calls a model once and reads its stream to the end.
  *
  * Throws `InterruptedReply` when the call fails, the stream breaks or falls silent (`cause` is
- * `model_timeout`), or the signal fires. What is not read to its end is cancelled. An answer without end
- * is given up with `budget_exceeded`, and nothing of it is kept.
+ * `model_timeout`), or the signal fires. The rest of an unread stream is cancelled. An endless answer fails
+ * with `budget_exceeded`, and nothing of it is kept.
  */
 export async function callModel(call: ModelCall): Promise<ModelReply> {
   const draft: Draft = {
@@ -84,7 +84,7 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
     finishReason: undefined,
     size: 0,
     startedMs: performance.now(),
-    said: {},
+    metadata: {},
   };
   const { watch } = call;
   try {
@@ -101,7 +101,7 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
     return toReply(draft, draft.finishReason);
   } catch (error) {
     const cause = watch.stopped === undefined ? error : watch.stopped.reason;
-    // Of an answer that is given up, nothing more is to arrive.
+    // Cancel the rest of an abandoned answer.
     watch.stop(cause);
     // biome-ignore lint/style/useErrorCause: the cause is its second argument.
     throw new InterruptedReply(toReply(draft, watch.aborted ? "aborted" : "error"), cause);
@@ -142,18 +142,18 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       return;
     case "tool-call":
       noteFirst(draft);
-      // What a provider runs on its own side is finished when the answer is: there is nothing to run.
+      // The provider has already run its own tools.
       if (part.providerExecuted !== true) draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
       return;
     case "response-metadata":
-      draft.said = {
-        ...draft.said,
+      draft.metadata = {
+        ...draft.metadata,
         ...(part.id === undefined ? {} : { response_id: shortOf(part.id) }),
         ...(part.modelId === undefined ? {} : { response_model: shortOf(part.modelId) }),
       };
       return;
     case "finish":
-      // The AI SDK closes a stream that broke off with a reason of its own making: no provider said it.
+      // The AI SDK closes a broken stream with a reason of its own, not the provider's.
       if (part.finishReason.unified === "interrupted") return;
       if (part.finishReason.raw === undefined && part.finishReason.unified === "other") return;
       draft.usage = part.usage;
@@ -162,7 +162,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
     case "error":
       throw part.error;
     default:
-      // Sources and files carry nothing we keep, nor do the ends of a tool call that comes whole.
+      // Sources, files and the parts of a streamed tool call are not kept.
       return;
   }
 }
@@ -178,17 +178,17 @@ function grow(draft: Draft, delta: string): void {
   });
 }
 
-/** An event stays small, whatever a provider calls its answer. */
+/** Limits a provider's id, so that the event stays small. */
 function shortOf(name: string): string {
   return name.slice(0, 256).toWellFormed();
 }
 
 function noteFirst(draft: Draft): void {
-  if (draft.said.first_chunk_ms !== undefined) return;
-  draft.said = { ...draft.said, first_chunk_ms: Math.round(performance.now() - draft.startedMs) };
+  if (draft.metadata.first_chunk_ms !== undefined) return;
+  draft.metadata = { ...draft.metadata, first_chunk_ms: Math.round(performance.now() - draft.startedMs) };
 }
 
-/** As a rule, the one that was begun last. */
+/** Finds an open part by id, newest first. */
 function openOf({ parts }: Draft, id: string): OpenPart | undefined {
   for (let index = parts.length - 1; index >= 0; index -= 1) {
     const part = parts[index];
@@ -203,10 +203,10 @@ function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPar
   return open;
 }
 
-/** What every provider takes for the id of a call: the history may go on with another one. */
+/** Call ids that every provider accepts: the history may continue with another provider. */
 const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** The id of a call, or one of kit's own where some provider would refuse it: an empty one, the same one twice. */
+/** The provider's call id, or a new one if it is empty, repeated or refused by some provider. */
 function callId({ parts }: Draft, given: string): string {
   const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === given);
   return isTaken || !idPattern.test(given) ? createId("call") : given;
@@ -231,7 +231,7 @@ function toToolCall(
 
 const halfCharacter = /\\u[dD][89a-fA-F]/;
 
-/** As of any text: half of a character is what providers refuse to read again. */
+/** Parses arguments and repairs half surrogate pairs, which providers refuse. */
 function parseArguments(input: string): unknown {
   if (input.isWellFormed() && !halfCharacter.test(input)) return JSON.parse(input);
   return JSON.parse(input, (_key, value: unknown) =>
@@ -241,9 +241,9 @@ function parseArguments(input: string): unknown {
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
   const parts = draft.parts.every(hasContent) ? draft.parts : draft.parts.filter(hasContent);
-  // What stays in the history is made by `map`: it has no room for elements that never come.
+  // `map` allocates the exact length, which matters for arrays that stay in the history.
   const content = parts.map(toContent);
-  return { content, finishReason, usage: draft.usage, said: draft.said };
+  return { content, finishReason, usage: draft.usage, metadata: draft.metadata };
 }
 
 function hasContent(part: OpenPart | ToolCallPart): boolean {
@@ -253,7 +253,7 @@ function hasContent(part: OpenPart | ToolCallPart): boolean {
 function toContent(part: OpenPart | ToolCallPart): TextPart | ReasoningPart | ToolCallPart {
   if (part.type === "tool_call") return part;
   const { type, provider } = part;
-  // An answer may break off between the halves of a character: providers refuse to read one of them.
+  // An answer may break off inside a surrogate pair, and providers refuse half of one.
   const text = part.deltas.join("").toWellFormed();
   return provider === undefined ? { type, text } : { type, text, provider };
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 
-/** In how many parts silence is measured: it is noticed at most one of them late. */
+/** Ticks per idle timeout: silence is noticed at most one tick late. */
 const ticks = 10;
 
 type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
@@ -15,9 +15,9 @@ export interface WatchOptions {
 }
 
 /**
- * Watches over the calls of a model, one after the other: the caller's abort and silence stop a call,
- * whether the provider listens or not. One watch serves all turns of an operation, because its timer
- * and its signal cost more than the rest of a short turn. Dispose of it after the last call.
+ * Watches successive model calls: the caller's abort or silence stops a call, even if the provider ignores the signal.
+ * One watch serves all turns of an operation, because its timer and signal cost more than the rest of a short turn.
+ * Dispose of it after the last call.
  */
 export class CallWatch implements Disposable {
   readonly #options: WatchOptions;
@@ -37,12 +37,12 @@ export class CallWatch implements Disposable {
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Whether the caller has given up, and not only the provider fallen silent. */
+  /** Whether the caller aborted, as opposed to a silent provider. */
   get aborted(): boolean {
     return this.#options.signal.aborted;
   }
 
-  /** Begins a call; the signal is what the provider is to listen to. */
+  /** Starts a call; the provider gets the returned signal. */
   begin(): AbortSignal {
     if (this.#controller.signal.aborted) this.#controller = new AbortController();
     this.stopped = undefined;
@@ -53,7 +53,7 @@ export class CallWatch implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Waits for the answer to begin. One that begins after the call was stopped is cancelled. */
+  /** Waits for the start of the answer. An answer that starts after the call was stopped is cancelled. */
   first(answer: PromiseLike<Answer>): Promise<Reader> {
     return new Promise((resolve, reject) => {
       this.#refuse = reject;
@@ -70,7 +70,7 @@ export class CallWatch implements Disposable {
     });
   }
 
-  /** Something has arrived. Called for every part of an answer: setting a timer anew would cost more than reading the part. */
+  /** Notes that a part has arrived. Resetting a timer for every part would cost more than reading it. */
   touch(): void {
     this.#silentTicks = 0;
   }
@@ -80,7 +80,7 @@ export class CallWatch implements Disposable {
     this.stopped = { reason };
     this.#controller.abort(reason);
     this.#refuse?.(reason);
-    // Ends a read that waits, also of a stream that does not know the signal.
+    // Ends a pending read, also of a stream that ignores the signal.
     this.#reader?.cancel(reason).catch(() => undefined);
   }
 
@@ -95,8 +95,8 @@ export class CallWatch implements Disposable {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  // Between calls the timer goes on: setting it anew for each costs more than letting it fire in vain. A tool that
-  // waits for a person may take days, though.
+  // The timer keeps running between calls, which is cheaper than setting it again. It stops when no call runs: a tool
+  // that waits for a person may take days.
   #tick(): void {
     if (!this.#runs) {
       clearInterval(this.#timer);

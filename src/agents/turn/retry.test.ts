@@ -16,7 +16,7 @@ function plan({ message = "no", ...said }: Said, attempt = 1): RetryPlan {
   return planRetry(Object.assign(new Error(message), said), attempt, { clock: createManualClock(), retry });
 }
 
-const told = (said: Said) => {
+const classified = (said: Said) => {
   const { retries, event } = plan(said);
   return [event.error.type, retries];
 };
@@ -39,7 +39,7 @@ test.each([
   [504, "model_timeout", true],
   [529, "model_error", true],
 ])("a provider that answers with status %s: %s, tried again: %s", (statusCode, type, retries) => {
-  expect(told(statusCode === undefined ? {} : { statusCode })).toEqual([type, retries]);
+  expect(classified(statusCode === undefined ? {} : { statusCode })).toEqual([type, retries]);
 });
 
 describe("a prompt that is longer than the model's window", () => {
@@ -51,20 +51,23 @@ describe("a prompt that is longer than the model's window", () => {
     "The input exceeds the limit of 1000 tokens",
   ])("is told by the words of the provider, in its message or its answer: %s", (text) => {
     for (const statusCode of [400, 413]) {
-      expect(told({ statusCode, message: text })).toEqual(["context_overflow", false]);
-      expect(told({ statusCode, responseBody: `{"message":"${text}"}` })).toEqual([
+      expect(classified({ statusCode, message: text })).toEqual(["context_overflow", false]);
+      expect(classified({ statusCode, responseBody: `{"message":"${text}"}` })).toEqual([
         "context_overflow",
         false,
       ]);
     }
-    expect(told({ message: text })).toEqual(["context_overflow", false]);
+    expect(classified({ message: text })).toEqual(["context_overflow", false]);
     expect(plan({ message: text }).failure.overflow).toBe(true);
   });
 
   test("is not what a provider means that refuses for another reason in the same words", () => {
     for (const statusCode of [429, 500])
-      expect(told({ statusCode, message: "too many tokens per minute" })).toEqual(["model_error", true]);
-    expect(told({ statusCode: 401, message: "too many tokens" })).toEqual(["model_error", false]);
+      expect(classified({ statusCode, message: "too many tokens per minute" })).toEqual([
+        "model_error",
+        true,
+      ]);
+    expect(classified({ statusCode: 401, message: "too many tokens" })).toEqual(["model_error", false]);
   });
 });
 

@@ -11,7 +11,7 @@ export interface RetryPolicy {
 
 export const defaultRetryPolicy: RetryPolicy = { attempts: 4, baseDelayMs: 500, maxDelayMs: 30_000 };
 
-/** How a failed model call is understood. `retryAfterMs` is what the provider asked for. */
+/** The classification of a failed model call. `retryAfterMs` is the provider's request. */
 export interface ModelFailure {
   readonly error: KitError;
   readonly retryable: boolean;
@@ -19,7 +19,7 @@ export interface ModelFailure {
   readonly retryAfterMs: number | undefined;
 }
 
-// What providers say when the prompt is larger than the model's window.
+// Error texts of providers for a prompt that exceeds the model's window.
 const overflowTexts =
   /context.{0,20}(length|window|limit)|prompt is too long|too many tokens|maximum.{0,30}tokens|input.{0,20}too long|exceeds.{0,40}token/i;
 
@@ -36,7 +36,7 @@ function toModelFailure(error: unknown, now: number): ModelFailure {
       retryAfterMs: undefined,
     };
   }
-  // An answer that began well and broke off carries its 200: what failed is the connection.
+  // A broken stream carries status 200: the connection failed.
   const said = numberOf(error, "statusCode");
   const status = said !== undefined && said >= 400 ? said : undefined;
   const body =
@@ -59,7 +59,7 @@ function toModelFailure(error: unknown, now: number): ModelFailure {
       hint: text,
       cause: error,
     }),
-    // Without a status the connection broke: that may pass. A 4xx other than these will not.
+    // Without a status the connection broke, which is transient. Other 4xx are permanent.
     retryable:
       !overflow &&
       (status === undefined ? true : status === 408 || status === 409 || status === 429 || status >= 500),
@@ -68,7 +68,7 @@ function toModelFailure(error: unknown, now: number): ModelFailure {
   };
 }
 
-/** Whether a failed call is made again, after how long, and the event that says so. */
+/** Whether and when a failed call is retried, and the event that reports it. */
 export interface RetryPlan {
   readonly failure: ModelFailure;
   readonly retries: boolean;
@@ -76,7 +76,7 @@ export interface RetryPlan {
   readonly event: Extract<EventBody, { type: "error" }>;
 }
 
-/** Decides about a failed call; `attempt` counts from 1. */
+/** Plans the retry of a failed call; `attempt` counts from 1. */
 export function planRetry(
   error: unknown,
   attempt: number,
@@ -99,7 +99,7 @@ export function planRetry(
   };
 }
 
-// A provider that asks for more than a few minutes is asking a person, not a loop.
+// A provider that asks for more than a few minutes has a lasting problem.
 function withinPatience({ retryAfterMs }: ModelFailure, policy: RetryPolicy): boolean {
   return retryAfterMs === undefined || retryAfterMs <= policy.maxDelayMs * 4;
 }
@@ -108,7 +108,7 @@ function isModelCode(code: string): code is "model_timeout" | "context_overflow"
   return code === "model_timeout" || code === "context_overflow";
 }
 
-/** Exponential backoff with full jitter, or longer where the provider asked for it. */
+/** Exponential backoff with full jitter, or longer if the provider asks for it. */
 function retryDelayMs(failure: ModelFailure, attempt: number, policy: RetryPolicy): number {
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
   return Math.max(failure.retryAfterMs ?? 0, Math.round(Math.random() * ceiling));

@@ -56,7 +56,7 @@ test("an exclusive tool never runs beside another call", async () => {
   expect(steps).toEqual(["a", "change", "b"].flatMap((name) => [`${name} begins`, `${name} ends`]));
 });
 
-test("a tool that does not end in time is stopped, and nobody claims to know what it did", async () => {
+test("a tool that does not end in time is stopped, and its outcome is reported as unknown", async () => {
   let stopped = false;
   const endless = defineTool({
     name: "endless",
@@ -203,7 +203,7 @@ test("what a model says without a word is kept, and not sent again", async () =>
   expect(await session.history()).toHaveLength(8);
 });
 
-// What TypeScript forbids, and plain JavaScript may still give.
+// TypeScript forbids these outputs, and plain JavaScript may still return them.
 test.each<readonly [string, unknown, string]>([
   ["nothing", undefined, ""],
   ["a number", 5, "5"],

@@ -8,64 +8,64 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { isPutOff, isRest, PutOff, type Rested } from "../log/suspension.ts";
+import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import { builtInToolNames } from "../tools/built-in-tools.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
 import { failed, type Outcome, resultText, toOutcome, toResult } from "./tool-result.ts";
 
-/** What the tool calls of one operation share. */
+/** Options that all tool calls of one operation share. */
 export interface ToolRunOptions {
   readonly tools: ToolLookup;
   readonly operationId: string;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
   readonly validateJson: ValidateJson;
-  /** What stands before every call. */
+  /** Decides about every call before it runs. */
   readonly gate: ToolGate;
-  /** Told that a tool runs; gives what to call at its end. */
+  /** Called when a tool starts; returns the callback for its end. */
   readonly begin?: ((tool: string) => (() => void) | undefined) | undefined;
-  /** Takes secrets out of every text of a result, before it is cut to its length. */
+  /** Masks secrets in every text of a result, before it is cut to its length. */
   readonly mask?: SecretMask;
-  /** The spans that calls hand on; undefined where nothing is traced. */
+  /** The operation's spans; undefined if tracing is off. */
   readonly tracing?: OperationTracing | undefined;
-  /** Why a tool failed, as its event tells it. */
+  /** The cause of a failure for its event. */
   readonly causeOf?: (error: unknown, mask?: (text: string) => string) => ErrorCause | undefined;
 }
 
-/** The turn that asks for calls. */
+/** The turn that requested the calls. */
 export interface ToolTurn {
   readonly id: string;
-  /** Names these calls in the log of their session; with the place of a call, its idempotency key. */
+  /** Identifies the turn's calls in the session; with a call's index, its idempotency key. */
   readonly callKey: string;
-  /** The process ended while these calls ran: what may not run twice is not run again. */
+  /** Whether the process ended while these calls ran: calls that may not run twice do not run again. */
   readonly interrupted?: boolean;
-  /** It rested while these calls waited. */
-  readonly rested?: Rested | undefined;
-  /** Told why a call is put off, where something else than the signal says so. */
-  readonly onPutOff?: (cause: unknown) => void;
+  /** The suspension in which these calls waited. */
+  readonly suspension?: Suspension | undefined;
+  /** Called with the reason if a call is postponed for another reason than the signal. */
+  readonly onPostponed?: (cause: unknown) => void;
 }
 
 const defaultToolTimeoutMs = 120_000;
 
 /**
- * Runs the calls of one turn and gives a result for each, in their order, whatever happens.
+ * Runs the calls of one turn and returns a result for each, in their order.
  *
- * Calls run side by side, unless one of them is `exclusive`. Nothing a tool does throws from here: bad
- * arguments, failures, time-outs and aborts are results that the model reads. Undefined for a call that
- * goes on when its operation does, which is put off.
+ * Calls run in parallel, unless one of them is `exclusive`. Tools never make it throw: bad arguments, failures,
+ * timeouts and aborts become results that the model reads. The result is undefined for a postponed call, which
+ * continues when its operation resumes.
  */
 export async function runToolCalls(
   calls: readonly ToolCallPart[],
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
-  const keyed = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
+  const keyedCalls = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
   options.gate.begin(calls.length);
   if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
-    return Promise.all(keyed.map((call) => runToolCall(call, turn, options)));
+    return Promise.all(keyedCalls.map((call) => runToolCall(call, turn, options)));
   const results: (ToolResultPart | undefined)[] = [];
-  for (const call of keyed) results.push(await runToolCall(call, turn, options));
+  for (const call of keyedCalls) results.push(await runToolCall(call, turn, options));
   return results;
 }
 
@@ -91,17 +91,17 @@ async function runToolCall(
     { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }) },
     turn.id,
   );
-  const started = turn.rested?.startOf(tool_call_id) ?? performance.now();
+  const started = turn.suspension?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
     outcome = await outcomeOf(keyed, turn, options);
   } catch (error) {
-    // Nothing has run where the store of its approval was away.
-    const isAway = isStoreUnavailable(error);
-    if (isAway || (error instanceof PutOff && error.cause !== undefined))
-      turn.onPutOff?.(isAway ? error : error.cause);
-    if (isRest(options.signal)) options.signal.reason.add(tool_call_id, started);
-    if (isAway || error instanceof PutOff) return undefined;
+    // The call has not run if the store of its approval was unavailable.
+    const isUnavailable = isStoreUnavailable(error);
+    if (isUnavailable || (error instanceof Postponed && error.cause !== undefined))
+      turn.onPostponed?.(isUnavailable ? error : error.cause);
+    if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
+    if (isUnavailable || error instanceof Postponed) return undefined;
     outcome = threw(error);
   }
   options.gate.ended();
@@ -122,7 +122,7 @@ async function runToolCall(
   return result;
 }
 
-/** Runs a call, or says why not. Throws what the tool or its schema throws before it has begun to wait. */
+/** Runs a call, or explains why not. Throws if the tool or its schema throws synchronously. */
 function outcomeOf(
   { call, key }: KeyedCall,
   turn: ToolTurn,
@@ -150,7 +150,7 @@ function outcomeOf(
     });
     const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
       context.approved = isApproved;
-      if (goesOnLater(tool, signal)) throw new PutOff();
+      if (goesOnLater(tool, signal)) throw new Postponed();
       if (signal.aborted) return failed("The call was aborted before it started.");
       const ended = options.begin?.(tool.name);
       const work = (): Outcome | Promise<Outcome> =>
@@ -164,12 +164,12 @@ function outcomeOf(
   return input instanceof Promise ? input.then(run) : run(input);
 }
 
-/** The idempotency key of a call by its place in the turn: ids of calls come from providers, and may repeat. */
+/** The idempotency key of a call, from its index in the turn: call ids come from providers and may repeat. */
 export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
   return `${callKey}:${at}`;
 }
 
-/** What a tool is told. Its signal is made when it is asked for: most tools end before they need one. */
+/** The context of a running call. The signal is created on first use: most tools end before they need one. */
 class RunningCall implements ToolContext {
   readonly tool_call_id: string;
   readonly turn_id: string;
@@ -215,8 +215,8 @@ class RunningCall implements ToolContext {
 }
 
 /**
- * Runs a tool until it ends, is aborted or has used up its time. One that honours its signal ends by
- * itself; one that does not is left behind, so that an abort or a time limit holds whatever it does.
+ * Runs a tool until it ends, is aborted or times out. A tool that ignores its signal is abandoned, so that aborts and
+ * time limits always hold.
  */
 function execute(
   tool: ToolDefinition,
@@ -224,7 +224,7 @@ function execute(
     readonly input: unknown;
     readonly context: RunningCall;
     readonly signal: AbortSignal;
-    /** Called when the tool is done, however long after its time. */
+    /** Called when the tool ends, even after its timeout. */
     readonly ended: (() => void) | undefined;
   },
 ): Outcome | Promise<Outcome> {
@@ -261,7 +261,7 @@ function execute(
         return;
       }
       rest();
-      reject(new PutOff());
+      reject(new Postponed());
       context.stop(signal.reason);
     };
     const timer = setTimeout(() => {
@@ -272,20 +272,20 @@ function execute(
     work.then(
       (output) => end(settledOutcome(output)),
       (error: unknown) => {
-        // What kit itself stores the work of, a task for instance, is gone on with when its store is back.
+        // An idempotent call, such as a task, continues when the store is available again.
         if (tool.idempotent !== true || !isStoreUnavailable(error)) return end(threw(error));
         rest();
-        reject(new PutOff("The store is away.", { cause: error }));
+        reject(new Postponed("The store is unavailable.", { cause: error }));
       },
     );
-    // The tool may have fired the abort itself, before anybody listened.
+    // The tool itself may have aborted before the listener was added.
     if (signal.aborted) onAbort();
   });
 }
 
-/** What may run again need not be closed when its operation is put off: a task, for instance, goes on then. */
+/** Whether the call continues later: an idempotent call, such as a task, of an operation that will be resumed. */
 function goesOnLater(tool: ToolDefinition, signal: AbortSignal): boolean {
-  return tool.idempotent === true && isPutOff(signal);
+  return tool.idempotent === true && willResume(signal);
 }
 
 function settledOutcome(output: ToolOutput): Outcome {

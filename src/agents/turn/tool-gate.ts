@@ -13,27 +13,27 @@ export interface GatedCall {
   readonly context: ToolContext;
 }
 
-/** What stands before the tools of an operation: somebody's word, where a call needs it. */
+/** Decides about the tool calls of an operation before they run. */
 export interface ToolGate {
-  /** Whether the call needs somebody's word. */
-  asks(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean>;
-  /** So many calls of a turn are to be run; each that has its result is told with `ended`. */
+  /** Whether the call needs approval. */
+  needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean>;
+  /** Announces the calls of a turn; `ended` reports each call that has its result. */
   begin(calls: number): void;
   ended(): void;
-  /** What the log has of a call that was interrupted, by its idempotency key. */
+  /** The logged notes of an interrupted call, by its idempotency key. */
   record(key: string): CallRecord;
   /**
-   * Waits for somebody's word. Rejects with `PutOff` when the operation is to go on another time, and
-   * with the reason of its signal when it was aborted.
+   * Waits for an approval decision. Rejects with `Postponed` if the operation will be resumed later, and with the
+   * reason of its signal if it was aborted.
    */
-  word(call: GatedCall, record?: CallRecord): Promise<ApprovalDecision>;
-  /** Keeps the results of a turn whose other calls are put off, by their idempotency keys. */
-  keep(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
+  waitForDecision(call: GatedCall, record?: CallRecord): Promise<ApprovalDecision>;
+  /** Logs the results of a turn whose other calls are postponed, by their idempotency keys. */
+  keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
 }
 
 /**
- * Starts a call when it may be: after somebody's word where it needs one, and after an interruption
- * only when it is certain that it had not begun, or may run twice.
+ * Starts a call if it may run: after its approval if it needs one, and after an interruption only if it certainly
+ * had not started, or may run twice.
  */
 export function passGate(
   gate: ToolGate,
@@ -47,14 +47,17 @@ export function passGate(
     const record = gate.record(gated.context.idempotency_key);
     const { request, decision } = record;
     if (decision?.approved === false) return denied(decision);
-    // The request is noted before anybody is asked, and the word before anything starts.
-    if (request !== undefined && decision === undefined) return gate.word(gated, record).then(follow);
+    // The request is logged before approval is requested, and the decision before the call starts.
+    if (request !== undefined && decision === undefined)
+      return gate.waitForDecision(gated, record).then(follow);
     if (tool.idempotent !== true) return unknownOutcome;
     if (decision !== undefined) return start(true);
   }
-  const asks = gate.asks(tool, gated);
-  if (asks === false) return start(false);
-  return Promise.resolve(asks).then((needed) => (needed ? gate.word(gated).then(follow) : start(false)));
+  const needed = gate.needsApproval(tool, gated);
+  if (needed === false) return start(false);
+  return Promise.resolve(needed).then((waits) =>
+    waits ? gate.waitForDecision(gated).then(follow) : start(false),
+  );
 }
 
 function denied({ reason, by }: ApprovalDecision): Outcome {
@@ -63,19 +66,19 @@ function denied({ reason, by }: ApprovalDecision): Outcome {
   return failed(`The call was denied${who}, and was not run. Do not repeat it unless you are told to.${why}`);
 }
 
-/** Names of the notes that a session's log has of single calls, each with the call's `key`. */
+/** Names of the notes about single calls in a session's log, each with the call's `key`. */
 export const callNotes = {
   request: "approval_request",
   decision: "approval",
   result: "tool_result",
 } as const;
 
-/** What the log has of a call beside its message. */
+/** The logged notes of a call. */
 export interface CallRecord {
-  /** Somebody was asked about it; without a decision, it has not begun. */
+  /** The approval request; without a decision, the call has not started. */
   readonly request?: { readonly approval_id: string; readonly expires_at?: string };
   readonly decision?: ApprovalDecision;
-  /** It ended while others of its turn were put off. */
+  /** The result of a call that ended while others of its turn were postponed. */
   readonly result?: ToolResultPart;
 }
 

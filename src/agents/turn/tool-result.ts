@@ -7,7 +7,7 @@ import { outcomeUnknownText } from "../log/append.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
-/** The result of a call as the history has it: without secrets, and cut to the length that the tool allows. */
+/** The result of a call for the history: masked, and cut to the tool's limit. */
 export function toResult(
   call: ToolCallPart,
   outcome: Outcome,
@@ -16,7 +16,7 @@ export function toResult(
   const limit = options.tools.get(call.tool)?.maxResultChars ?? defaultMaxResultChars;
   const parts: readonly (TextPart | ImagePart)[] =
     typeof outcome.content === "string" ? [{ type: "text", text: outcome.content }] : outcome.content;
-  // A cut through a secret would leave a part of it that no mask finds.
+  // Mask before cutting: a mask would not find half of a secret.
   const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
   const content = cutParts(masked, limit);
   const given = shownIn(content, outcome.shows ?? []);
@@ -39,13 +39,13 @@ export function resultText(result: ToolResultPart): string {
   return text;
 }
 
-/** What a tool says that its result shows, without what was cut off. */
+/** The receipt items of a result, without those that were cut off. */
 function shownIn(
   content: readonly (TextPart | ImagePart)[],
   shows: readonly ReceiptItem[],
 ): readonly ReceiptItem[] {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  // One item alone is what the result is about.
+  // A single item is the subject of the result.
   return shows.length <= 1
     ? shows
     : shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
@@ -58,9 +58,9 @@ function maskParts(
   return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
 }
 
-/** What came of a call, before it is cut and masked for the model. */
+/** The outcome of a call, before it is cut and masked for the model. */
 export type Outcome = Exclude<ToolOutput, string> & {
-  /** What the tool threw. */
+  /** The error that the tool threw. */
   readonly thrown?: unknown;
 };
 
@@ -68,7 +68,7 @@ export function failed(text: string): Outcome {
   return { content: text, isError: true };
 }
 
-/** Of a call that a process was about to run, or was running, when it ended. */
+/** The outcome of a call that a process was about to run, or was running, when it ended. */
 export const unknownOutcome: Outcome & { readonly content: string } = {
   content: outcomeUnknownText,
   isError: true,
@@ -76,8 +76,8 @@ export const unknownOutcome: Outcome & { readonly content: string } = {
 };
 
 /**
- * What a tool gave, as parts that every later prompt can send. A tool in plain JavaScript may give what its
- * type forbids: that is told as JSON. Throws `invalid_request` for an image that is none.
+ * Converts the output of a tool to parts that later prompts can contain. A tool in plain JavaScript may return other
+ * values, which become JSON. Throws `invalid_request` for an invalid image.
  */
 export function toOutcome(output: ToolOutput): Outcome {
   if (typeof output === "string") return { content: output };
@@ -92,10 +92,10 @@ export function toOutcome(output: ToolOutput): Outcome {
   return { content: JSON.stringify(output) ?? "" };
 }
 
-/** Items of one result; a list that is longer names nothing anybody looks for. */
+/** Receipt items of one result; further ones are dropped. */
 const maxItems = 200;
 
-/** What a tool in plain JavaScript says that it shows may be anything: what is no receipt is left out. */
+/** Keeps the valid receipt items: a tool in plain JavaScript may return anything. */
 function withReceipts(outcome: Outcome): Outcome {
   const { shows, ...rest } = outcome;
   if (shows === undefined) return outcome;
@@ -126,12 +126,12 @@ function isPart(part: unknown): part is TextPart | ImagePart {
 
 type Part = TextPart | ImagePart;
 
-/** What the model sees of one result, in characters, where nothing else is said. */
+/** Characters of one result that the model sees by default. */
 const defaultMaxResultChars = 50_000;
 
 /**
  * A text of at most `limit` characters and a line that says how many were cut, in code points. The beginning and
- * the end of an output say most; the middle is what one can do without.
+ * the end of an output matter most, so the middle is cut.
  */
 export function cutText(text: string, limit: number = defaultMaxResultChars): string {
   return cutParts([{ type: "text", text }], limit)
@@ -139,11 +139,11 @@ export function cutText(text: string, limit: number = defaultMaxResultChars): st
     .join("");
 }
 
-/** The same for texts one after the other: the end is that of the last one. Images stay where they are. */
+/** Cuts a list of parts as one text: the kept end is that of the last part. Images stay in place. */
 export function cutParts(parts: readonly Part[], limit: number): readonly Part[] {
   const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
   const head = Math.ceil(limit * 0.7);
-  // Half of a surrogate pair, from a tool or from a cut, is what providers refuse to read.
+  // Providers refuse half of a surrogate pair, which a tool or a cut may leave.
   if (total <= limit) return parts.map((part) => withText(part, (text) => text.toWellFormed()));
   let start = 0;
   const pieces = parts.map((part) => {
@@ -170,7 +170,7 @@ interface Piece {
   readonly dropped: number;
 }
 
-/** What is left of a text without the characters of a range. A pair on the edge goes as a whole. */
+/** Cuts a range out of a text. A surrogate pair at the edge is cut as a whole. */
 function pieceOf(text: string, from: number, to: number): Piece {
   const begin = isPairAt(text, from - 1) ? from - 1 : from;
   const end = isPairAt(text, to - 1) ? to + 1 : to;

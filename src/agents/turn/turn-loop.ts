@@ -20,7 +20,7 @@ import type { Operation } from "../agent-runtime.ts";
 import type { OperationTracing } from "../events.ts";
 import { notRun } from "../log/append.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
-import { isPutOff, isRest, type Rested } from "../log/suspension.ts";
+import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { isRefusal } from "../output/native-output.ts";
 import { takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
@@ -32,7 +32,7 @@ import type { CallWatch } from "./call-watch.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 
-/** What turns need of a model. */
+/** The parts of a resolved model that turns use. */
 export interface ModelParts {
   readonly model: LanguageModelV4;
   /** As configured: `anthropic/claude-sonnet-4-6`. */
@@ -47,20 +47,20 @@ export interface ModelParts {
 
 /** All that the turns of one operation share. */
 export interface TurnLoop extends ModelParts {
-  /** What decides about them. */
+  /** The backend that decides the turns. */
   readonly work: BackendWork;
   readonly state: SessionState;
   readonly commit: (entries: readonly SessionEntry[]) => MaybePromise<void>;
-  /** Stores while the model is asked already. */
+  /** Appends while the model is already being called. */
   readonly commitAhead: (entries: readonly SessionEntry[]) => MaybePromise<void>;
   readonly stored: () => MaybePromise<void>;
-  /** Keeps in memory what the store, being away, could not take; see `Operation`. */
-  readonly keeping: Operation["keeping"];
-  /** The models that answer where this one fails for good. */
+  /** Keeps entries in memory while the store is unavailable; see `Operation`. */
+  readonly appendOrKeep: Operation["appendOrKeep"];
+  /** The models that take over if this one fails permanently. */
   readonly fallback?: {
-    /** What is another model's own, once one has taken over. */
+    /** The parts of the fallback model, once it has taken over. */
     readonly current: (loop: TurnLoop) => (ModelParts & Pick<TurnLoop, "settings">) | undefined;
-    /** Hands over to the next model, and names it; undefined where none is left. */
+    /** Switches to the next model and returns its name; undefined if none is left. */
     readonly next: (failure: ModelFailure) => Promise<string | undefined>;
   };
   readonly prompt: LoopPrompt;
@@ -78,26 +78,26 @@ export interface TurnLoop extends ModelParts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId?: string) => void;
-  /** The spans that calls of the model hand on; undefined where nothing is traced. */
+  /** The operation's spans; undefined if tracing is off. */
   readonly tracing: OperationTracing | undefined;
-  /** Whether the history has to be shortened before the model is called. */
-  readonly makesRoom: (reason: "threshold" | "overflow") => boolean;
+  /** Whether the history must be compacted before the next model call. */
+  readonly needsRoom: (reason: "threshold" | "overflow") => boolean;
   readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
-  /** Entries to store with the results of the tools, such as guidelines for the files they touched. */
+  /** Entries to append with tool results, such as guidelines for the touched files. */
   readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
-  /** The prompt that replaces the history, where a backend asks the model beside the conversation. */
+  /** The prompt that replaces the history if a backend sends its own messages. */
   readonly sent?: LanguageModelV4Prompt;
-  /** How an answer goes into the log; default: as the next message. */
+  /** The log entries of an answer; default: the message itself. */
   readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
 }
 
-/** Ends a turn that has failed or was stopped; one that goes on later ends then. */
-export function sayTurnFailed(
+/** Emits the end of a failed or aborted turn; a postponed turn ends later. */
+export function emitTurnFailed(
   { emit, signal }: Pick<TurnLoop, "emit" | "signal">,
   turnId: string,
   toolCalls: number,
 ): void {
-  if (isPutOff(signal)) return;
+  if (willResume(signal)) return;
   const aborted = signal.aborted ? ({ is_aborted: true } as const) : {};
   emit({ type: "turn_end", tool_calls: toolCalls, is_error: true, ...aborted }, turnId);
 }
@@ -109,44 +109,48 @@ export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] 
 }
 
 /**
- * Runs the calls of the newest message, and stores their results. With `interrupted`, the process ended
- * while they ran: only what may run twice is run again.
+ * Runs the calls of the newest message and appends their results. With `interrupted`, the process ended while they
+ * ran: only calls that may run twice run again.
  */
 export async function runTools(
   loop: TurnLoop,
   calls: readonly ToolCallPart[],
-  how: { readonly turnId: string; readonly interrupted?: boolean; readonly rested?: Rested | undefined },
+  how: {
+    readonly turnId: string;
+    readonly interrupted?: boolean;
+    readonly suspension?: Suspension | undefined;
+  },
 ): Promise<readonly ToolResultPart[]> {
-  // The place in the log is the same whenever these calls are made again; ids of calls are not unique.
+  // The log position is the same in every attempt at these calls; call ids are not unique.
   const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
-  let putOff: unknown;
-  const onPutOff = (cause: unknown): void => {
-    putOff ??= cause;
+  let postponed: unknown;
+  const onPostponed = (cause: unknown): void => {
+    postponed ??= cause;
   };
-  const { turnId: id, interrupted = false, rested } = how;
-  const turn = { id, callKey, interrupted, rested, onPutOff };
+  const { turnId: id, interrupted = false, suspension } = how;
+  const turn = { id, callKey, interrupted, suspension, onPostponed };
   const outcomes = await runToolCalls(calls, turn, loop.toolRun);
-  // What stays in the history is a slice: it has no room for elements that never come.
+  // `slice` allocates the exact length, which matters for arrays that stay in the history.
   const results = outcomes.filter((result) => result !== undefined).slice();
   if (results.length < calls.length) {
-    // The turn is not over: it goes on when the operation does, with the results that it has.
+    // The turn continues when the operation resumes, with the results so far.
     const done = outcomes.flatMap((result, at) =>
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
-    await loop.toolRun.gate.keep(new Map(done));
-    if (isRest(loop.signal)) loop.signal.reason.turnId = id;
-    throw loop.signal.aborted ? loop.signal.reason : putOff;
+    await loop.toolRun.gate.keepResults(new Map(done));
+    if (isSuspension(loop.signal)) loop.signal.reason.turnId = id;
+    throw loop.signal.aborted ? loop.signal.reason : postponed;
   }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
     if (loop.afterTools !== undefined && !loop.signal.aborted) {
-      const telling = loop.afterTools(calls);
-      const told = telling instanceof Promise ? await telling : telling;
-      entries.push(...(loop.toolRun.mask === undefined ? told : maskValue(told, loop.toolRun.mask)));
+      const pending = loop.afterTools(calls);
+      const added = pending instanceof Promise ? await pending : pending;
+      entries.push(...(loop.toolRun.mask === undefined ? added : maskValue(added, loop.toolRun.mask)));
     }
   } finally {
-    // What the tools have done is done: it is kept, whatever else fails.
+    // Results of tools are kept even if a later step fails.
     entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
     const written = loop.commitAhead(entries);
     if (written !== undefined) await written;
@@ -154,7 +158,7 @@ export async function runTools(
   return results;
 }
 
-/** One answer of the model, stored; retried while nothing of it was stored. */
+/** Gets one answer of the model and appends it; retries while nothing of it was appended. */
 export async function runModelTurn(
   given: TurnLoop,
   turnId: string,
@@ -187,16 +191,16 @@ export async function runModelTurn(
       if (!(error instanceof InterruptedReply)) throw error;
       deltas.end();
       if (loop.signal.aborted) {
-        // An operation that is put off has this turn again, from its beginning.
-        if (!isPutOff(loop.signal)) await storePartial(loop, error.partial, timing);
+        // A postponed operation repeats this turn from its beginning.
+        if (!willResume(loop.signal)) await storePartial(loop, error.partial, timing);
         throw loop.signal.reason;
       }
       const plan = planRetry(error.cause, attempt, loop);
-      const makesRoom = plan.failure.overflow && !overflowed && loop.makesRoom("overflow");
-      const next = plan.retries || makesRoom ? undefined : await nextModel(loop, plan.failure);
+      const compacts = plan.failure.overflow && !overflowed && loop.needsRoom("overflow");
+      const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
       const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
-      loop.emit({ ...event, will_retry: plan.retries || makesRoom || next !== undefined }, turnId);
-      if (makesRoom) {
+      loop.emit({ ...event, will_retry: plan.retries || compacts || next !== undefined }, turnId);
+      if (compacts) {
         overflowed = true;
         await loop.makeRoom("overflow");
       } else if (plan.retries) {
@@ -214,13 +218,13 @@ export async function runModelTurn(
   }
 }
 
-/** The loop with the model that is at work by now. */
+/** The loop with the model in use. */
 function withModel(loop: TurnLoop): TurnLoop {
   const other = loop.fallback?.current(loop);
   return other === undefined ? loop : { ...loop, ...other };
 }
 
-/** Hands over to the next model. A format that a provider refuses is left out first: see `firstAnswer`. */
+/** Switches to the next model. A refused response format is dropped first: see `firstAnswer`. */
 async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string | undefined> {
   if (loop.settings.responseFormat !== undefined && isRefusal(failure.error)) return undefined;
   return loop.fallback?.next(failure);
@@ -231,44 +235,44 @@ interface Deltas {
   end(): void;
 }
 
-/** Says what a model says while it says it; a secret is masked although it comes in parts. */
+/** Emits the deltas of an answer; secrets are masked even across deltas. */
 function createDeltas({ emit, toolRun: { mask } }: TurnLoop, turnId: string): Deltas {
   if (mask === undefined) return { push: (type, text) => emit({ type, text }, turnId), end: () => undefined };
   let last: Parameters<Deltas["push"]>[0] = "text_delta";
   const stream = mask.stream();
-  const say = (text: string): void => {
+  const emitDelta = (text: string): void => {
     if (text !== "") emit({ type: last, text }, turnId);
   };
   return {
     push(type, text) {
-      if (type !== last) say(stream.end());
+      if (type !== last) emitDelta(stream.end());
       last = type;
-      say(stream.push(text));
+      emitDelta(stream.push(text));
     },
-    end: () => say(stream.end()),
+    end: () => emitDelta(stream.end()),
   };
 }
 
-/** The prompt with a note in the place of files that the model does not read: another one was given them. */
+/** Replaces files that this model does not read with a note; an earlier model read them. */
 function readablePrompt(prompt: LanguageModelV4Prompt, { state, files }: TurnLoop): LanguageModelV4Prompt {
   if (state.files.every((file) => takesFile(files, file))) return prompt;
   return prompt.map((message) =>
     message.role === "user"
-      ? { ...message, content: message.content.map((part) => noted(part, files)) }
+      ? { ...message, content: message.content.map((part) => replaceUnreadable(part, files)) }
       : message,
   );
 }
 
 type UserPart = Extract<LanguageModelV4Prompt[number], { role: "user" }>["content"][number];
 
-function noted(part: UserPart, files: TurnLoop["files"]): UserPart {
+function replaceUnreadable(part: UserPart, files: TurnLoop["files"]): UserPart {
   if (part.type !== "file" || part.mediaType.startsWith("image/")) return part;
   const { mediaType: media_type, filename = "a file", data } = part;
   if (takesFile(files, { type: "file", media_type, data: data.type === "url" ? "https:" : "" })) return part;
   return { type: "text", text: `[${filename} (${media_type}): this model cannot read it]` };
 }
 
-/** The call as part of the turn's span, which is told what the model is asked. */
+/** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
   { tracing, prompt, state, toolRun }: TurnLoop,
@@ -284,7 +288,7 @@ function traceTurn(
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
     ...loop.settings,
-    // The session's own array: copying it would cost more with every turn.
+    // The session's own array: a copy would cost more with every turn.
     prompt: readablePrompt(loop.sent ?? promptOf(loop.state, loop.prompt.current.text), loop),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
@@ -314,8 +318,9 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
   const logged = turn === undefined ? entry : { ...entry, turn };
   const entries = loop.toEntries?.(logged, message) ?? [logged];
-  // An answer is paid for. One that asks for calls is asked for again: what became of calls is told by who had begun them.
-  const written = callsOf(message).length === 0 ? loop.keeping(entries, loop.commit) : loop.commit(entries);
+  // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
+  const written =
+    callsOf(message).length === 0 ? loop.appendOrKeep(entries, loop.commit) : loop.commit(entries);
   if (written !== undefined) await written;
   loop.emit(
     {
@@ -324,7 +329,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
       usage: message.usage,
       finish_reason: message.finish_reason,
       purpose: loop.purpose,
-      ...reply.said,
+      ...reply.metadata,
       duration_ms: now - timing.started,
     },
     timing.turnId,
@@ -332,7 +337,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   return message;
 }
 
-/** Keeps what the reader of the stream has already seen; its tool calls were never run. */
+/** Appends the part of an answer that readers have already seen; its tool calls never ran. */
 async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
   if (partial.content.length === 0) return;
   const message = await storeReply(loop, partial, timing);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { goOnFrom, isPutOff, Rested } from "../../agents/log/suspension.ts";
+import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 
 /** How an operation waits for a decision. */
@@ -9,7 +9,7 @@ export interface Wait {
   readonly key: string;
   readonly signal: AbortSignal;
   /** Whether, at this moment, the operation does nothing but wait, and could go on from its log. */
-  readonly mayRest?: (() => boolean) | undefined;
+  readonly maySuspend?: (() => boolean) | undefined;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
@@ -40,13 +40,13 @@ export class RestingWork {
 
   /** Attempts the work, again each time that it has rested. */
   async run<Value>(attempt: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
-    let rested: Rested | undefined;
+    let rested: Suspension | undefined;
     try {
       for (;;) {
         try {
           return await this.#attempt(attempt, rested);
         } catch (error) {
-          if (!(error instanceof Rested)) throw error;
+          if (!(error instanceof Suspension)) throw error;
           rested = error;
         }
         await this.#rest();
@@ -67,7 +67,7 @@ export class RestingWork {
       };
       const leave = (): void => {
         end();
-        if (!(signal.reason instanceof Rested)) {
+        if (!(signal.reason instanceof Suspension)) {
           this.#asked.delete(key);
           asked.stop.abort(signal.reason);
         }
@@ -88,18 +88,18 @@ export class RestingWork {
 
   /** Lets the operation go from memory. */
   rest(): void {
-    this.#stop?.abort(new Rested());
+    this.#stop?.abort(new Suspension());
   }
 
   async #attempt<Value>(
     attempt: (signal: AbortSignal) => Promise<Value>,
-    rested: Rested | undefined,
+    rested: Suspension | undefined,
   ): Promise<Value> {
     const { signal } = this.#context;
     const stop = new AbortController();
     const forward = (): void => stop.abort(signal.reason);
     let late: NodeJS.Timeout | undefined;
-    if (rested !== undefined) goOnFrom(rested, stop.signal);
+    if (rested !== undefined) resumeFrom(rested, stop.signal);
     if (!signal.aborted) signal.addEventListener("abort", forward, { once: true });
     else if (rested === undefined) forward();
     else {
@@ -130,7 +130,7 @@ export class RestingWork {
     });
     this.#wake = undefined;
     takeSlot();
-    if (isPutOff(signal)) throw signal.reason;
+    if (willResume(signal)) throw signal.reason;
   }
 
   #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Asked {
@@ -157,7 +157,7 @@ interface HeldWork extends Pick<LinePlace, "principal"> {
 
 interface Waiting {
   readonly resting: RestingWork;
-  readonly mayRest: () => boolean;
+  readonly maySuspend: () => boolean;
   readonly since: number;
 }
 
@@ -192,11 +192,11 @@ export class WorkSlots {
     const { timeoutMs } = approvals;
     return {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      request: (request, signal, mayRest) =>
+      request: (request, signal, maySuspend) =>
         this.#whileAside((stop) => approvals.request(request, stop), {
           key: request.approval_id,
           signal,
-          mayRest,
+          maySuspend,
         }),
       decide: (approvalId, decision, within) => approvals.decide(approvalId, decision, within),
       list: (filter) => approvals.list(filter),
@@ -219,9 +219,9 @@ export class WorkSlots {
     ask: (signal: AbortSignal) => Promise<Value>,
     wait: Wait,
   ): Promise<Value> {
-    const { mayRest } = wait;
-    if (mayRest === undefined) return await resting.ask(ask, wait);
-    const own: Waiting = { resting, mayRest, since: performance.now() };
+    const { maySuspend } = wait;
+    if (maySuspend === undefined) return await resting.ask(ask, wait);
+    const own: Waiting = { resting, maySuspend, since: performance.now() };
     this.#waiting.add(own);
     this.#restLater();
     try {
@@ -236,7 +236,7 @@ export class WorkSlots {
     const before = performance.now() - this.#restMs;
     for (const each of this.#waiting) {
       if (each.since > before) break;
-      if (each.mayRest()) each.resting.rest();
+      if (each.maySuspend()) each.resting.rest();
     }
     this.#restLater();
   }

@@ -19,7 +19,7 @@ interface AgentTreeOptions {
 
 /** Agents copied for one run: each has a model that is kit's, tools that kit runs, and transfers where kit has allowed it. */
 export class AgentTree {
-  /** What went wrong with the model: the package makes an event of it. */
+  /** The error of a model call, which the package turns into an event. */
   failure: { readonly error: unknown } | undefined;
   /** The text of the model's newest answer, as the package has it. */
   said: string | undefined;
@@ -240,7 +240,7 @@ const notKits: Readonly<Record<string, string>> = {
   mode: "a `mode`: kit runs agents that transfer the work, and no nodes of workflows",
 };
 
-/** What kit could not watch over would be done by nobody's leave. */
+/** Refuses features that kit could not control: they would run without approval. */
 function refuseOwn(agent: AdkAgent, tools: readonly object[]): void {
   const own = agent.tools.find((tool) => !tools.includes(tool));
   const setting = Object.keys(notKits).find((key) => isSet(agent.config[key]));

@@ -1,6 +1,6 @@
 import { loadPeer } from "../load-peer.ts";
 
-/** What kit uses of `@google/adk` 2.0.0, so that its types need not be installed. */
+/** The part of `@google/adk` 2.0.0 that kit uses, so that its types need not be installed. */
 export interface GoogleAdkSdk {
   readonly LlmAgent: new (config: LlmAgentConfig) => AdkAgent;
   readonly BaseLlm: new (config: { readonly model: string }) => object;
@@ -29,7 +29,7 @@ export interface AdkAgent {
   readonly disallowTransferToPeers: boolean;
   readonly includeContents: "default" | "none";
   readonly outputSchema?: AdkSchema;
-  /** What the agent was made from. */
+  /** The configuration that the agent was created from. */
   readonly config: Readonly<Record<string, unknown>>;
   clone(overrides: Partial<LlmAgentConfig>): AdkAgent;
   findAgent(name: string): AdkAgent | undefined;
@@ -74,14 +74,14 @@ export interface AdkEvent {
   readonly errorMessage?: string;
 }
 
-/** What an agent asks the model, as its processors have put it together. */
+/** The model request that an agent's processors have composed. */
 export interface AdkRequest {
   readonly config?: { readonly systemInstruction?: unknown };
   /** The tools that calls of the answer are looked up in. */
   readonly toolsDict: Record<string, object>;
 }
 
-/** What a tool finds of its call. */
+/** The context that a tool gets for its call. */
 export interface AdkToolRun {
   readonly args: Readonly<Record<string, unknown>>;
   readonly toolContext: {

@@ -5,7 +5,7 @@ import { AgentTree, toAdkTool } from "./agent-tree.ts";
 import { toContent } from "./contents.ts";
 import { type AdkAgent, type AdkEvent, type GoogleAdkSdk, loadGoogleAdk } from "./google-adk-sdk.ts";
 
-/** What agents are built with. */
+/** The kit models and tools that agents are built with. */
 export interface GoogleAdkWork<Tool = never> {
   /** The tools of the operation; kit runs them under its agent's policy. */
   readonly tools: Tool[];
@@ -55,7 +55,7 @@ export function googleAdk<Tool = never>(
               typeof build === "function" ? await build({ tools: tools as Tool[], operation }) : build.agent,
             );
       const answer = await untraced(() => perform(root, { sdk, operation, tree }));
-      // What a callback of an agent answers with, for one.
+      // For instance, the reply of an agent's callback.
       if (answer !== undefined && answer !== tree.said) operation.answer(answer);
     },
   };

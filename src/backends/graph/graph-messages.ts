@@ -52,7 +52,7 @@ function asObject(value: unknown): Record<string, unknown> {
     : {};
 }
 
-/** What a graph was given of the conversation: the rest it does not know, and cannot have left out. */
+/** The messages that a graph received: it can only have omitted these on purpose. */
 export class GivenMessages {
   /** The newest of them. */
   newest: string | undefined;
@@ -68,7 +68,7 @@ export class GivenMessages {
       const calls = asks?.content.filter((part) => part.type === "tool_call") ?? [];
       const isAnswered =
         calls.length > 0 && !calls.some((part) => part.type === "tool_call" && names.has(part.tool));
-      // What kit itself has said or answered meanwhile is not the graph's to repeat.
+      // The graph need not repeat messages that kit itself has added meanwhile.
       if (!isAnswered && !(message.role === "user" && isKits(message))) this.#keys.add(key);
       this.newest = key;
       if (key === until) return;
@@ -94,7 +94,7 @@ export class GivenMessages {
 }
 
 /**
- * What a node asks a model of its graph, as kit is asked: the conversation as it stands, where the messages are that; else
+ * Converts a node's model call to a turn request: the current conversation, if the messages equal it; else
  * these messages. Without tools, other messages are asked aside.
  */
 export function toTurnRequest(
@@ -194,7 +194,7 @@ export function textIn({ content }: BaseMessage): string {
   return content.map((part) => ("text" in part && typeof part.text === "string" ? part.text : "")).join("");
 }
 
-/** What kit itself says to the model, and the graph need not know. */
+/** Messages of kit to the model, which the graph does not need. */
 function isKits({ source }: Extract<Message, { role: "user" }>): boolean {
   return source !== undefined && source !== "skill";
 }

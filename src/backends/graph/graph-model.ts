@@ -6,7 +6,7 @@ import type { BackendOperation, BackendTurn, TurnRequest } from "../contract.ts"
 import { type GivenMessages, toToolMessage, toTurnRequest } from "./graph-messages.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 
-/** What a graph is built with, and what its nodes find as `config.configurable.kit`. */
+/** The models and tools that a graph is built with; its nodes get them as `config.configurable.kit`. */
 export interface GraphWork {
   /** The agent's model: bind its `tools`, or none. Kit calls it: it counts, streams, stores and retries. */
   readonly model: BaseChatModel;
@@ -127,7 +127,7 @@ function parse(schema: unknown, value: unknown): unknown {
   return typeof parser?.parse === "function" ? parser.parse(value) : value;
 }
 
-/** A tool of the graph's own would be run by the graph, and by nobody's leave. */
+/** Refuses the graph's own tools: the graph would run them without approval. */
 function nameOf(tool: unknown, { tools }: BackendOperation): string {
   const { name, function: called } = tool as {
     readonly name?: string;

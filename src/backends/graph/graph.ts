@@ -22,7 +22,7 @@ export interface GraphInterrupt {
 export interface GraphOptions {
   /** As messages and errors name it; default "graph". */
   readonly name?: string;
-  /** What the graph begins with; default `{ messages }`, the session's history. */
+  /** The graph's input; default `{ messages }`, the session's history. */
   readonly input?: (work: GraphWork & { readonly messages: readonly unknown[] }) => unknown;
   /** The answer in the state that the graph ends with; default: the text of the last of its `messages`. */
   readonly output?: (state: never) => string;
@@ -176,7 +176,7 @@ function defaultGraph({ model, tools }: GraphWork, { graphs, prebuilt }: GraphPe
     .compile() as unknown as CompiledGraph;
 }
 
-/** Stands where LangSmith's tracer would, which the environment can switch on: what agents do is sent to nobody unasked. */
+/** Replaces LangSmith's tracer, which the environment can enable: kit sends no data without configuration. */
 function noTracer({ callbacks }: GraphPeers) {
   class NoTracer extends callbacks.BaseCallbackHandler {
     readonly name = "langchain_tracer";

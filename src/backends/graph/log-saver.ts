@@ -209,7 +209,7 @@ export function createLogSaver(
   };
 }
 
-/** Of these a task has one each; LangGraph's own savers know them by the same places. */
+/** Special writes, one of each per task, at the indexes that LangGraph's own savers use. */
 const special: Readonly<Record<string, number>> = {
   __error__: -1,
   __scheduled__: -2,

@@ -148,7 +148,7 @@ function textOf(
   });
 }
 
-/** What kit could not watch over would be done by nobody's leave. */
+/** Refuses features that kit could not control: they would run without approval. */
 function refuseOwn(agent: SdkAgent, tools: readonly FunctionTool<unknown>[]): void {
   const names = new Set(tools.map(({ name }) => name));
   const own = agent.tools.find((tool) => tool.type !== "function" || !names.has(tool.name));

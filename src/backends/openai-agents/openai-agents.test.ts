@@ -135,7 +135,7 @@ test("of two agents in one turn the first goes on, and the model is told", async
   expect(stage.events.filter(({ type }) => type === "task_start")).toHaveLength(1);
 });
 
-test("a handoff that the agent's policy asks for and somebody denies does not take place", async () => {
+test("a handoff that the agent's policy puts under approval and a person denies does not take place", async () => {
   const rules = {
     profile: { approvals: { tools: ["transfer_to_*"] } },
     over: { approvals: createApprovals() },

@@ -4,7 +4,7 @@ import { createCrew, type SdkAgent } from "./crew.ts";
 import { toInputItem, toolOutput } from "./items.ts";
 import { loadOpenAiAgents } from "./openai-agents-peer.ts";
 
-/** What agents are built with, and what they find as the `context` of their run. */
+/** The models and tools that agents are built with; they get them as the `context` of their run. */
 export interface OpenAiAgentsWork {
   /** The tools of the operation; kit runs them under its agent's policy. */
   readonly tools: FunctionTool<unknown>[];

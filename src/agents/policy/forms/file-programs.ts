@@ -18,7 +18,7 @@ function copies(operands: readonly string[], source: "read" | "remove"): readonl
     return [
       { path, use: source },
       { path: target, use: "place" },
-      // What is below a folder that is copied is written, too.
+      // Copying a folder also writes everything below it.
       { path: below, use: "tree" },
     ];
   });
@@ -190,7 +190,7 @@ export const textPrograms: Readonly<Record<string, Form>> = {
   sha384sum: reads(sums),
   sha512sum: reads(sums),
   shasum: reads("-a=number -b -t --algorithm=number"),
-  // What `-e` echoes is text, so its operands may be anything; they are held to be paths all the same.
+  // Operands of `-e` are echoed text, but are checked as paths all the same.
   shuf: reads(
     "-e -i=text -n=number -r -z --echo --input-range=text --head-count=number --repeat --zero-terminated",
   ),

@@ -13,7 +13,7 @@ export interface PathMention {
   readonly use: PathUse;
 }
 
-/** What a known form does. What neither writes the workspace nor connects to other machines only reads. */
+/** The effects of a known form. A form that neither writes the workspace nor connects to other machines only reads. */
 export interface KnownForm {
   readonly writes?: true;
   readonly connects?: true;
@@ -22,7 +22,7 @@ export interface KnownForm {
   readonly paths: readonly PathMention[];
 }
 
-/** What a command of Git's is about. */
+/** The parsed parts of a Git command. */
 export interface GitCall {
   readonly subcommand: string;
   /** The folder behind `-C`. */
@@ -42,7 +42,7 @@ export interface Given {
 }
 
 /**
- * What a value or an operand is: a path under some use, a text, a number, a revision or path of Git's. A
+ * The kind of a value or operand: a path with its use, a text, a number, a Git revision or path. A
  * `message` is a text that may begin with a dash.
  */
 export type Kind = PathUse | "text" | "message" | "number" | "revision";
@@ -64,7 +64,7 @@ export interface FormSpec {
   readonly max?: number;
   /** For programs that take a word behind the first operand for another operand. */
   readonly optionsFirst?: true;
-  /** What else has to hold; gives the reason when it does not. */
+  /** A further check; returns the reason of a failure. */
   readonly check?: (given: Given) => string | undefined;
 }
 
@@ -96,11 +96,11 @@ function most(max: number): string {
   return max === 0 ? "it takes options only" : `at most ${max} ${max === 1 ? "is" : "are"} known`;
 }
 
-/** The path that a value of a kind is; standard input and the null device are nobody's file. */
+/** The path that a value of a kind names; undefined for standard input and the null device. */
 export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
   if (kind === "text" || kind === "message" || kind === "number") return [];
   if (value === "-" || value === "/dev/null") return [];
-  // What Git takes for no revision is a path: `git diff` compares any two files.
+  // Git treats a word that is no revision as a path: `git diff` compares any two files.
   return [{ path: value, use: kind === "revision" ? "read" : kind }];
 }
 

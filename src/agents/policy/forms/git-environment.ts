@@ -56,7 +56,7 @@ export function gitEnvironment(
     GIT_TERMINAL_PROMPT: "0",
     GIT_SSH_COMMAND: "ssh",
     GIT_PROXY_COMMAND: "",
-    // A local repository would run the hooks of its own folder; what connects to nobody fetches nothing by itself.
+    // A local repository would run the hooks of its own folder, so forms without a connection may not fetch lazily.
     GIT_ALLOW_PROTOCOL: known.connects === true ? "https:http:ssh:git" : "none",
     GIT_NO_LAZY_FETCH: known.connects === true ? "0" : "1",
     ...(known.writes === true ? {} : { GIT_OPTIONAL_LOCKS: "0" }),
@@ -74,7 +74,7 @@ export function mayNameDrivers(config: string): boolean {
   return /\[\s*(diff|filter|merge|include|includeif|extensions)\b/i.test(config);
 }
 
-/** What is done about the programs that a configuration names, of which `keys` are all keys. */
+/** Disables the programs that a configuration names; `keys` are all its keys. */
 export interface DriverGuard {
   /** Settings that switch them off. */
   readonly settings: Readonly<Record<string, string>>;

@@ -29,7 +29,7 @@ const network = "-q --quiet -v --verbose --progress --no-progress -4 --ipv4 -6 -
 const fetching = `${network} --all -p --prune -P --prune-tags -t --tags --no-tags -f --force -a --append -j=number --jobs=number --atomic --depth=number --deepen=number --unshallow --shallow-since=text --set-upstream --no-recurse-submodules --dry-run`;
 const merges = `--ff --ff-only --no-ff --no-commit --commit --squash --no-squash -m=message --no-edit --stat -n --no-stat -q --quiet -v --verbose --allow-unrelated-histories --autostash --no-autostash --signoff --no-gpg-sign --no-verify ${merging}`;
 
-/** The keys of a configuration that name nobody's program, nor where to find one. */
+/** Configuration keys that name no program and no place to find one. */
 const harmlessKeys =
   /^(user\.(name|email)|author\.(name|email)|committer\.(name|email)|core\.(autocrlf|eol|filemode|quotepath|whitespace|abbrev|logallrefupdates)|branch\.[^\n]*\.(remote|merge|rebase|description)|pull\.(rebase|ff)|push\.(default|autosetupremote)|merge\.(conflictstyle|ff|renames|stat)|diff\.(algorithm|renames|colormoved|context|mnemonicprefix|noprefix)|rebase\.(autostash|autosquash)|log\.(date|decorate)|color\.\w+|commit\.verbose|advice\.\w+|init\.defaultbranch|rerere\.enabled|status\.\w+|fetch\.prune)$/i;
 
@@ -163,7 +163,7 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
   }),
 };
 
-/** Options of Git itself that change no more than how it prints, and where it looks. */
+/** Options of Git itself that only change its output and where it looks. */
 const globalFlags: ReadonlySet<string> = new Set([
   "--no-pager",
   "-P",
@@ -175,7 +175,7 @@ const globalFlags: ReadonlySet<string> = new Set([
   "--no-replace-objects",
 ]);
 
-/** Git: what is before its subcommand, and one of the subcommand's known forms. */
+/** Parses a Git command: global options, then a known form of the subcommand. */
 export const git: Form = (args) => {
   let at = 0;
   let folder: string | undefined;

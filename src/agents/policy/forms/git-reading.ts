@@ -1,7 +1,7 @@
 import { type Form, form, type Given } from "./form.ts";
 import { searches } from "./other-programs.ts";
 
-/** What diffs are made of, and how they look. */
+/** Options for the content and format of diffs. */
 const diffOptions =
   "-p -u --patch -s --no-patch -U=number --unified=number --stat[=text] --numstat --shortstat --dirstat[=text] --cumulative --summary --name-only --name-status --compact-summary --raw --patch-with-stat --patch-with-raw --full-index --binary --abbrev[=number] -M[=text] -C[=text] -B[=text] -D --irreversible-delete --find-renames[=text] --find-copies[=text] --find-copies-harder --no-renames --rename-empty --no-rename-empty -l=number -R -a --text -w -b --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines -I=text --ignore-matching-lines=text -W --function-context --inter-hunk-context=number --word-diff[=plain|porcelain|color|none] --word-diff-regex=text --color-words[=text] --color[=always|never|auto] --no-color --color-moved[=text] --minimal --patience --histogram --diff-algorithm=text --anchored=text --indent-heuristic --no-indent-heuristic -S=text -G=text --pickaxe-all --pickaxe-regex --find-object=text --diff-filter=text --relative[=text] --no-relative --exit-code --quiet --no-ext-diff --no-textconv --src-prefix=text --dst-prefix=text --no-prefix --line-prefix=text --check --ignore-submodules[=none|untracked|dirty|all] --ws-error-highlight=text --rotate-to=text --skip-to=text --cc -c -m -z -r -t";
 
@@ -18,7 +18,7 @@ const has = ({ options }: Given, names: readonly string[]): boolean =>
 
 const listing = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
 
-/** What makes of a subcommand that writes one that lists. */
+/** Options that turn a writing subcommand into a listing one. */
 function lists(given: Given, names: readonly string[]): string | undefined {
   return given.operands.length === 0 || has(given, names)
     ? undefined
@@ -51,7 +51,7 @@ const readsConfig = form({
   max: 2,
 });
 
-/** Git's subcommands in the forms that change nothing and connect to nobody. */
+/** Git's subcommands in the forms that change nothing and open no connection. */
 export const readingSubcommands: Readonly<Record<string, Form>> = {
   apply: form({
     options: "--check --stat --numstat --summary -z -p=number -R --reverse -v --verbose --recount",

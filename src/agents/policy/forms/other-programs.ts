@@ -85,7 +85,7 @@ const none: Form = () => ({ paths: [] });
 const jqOptions =
   "-c --compact-output -n --null-input -e --exit-status -s --slurp -r --raw-output -R --raw-input -j --join-output -a --ascii-output -C --color-output -M --monochrome-output -S --sort-keys --tab --indent=number --args --jsonargs --stream --seq -h --help -V --version";
 
-/** What reads modules from where the filter says, or the environment, which may hold what a caller granted. */
+/** Filters that load modules or read the environment, which may hold granted secrets. */
 const jqReaders = /(?<![.\w])(import|include|modulemeta|env)\b(?!\s*:)|\$ENV\b/;
 
 const jqForm = form({

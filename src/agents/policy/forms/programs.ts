@@ -47,7 +47,7 @@ export function interpreterOf(program: string): string | undefined {
   return interpreters.has(plain) ? plain : undefined;
 }
 
-/** What runs the command behind its own options. */
+/** Programs that run the command after their own options. */
 const launcherForms: ReadonlyMap<
   string,
   { readonly own: Form; readonly valued: ReadonlySet<string>; readonly operands: number }
