@@ -1,10 +1,10 @@
 /**
  * Checks the documentation: every link inside the repository leads to a file and a heading that are
- * there, and every `ts` fence of README.md and docs/ compiles against the sources of the entries it
- * imports. `tests/docs.test.ts` runs the command lines of the same pages.
+ * there, and every `ts` fence of README.md, docs/ and of an `@example` in src/ compiles against the sources of the
+ * entries it imports. `tests/docs.test.ts` runs the command lines of the same pages.
  */
 import { execFile } from "node:child_process";
-import { access, mkdir, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { listFiles, repositoryRoot } from "./files.ts";
@@ -60,18 +60,56 @@ async function reasonAgainst(file: string, target: string): Promise<string | und
   return page.anchors.has(anchor) ? undefined : "is not a heading of that page.";
 }
 
+interface Fence {
+  readonly file: string;
+  readonly line: number;
+  readonly code: string;
+}
+
+/** The `ts` fences of all guides, and those in doc comments of sources. */
+async function listFences(): Promise<readonly Fence[]> {
+  const fences = guides.flatMap(([file, page]) =>
+    page.fences.flatMap(({ language, line, code }) => (language === "ts" ? [{ file, line, code }] : [])),
+  );
+  const sources = (await listFiles(join(repositoryRoot, "src"))).filter((file) =>
+    /(?<!\.(test|suite|campaign))\.ts$/.test(file),
+  );
+  for (const file of sources) fences.push(...examplesIn(file, await readFile(file, "utf8")));
+  return fences;
+}
+
+/** The fences behind `@example` tags in the doc comments of a source, without the comments' stars. */
+function examplesIn(file: string, text: string): readonly Fence[] {
+  const found: Fence[] = [];
+  let example: { readonly line: number; readonly code: string[] } | undefined;
+  let isTagged = false;
+  for (const [index, line] of text.split("\n").entries()) {
+    const content = /^\s*\* ?(.*)$/.exec(line)?.[1];
+    if (content === undefined || content === "/") {
+      isTagged = false;
+      example = undefined;
+    } else if (example !== undefined) {
+      if (content.trimEnd() === "```") {
+        found.push({ file, line: example.line, code: example.code.join("\n") });
+        example = undefined;
+      } else example.code.push(content);
+    } else if (content.startsWith("@")) isTagged = content.startsWith("@example");
+    else if (isTagged && /^```(ts|typescript)$/.test(content.trimEnd()))
+      example = { line: index + 2, code: [] };
+  }
+  return found;
+}
+
 /** Compiles every fence as a module of its own, in a folder where the packages resolve. */
 async function checkFences(): Promise<readonly string[]> {
   const folder = join(repositoryRoot, ".docs-check");
   const places = new Map<string, string>();
   try {
     await mkdir(folder, { recursive: true });
-    for (const [file, page] of guides) {
-      for (const fence of page.fences.filter(({ language }) => language === "ts")) {
-        const name = `${toRelative(file).replace(/\W/g, "-")}-${fence.line}.ts`;
-        places.set(name, `${toRelative(file)}:${fence.line}`);
-        await writeFile(join(folder, name), `${fence.code}\nexport {};\n`);
-      }
+    for (const { file, line, code } of await listFences()) {
+      const name = `${toRelative(file).replace(/\W/g, "-")}-${line}.ts`;
+      places.set(name, `${toRelative(file)}:${line}`);
+      await writeFile(join(folder, name), `${code}\nexport {};\n`);
     }
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(fenceSettings));
     return await compile(folder, places);
