@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../agents/harness.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { createInstances, type InstanceLimits, type Instances } from "./instances.ts";
+import { type InstanceLimits, Instances } from "./instances.ts";
 
 interface Opened {
   readonly instances: Instances;
@@ -19,7 +19,7 @@ function open(limits: InstanceLimits = {}): Opened {
     ends.set(id, end);
     return end;
   };
-  const instances = createInstances(async ({ name, id }): Promise<Agent> => {
+  const instances = new Instances(async ({ name, id }): Promise<Agent> => {
     brought.push(id);
     const agent = createTestAgent(
       createScriptedModel(() => ({ text: "ok" })),

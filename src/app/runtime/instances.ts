@@ -1,32 +1,17 @@
 import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 
-/** How many instances stay alive while nobody uses them; those used longest ago go first. */
+/** How many instances stay alive while nobody uses them; the least recently used go first. */
 export interface InstanceLimits {
   /** Default 1,000. */
-  readonly maxIdle?: number;
-  /** How long; default: as long as there is room. Only where nobody keeps an instance for later. */
-  readonly idleMs?: number;
+  readonly maxIdle?: number | undefined;
+  /** How long, in ms; default: as long as there is room. Only where no caller keeps an instance for later. */
+  readonly idleMs?: number | undefined;
 }
 
-/** Which instance, and what its agent's function is told. */
+/** Which instance, and the payload that its agent's function is given. */
 export interface InstanceRequest extends Pick<AgentContext, "id" | "payload"> {
   readonly name: string;
-}
-
-export interface Instances {
-  /** The instance of that name and id, brought to life when it is not alive. */
-  get(request: InstanceRequest): Promise<Agent>;
-  /** Makes every instance anew when it is next asked for; what runs in the old one ends first. */
-  renew(): void;
-  /** The same for one instance; resolves once the old one has ended. */
-  release(name: string, id: string): Promise<void>;
-  /**
-   * Does something while the instance is not alive: whoever asks for it meanwhile waits. Undefined, with nothing done, where it
-   * is at work.
-   */
-  whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined>;
-  close(): Promise<void>;
 }
 
 interface Live {
@@ -35,101 +20,129 @@ interface Live {
 }
 
 /** Keeps instances alive, each once: two of one key would write into the same history. */
-export function createInstances(
-  bring: (request: InstanceRequest) => Promise<Agent>,
-  { maxIdle = 1_000, idleMs }: InstanceLimits = {},
-): Instances {
+export class Instances {
+  readonly #create: (request: InstanceRequest) => Promise<Agent>;
+  readonly #maxIdle: number;
+  readonly #idleMs: number | undefined;
   // In the order of last use.
-  const alive = new Map<string, Live>();
-  const ending = new Map<string, Promise<void>>();
-  let sweeper: NodeJS.Timeout | undefined;
+  readonly #alive = new Map<string, Live>();
+  readonly #ending = new Map<string, Promise<void>>();
+  #sweeper: NodeJS.Timeout | undefined;
 
-  const end = (key: string, { agent }: Live): Promise<void> => {
-    alive.delete(key);
-    const ended = agent
-      .then((live) => live.close({ drain: true }))
-      .catch(() => undefined)
-      .then(() => {
-        if (ending.get(key) === ended) ending.delete(key);
-      });
-    ending.set(key, ended);
+  constructor(
+    create: (request: InstanceRequest) => Promise<Agent>,
+    { maxIdle = 1_000, idleMs }: InstanceLimits = {},
+  ) {
+    this.#create = create;
+    this.#maxIdle = maxIdle;
+    this.#idleMs = idleMs;
+  }
+
+  /** The instance of that name and id, created when it is not alive. */
+  get(request: InstanceRequest): Promise<Agent> {
+    const key = keyOf(request.name, request.id);
+    const known = this.#alive.get(key);
+    const live = known ?? this.#begin(key, request);
+    live.usedAt = performance.now();
+    // Last in the order of use.
+    this.#alive.delete(key);
+    this.#alive.set(key, live);
+    if (known === undefined) this.#sweepLater();
+    if (this.#alive.size > this.#maxIdle) void this.#endIdle(() => this.#alive.size > this.#maxIdle);
+    return live.agent;
+  }
+
+  /** Ends every instance, which is created anew when it is next asked for; its operations end first. */
+  renew(): void {
+    for (const [key, live] of [...this.#alive]) void this.#end(key, live);
+  }
+
+  /** The same for one instance; resolves once it has ended. */
+  async release(name: string, id: string): Promise<void> {
+    const key = keyOf(name, id);
+    const live = this.#alive.get(key);
+    await (live === undefined ? this.#ending.get(key) : this.#end(key, live));
+  }
+
+  /**
+   * Runs `work` while the instance is not alive: callers who ask for it meanwhile wait. Undefined, without running it,
+   * where the instance is busy.
+   */
+  async whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined> {
+    const key = keyOf(name, id);
+    const live = this.#alive.get(key);
+    const agent = await live?.agent.catch(() => undefined);
+    // Another caller may have come while this one waited: the next pass is soon enough.
+    if (this.#alive.get(key) !== live || agent?.busy === true) return undefined;
+    const ended = live === undefined ? (this.#ending.get(key) ?? Promise.resolve()) : this.#end(key, live);
+    const done = ended.then(work);
+    void this.#keepEnding(
+      key,
+      done.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return await done;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#sweeper);
+    const agents = [...this.#alive.values()];
+    this.#alive.clear();
+    await Promise.all(agents.map(async ({ agent }) => (await agent.catch(() => undefined))?.close()));
+    await Promise.all(this.#ending.values());
+  }
+
+  #begin(key: string, request: InstanceRequest): Live {
+    const create = async (): Promise<Agent> => {
+      await this.#ending.get(key);
+      return this.#create(request);
+    };
+    const live: Live = { agent: create(), usedAt: 0 };
+    live.agent.catch(() => {
+      if (this.#alive.get(key) === live) this.#alive.delete(key);
+    });
+    return live;
+  }
+
+  #end(key: string, { agent }: Live): Promise<void> {
+    this.#alive.delete(key);
+    return this.#keepEnding(
+      key,
+      agent.then((live) => live.close({ drain: true })).catch(() => undefined),
+    );
+  }
+
+  /** The next instance of the key begins once that is over. */
+  #keepEnding(key: string, ending: Promise<void>): Promise<void> {
+    const ended = ending.then(() => {
+      if (this.#ending.get(key) === ended) this.#ending.delete(key);
+    });
+    this.#ending.set(key, ended);
     return ended;
-  };
-  const endIdle = async (mayEnd: (live: Live) => boolean): Promise<void> => {
-    for (const [key, live] of alive) {
+  }
+
+  async #endIdle(mayEnd: (live: Live) => boolean): Promise<void> {
+    for (const [key, live] of this.#alive) {
       if (!mayEnd(live)) return;
       const agent = await live.agent.catch(() => undefined);
-      if (agent?.busy === false && alive.get(key) === live && mayEnd(live)) void end(key, live);
+      if (agent?.busy === false && this.#alive.get(key) === live && mayEnd(live)) void this.#end(key, live);
     }
-  };
-  const sweep = async (ms: number): Promise<void> => {
-    const usedBefore = performance.now() - ms;
-    await endIdle((live) => live.usedAt <= usedBefore);
-    sweeper = undefined;
-    if (alive.size > 0) sweepLater();
-  };
-  const sweepLater = (): void => {
-    if (idleMs === undefined) return;
-    sweeper ??= setTimeout(() => void sweep(idleMs), idleMs / 2).unref();
-  };
-  const create = async (key: string, request: InstanceRequest): Promise<Agent> => {
-    await ending.get(key);
-    return bring(request);
-  };
+  }
 
-  return {
-    get(request) {
-      const key = keyOf(request.name, request.id);
-      let live = alive.get(key);
-      if (live === undefined) {
-        const made: Live = { agent: create(key, request), usedAt: performance.now() };
-        made.agent.catch(() => {
-          if (alive.get(key) === made) alive.delete(key);
-        });
-        live = made;
-        sweepLater();
-      } else {
-        live.usedAt = performance.now();
-        alive.delete(key);
-      }
-      alive.set(key, live);
-      if (alive.size > maxIdle) void endIdle(() => alive.size > maxIdle);
-      return live.agent;
-    },
-    renew() {
-      for (const [key, live] of [...alive]) void end(key, live);
-    },
-    async release(name, id) {
-      const key = keyOf(name, id);
-      const live = alive.get(key);
-      await (live === undefined ? ending.get(key) : end(key, live));
-    },
-    async whileAtRest(name, id, work) {
-      const key = keyOf(name, id);
-      const live = alive.get(key);
-      const agent = await live?.agent.catch(() => undefined);
-      // Of what came while this waited, nothing is known: the next look is soon enough.
-      if (alive.get(key) !== live || agent?.busy === true) return undefined;
-      const ended = live === undefined ? (ending.get(key) ?? Promise.resolve()) : end(key, live);
-      const done = ended.then(work);
-      const away: Promise<void> = done.then(
-        () => undefined,
-        () => undefined,
-      );
-      const over = away.then(() => {
-        if (ending.get(key) === over) ending.delete(key);
-      });
-      ending.set(key, over);
-      return await done;
-    },
-    async close() {
-      clearTimeout(sweeper);
-      const agents = [...alive.values()];
-      alive.clear();
-      await Promise.all(agents.map(async ({ agent }) => (await agent.catch(() => undefined))?.close()));
-      await Promise.all(ending.values());
-    },
-  };
+  #sweepLater(): void {
+    const idleMs = this.#idleMs;
+    if (idleMs === undefined) return;
+    this.#sweeper ??= setTimeout(() => void this.#sweep(idleMs), idleMs / 2).unref();
+  }
+
+  async #sweep(idleMs: number): Promise<void> {
+    const usedBefore = performance.now() - idleMs;
+    await this.#endIdle((live) => live.usedAt <= usedBefore);
+    this.#sweeper = undefined;
+    if (this.#alive.size > 0) this.#sweepLater();
+  }
 }
 
 function keyOf(name: string, id: string): string {

@@ -6,13 +6,12 @@ import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
-import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { AgentFactory } from "../runtime/agent-factory.ts";
 import { type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-runtime.ts";
-import { createInstances } from "../runtime/instances.ts";
+import { Instances } from "../runtime/instances.ts";
 import { createObservers } from "../runtime/observers.ts";
 import { origins } from "../runtime/origins.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
@@ -22,7 +21,6 @@ import { createCauseReader } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
-import { createOutageLog } from "./outage-log.ts";
 import { Prompts } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
@@ -30,6 +28,14 @@ import type { ProjectService, Service } from "./service.ts";
 import { operationOf, toDispatchInput, toPromptRequest } from "./session-input.ts";
 import { SessionWork, type TakenInput } from "./session-work.ts";
 import { syncSchedules } from "./sync-schedules.ts";
+import {
+  clockSet,
+  createOutageLog,
+  isRetryable,
+  keepsNothing,
+  nameDispatch,
+  workLost,
+} from "./work-errors.ts";
 import { createWorkTraces } from "./work-traces.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 
@@ -103,7 +109,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
   const dispatch: Dispatch = (agent, input) => accept(agent, input);
   const around = { env: parts.env, payload: {}, dispatch };
 
-  const instances = createInstances(async ({ name, id, payload }) => {
+  const instances = new Instances(async ({ name, id, payload }) => {
     const last_event = keepsWork ? await events.last(agentStream(name, id)) : 0;
     const agent = await factory.createNamed(name, { ...around, id, payload, last_event });
     agent.subscribe((event) => {
@@ -311,55 +317,5 @@ function createToCause(
     causeOf(error, { ...reader, clean: (text) => reader.clean(also(text)) });
 }
 
-/**
- * An input whose attempt failed in a way that may pass is tried again; one that was aborted is not. A conflict comes from a
- * process that was frozen, and wrote what it had before it learned that another one works: that belongs to the same
- * operation, which continues from there.
- */
-function isRetryable(error: unknown): boolean {
-  if (!(error instanceof KitError) || error.code === "aborted") return false;
-  if (error.code === "conflict") return true;
-  return isRetryableCode(error.code);
-}
-
-function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
-  if (!(error instanceof KitError)) return error;
-  const { code, message, hint, meta, cause } = error;
-  const named = { code, message, meta: { ...meta, dispatch_id }, cause };
-  return new KitError(hint === undefined ? named : { ...named, hint });
-}
-
-/** No failure, but what explains schedules and times that seem odd. */
-function clockSet(byMs: number): KitError {
-  const seconds = Math.round(Math.abs(byMs) / 1_000);
-  const size = [
-    [Math.floor(seconds / 3_600), "h"],
-    [Math.floor(seconds / 60) % 60, "min"],
-    [seconds % 60, "s"],
-  ].flatMap(([number, unit]) => (number === 0 ? [] : [`${number} ${unit}`]));
-  return new KitError({
-    code: "unavailable",
-    message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. What waits is not affected; schedules go by the new time.`,
-  });
-}
-
-function keepsNothing(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message:
-      "This application keeps nothing on disk: what is dispatched here would be gone with the process.",
-    hint: "Open the project with openService, or have kit start serve it; or prompt the agent and wait.",
-  });
-}
-
 /** A stop does not wait for a store: what is left is written at once, or lost. */
 const unsavedPatienceMs = 1_000;
-
-function workLost(count: number): KitError {
-  const what = count === 1 ? "1 operation was" : `${count} operations were`;
-  return new KitError({
-    code: "store_unavailable",
-    message: `What ${what} about to keep is lost with this stop: the session store is away.`,
-    hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
-  });
-}

@@ -1,0 +1,77 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { WorkContext } from "../../engine/contract.ts";
+import { isRetryableCode } from "../../protocol/error-code.ts";
+
+/** How often a store that stays away is reported, in ms. */
+const everyMs = 60_000;
+
+/** Reports that work waits for a store: once when it begins, and each minute while it lasts, however much work waits. */
+export function createOutageLog(onError: (error: unknown) => void): (error: unknown) => void {
+  const reported = new Map<string, number>();
+  return (error) => {
+    if (!(error instanceof KitError)) return;
+    const now = performance.now();
+    if (now - (reported.get(error.message) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    reported.set(error.message, now);
+    const { code, message, hint, meta, cause } = error;
+    onError(
+      new KitError({
+        code,
+        message: `${message} Accepted work waits for it, and goes on by itself.`,
+        ...(hint === undefined ? {} : { hint }),
+        ...(meta === undefined ? {} : { meta }),
+        cause,
+      }),
+    );
+  };
+}
+
+/**
+ * An input whose attempt failed in a way that may pass is tried again; one that was aborted is not. A conflict comes from a
+ * process that was frozen, and wrote what it had before it learned that another one works: that belongs to the same
+ * operation, which continues from there.
+ */
+export function isRetryable(error: unknown): boolean {
+  if (!(error instanceof KitError) || error.code === "aborted") return false;
+  if (error.code === "conflict") return true;
+  return isRetryableCode(error.code);
+}
+
+export function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
+  if (!(error instanceof KitError)) return error;
+  const { code, message, hint, meta, cause } = error;
+  const named = { code, message, meta: { ...meta, dispatch_id }, cause };
+  return new KitError(hint === undefined ? named : { ...named, hint });
+}
+
+/** No failure, but what explains schedules and times that seem odd. */
+export function clockSet(byMs: number): KitError {
+  const seconds = Math.round(Math.abs(byMs) / 1_000);
+  const size = [
+    [Math.floor(seconds / 3_600), "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ].flatMap(([number, unit]) => (number === 0 ? [] : [`${number} ${unit}`]));
+  return new KitError({
+    code: "unavailable",
+    message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. What waits is not affected; schedules go by the new time.`,
+  });
+}
+
+export function keepsNothing(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message:
+      "This application keeps nothing on disk: what is dispatched here would be gone with the process.",
+    hint: "Open the project with openService, or have kit start serve it; or prompt the agent and wait.",
+  });
+}
+
+export function workLost(count: number): KitError {
+  const what = count === 1 ? "1 operation was" : `${count} operations were`;
+  return new KitError({
+    code: "store_unavailable",
+    message: `What ${what} about to keep is lost with this stop: the session store is away.`,
+    hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
+  });
+}
