@@ -23,7 +23,7 @@ export interface AgentFactoryOptions {
   readonly overrides?: AgentProfile | undefined;
 }
 
-/** What an agent's function is given, and whose the agent is. */
+/** The context of an agent's function, and the identity of the agent. */
 export interface AgentRequest extends AgentContext, Pick<AgentIdentity, "run_id" | "last_event"> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string | undefined;

@@ -18,7 +18,7 @@ import { origins } from "./origins.ts";
 import type { OpenProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
-/** What the agents of a service are made with. `openParts` opens what a configuration names. */
+/** The parts that the agents of a service are made with. `openParts` opens what a configuration names. */
 export interface RuntimeParts {
   readonly root: string;
   readonly store: SessionStore;
@@ -51,13 +51,13 @@ export interface RuntimeParts {
   readonly maxWaiting?: number | undefined;
   /** Where calls of tools that need approval wait for it; without it they are denied. */
   readonly approvals?: Approvals | undefined;
-  /** How many instances stay alive while nobody uses them, and how long. */
+  /** How many idle instances stay alive, and how long. */
   readonly instances?: InstanceLimits | undefined;
   /** Closes what was opened for the service: called once its agents are closed. */
   close(): Promise<void>;
 }
 
-/** What the service gives the agents beside the parts. */
+/** The service's own share of the runtime. */
 export type ServiceParts = Required<Pick<AgentRuntime, "observers" | "causeOf" | "sources">> & {
   readonly approvals: Approvals | undefined;
 };
@@ -104,7 +104,7 @@ function createMcpToolSource(client: McpClient): ToolSource {
   return Object.assign(tools, { whyMissing: client.whyMissing });
 }
 
-/** What is wrong with the MCP servers, at their place in the configuration. */
+/** Problems of the MCP servers, at their place in the configuration. */
 export function serverProblems(client: McpClient | undefined): readonly SourceProblem[] {
   return (client?.problems() ?? []).map(({ server, message, details }) => ({
     path: `mcp.servers.${server}`,

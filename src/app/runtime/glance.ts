@@ -11,7 +11,7 @@ export interface Glance {
 }
 
 /**
- * Whether a look still holds. Prompts that come in one turn of the process share it: what somebody has changed and
+ * Whether a look still holds. Prompts that come in one turn of the process share it: what a caller has changed and
  * waited for is behind them. A change without waiting, in the midst of a turn, is seen a millisecond later.
  */
 export function holds(glance: Glance, now: number): boolean {

@@ -1,7 +1,7 @@
 import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 
-/** How many instances stay alive while nobody uses them; the least recently used go first. */
+/** How many idle instances stay alive; the least recently used go first. */
 export interface InstanceLimits {
   /** Default 1,000. */
   readonly maxIdle?: number | undefined;

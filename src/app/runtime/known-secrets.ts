@@ -14,7 +14,7 @@ const secretWords =
 /** `STRIPE_KEY`, `KEY_1`: a name that may also be that of a column. */
 const keyAtTheEnd = /(?:^|_)KEYS?(?:_(?:ID|V?\d+|PROD|PRODUCTION|DEV|DEVELOPMENT|STAGING|TEST|LIVE))?$/;
 
-/** What such a variable holds is no secret, but where it lies, how long it lasts, or its name. */
+/** Such a variable holds no secret, but where it lies, how long it lasts, or its name. */
 const aboutOne =
   /(?:^|_)(?:FILE|PATH|DIR|FOLDER|NAME|LIMIT|LENGTH|SIZE|TTL|EXPIRY|EXPIRES|EXPIRATION|TIMEOUT|TYPE|ALG|ALGORITHM|METHOD|MODE|PROVIDER|ENABLED|DISABLED|COUNT|MAX|MIN|PREFIX|HEADER|ISSUER|AUDIENCE|DOMAIN|REGION|SOCK|COMMAND|HELPER)$/;
 
@@ -43,7 +43,7 @@ export function maskOf({
 }: {
   readonly config: SecretConfig;
   readonly environment: Environment;
-  /** What the project's files of variables hold, whether or not they were read. */
+  /** The values in the project's files of variables, whether or not they were read. */
   readonly fileSecrets?: readonly string[];
 }): SecretMask {
   return createSecretMask([...knownSecrets(environment, config), ...fileSecrets]);
@@ -124,12 +124,12 @@ function partsOf(value: string): readonly string[] {
   return [trimmed, ...(isList ? list : []), ...(word === undefined ? [] : [word])];
 }
 
-/** Of "Bearer abc…" the second word is the key. */
+/** The second word of "Bearer abc…" is the key. */
 function lastWord(value: string): string {
   return value.slice(value.lastIndexOf(" ") + 1);
 }
 
-/** What processes and addresses of MCP servers are given: all headers, and variables that speak of a secret. */
+/** The variables and headers of MCP servers: all headers, and variables that speak of a secret. */
 function ofServers(mcp: SecretConfig["mcp"], env: Environment): readonly string[] {
   return Object.values(mcp?.servers ?? {}).flatMap(({ env: given = {}, headers = {} }) => {
     const filled = (text: string): string =>

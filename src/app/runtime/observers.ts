@@ -2,7 +2,7 @@ import type { EventListener } from "../../agents/events.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
-/** Who hears the events of a whole application. */
+/** The listeners of a whole application. */
 export interface Observers {
   /** Adds an observer; the function returned removes it. */
   add(observer: EventListener): () => void;

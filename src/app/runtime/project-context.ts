@@ -113,7 +113,7 @@ function isFolder(path: string): boolean {
 
 /**
  * The root of the repository that a folder lies in: the nearest one above it with `.git`, but the project where
- * that comes first. A folder that lies in none is its own; a home folder is nobody's repository.
+ * that comes first. A folder that lies in none is its own; a home folder is no repository.
  */
 function repositoryRoot(folder: string, project: string): string {
   if (folder === project) return project;
@@ -137,7 +137,7 @@ function sourceOf({ specs }: Project, file: string): Awaited<ReturnType<Reposito
   return guidelineAdapterFor(file) === undefined ? undefined : { kind: "guideline", file };
 }
 
-// What a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
+// A rule that a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
 // kit's samples, which are no rules of the repository, and guidelines that only import others.
 function toShown(applied: readonly AppliedGuideline[]) {
   return applied

@@ -8,7 +8,7 @@ import { type Glance, glanceAt, holds } from "./glance.ts";
 /** The conventional instruction files of coding agents. */
 const names = ["AGENTS.md", "CLAUDE.md"];
 
-/** What of one file is told at most, in characters: the cap that Codex has for AGENTS.md. */
+/** The most that one file adds to a prompt, in characters: the cap that Codex has for AGENTS.md. */
 const maxChars = 32_768;
 
 /** A larger file is no instruction anybody reads. */
@@ -45,7 +45,7 @@ interface InstructionFile {
 }
 
 interface Remembered {
-  /** What the file system says of each file that there could be; other numbers are another file. */
+  /** The file system's marks of each file that there could be; other marks are another file. */
   readonly marks: readonly number[];
   /** When that was looked at last. */
   seen: Glance;
@@ -156,7 +156,7 @@ function toInstructions(files: readonly InstructionFile[]): ProjectInstructions 
   return {
     text: blocks.map(({ text }) => text).join("\n\n"),
     files: blocks.map(({ path, text }) => ({ path, tokens: textTokens(text) })),
-    // Of a file that is cut the guidelines are still worth showing.
+    // A file that is cut still shows its guidelines.
     sources: new Set(
       parts
         .filter(({ ofRepository, text }) => ofRepository && text.length <= maxChars)

@@ -2,7 +2,7 @@ import { openProject } from "../../project/open-project.ts";
 import type { Project } from "../../project/project.ts";
 import { loadConfig } from "../config/load-config.ts";
 
-/** When indexes of repositories that nobody asks about are closed. */
+/** When unused indexes of repositories are closed. */
 export interface IdleIndexes {
   /** How long after the last question; default 60,000. */
   readonly idleMs?: number;
@@ -124,7 +124,7 @@ async function lookNowAndThen(entry: Entry, project: Project): Promise<void> {
 }
 
 /**
- * Opens a repository that somebody else owns: nothing is written there, and no code of it is run. Of its
+ * Opens a repository that is not the project's own: nothing is written there, and no code of it is run. Of its
  * configuration, `kit.toml` is read; the index goes when it is closed.
  */
 async function openElsewhere(root: string): Promise<Project> {

@@ -25,7 +25,7 @@ import { checkPayload } from "./check-payload.ts";
 import type { Observers } from "./observers.ts";
 import { origins } from "./origins.ts";
 
-/** What every run of a project's workflows is given. */
+/** The surroundings that every run of a project's workflows shares. */
 export interface WorkflowRuntime {
   readonly env: AgentContext["env"];
   readonly validateJson: AgentJournal["validateJson"];
@@ -49,7 +49,7 @@ export interface RunWork {
   readonly local?: LocalRun | undefined;
 }
 
-/** What a run has of the process that started it; a run that resumes in another process has nothing of it. */
+/** The share of the starting process in a run; a run that resumes in another process does without. */
 export interface LocalRun {
   readonly env?: AgentContext["env"] | undefined;
   readonly request?: Request | undefined;
@@ -103,7 +103,7 @@ export async function runWorkflow(
     throw failure;
   } finally {
     for (const close of closing) await close();
-    // Of a run that is left behind, to go on later, nothing is heard any more.
+    // A run that is suspended emits nothing more.
     // The clock may have been set back meanwhile.
     const duration_ms = Math.max(0, Date.now() - startedAt);
     const ending = endingOf(failed, { aborted: signal.aborted, error: said });
@@ -114,7 +114,7 @@ export async function runWorkflow(
 
 type Journaled = Omit<WorkflowContext, "id" | "payload" | "env" | "log" | "init">;
 
-/** What of the context comes from the run's journal. */
+/** The part of the context that comes from the run's journal. */
 function toJournaled(
   runtime: WorkflowRuntime,
   { context, local }: RunWork,
@@ -216,7 +216,7 @@ function toStepFailure(error: unknown, step: string, runtime: WorkflowRuntime): 
     : toFailure(error, `The step ${JSON.stringify(step)} failed.`, runtime);
 }
 
-/** What somebody's code threw, with what it says and where in the hint. */
+/** The failure of a workflow's own code; the hint has its message and place. */
 function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime): KitError {
   const cause = causeOf(error);
   return new KitError({
@@ -227,7 +227,7 @@ function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime
   });
 }
 
-/** A run that ignores its signal is left behind: its agents are stopped, and nobody waits for it. */
+/** A run that ignores its signal is left behind: its agents are stopped, and the worker no longer waits for it. */
 function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason);
@@ -266,7 +266,7 @@ function toRunError(
     error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.runtime);
   const { code, message, hint } = known;
   const meta = { ...known.meta, run_id: run.runId };
-  // Of what was not ours, the cause is what was thrown.
+  // For an error that is not kit's, the cause is the thrown value.
   const cause = known === error ? known : error;
   return new KitError({ code, message, meta, cause, ...(hint === undefined ? {} : { hint }) });
 }
@@ -340,7 +340,7 @@ function createRunLog(emit: (body: EventBody) => void): WorkflowLog {
   return { info: write("info"), warn: write("warning"), error: write("error") };
 }
 
-/** What an event carries is JSON: what is none, such as an error or a cycle, becomes a text. */
+/** The data as JSON: a value that is none, such as an error or a cycle, becomes a text. */
 function toData(data: unknown): unknown {
   try {
     const plain = data instanceof Error ? { name: data.name, message: data.message } : data;

@@ -8,7 +8,7 @@ import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "../sources/load
 /** The agents and workflows of a project, alive on demand. */
 export interface App {
   readonly root: string;
-  /** What agents, workflows and webhooks are told of the environment. */
+  /** The `env` of agents, workflows and webhooks. */
   readonly env: AgentContext["env"];
   /** Takes the application's own keys out of a text that leaves it. */
   readonly mask: (text: string) => string;

@@ -52,7 +52,7 @@ export interface ServiceOptions {
   readonly observers?: readonly Parameters<App["observe"]>[0][] | undefined;
   /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Sessions that nobody has touched for so long are removed, once an hour; default: none are. */
+  /** Sessions untouched for so long are removed, once an hour; default: none are. */
   readonly pruneOlderThanMs?: number | undefined;
   /** Receives one line about removed sessions. */
   readonly onRemoved?: ((text: string) => void) | undefined;

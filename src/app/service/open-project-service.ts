@@ -19,7 +19,7 @@ export interface ProjectServiceOptions
   readonly engine?: string | undefined;
   /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
   readonly approvals?: Approvals | "none" | undefined;
-  /** Whether instances that nobody uses leave the memory after a while. Default true. */
+  /** Whether idle instances leave the memory after a while. Default true. */
   readonly endsIdle?: boolean | undefined;
   /** Whether the project is closed with the service. Default false. */
   readonly closesProject?: boolean | undefined;

@@ -118,7 +118,7 @@ type Inside = Partial<ProjectServiceOptions>;
 const inProcess: Inside = { keepsWork: false, housekeeping: false, endsIdle: false };
 
 async function open(options: OpenServiceOptions, inside: Inside): Promise<ProjectService> {
-  // What agents need is loaded when they are opened: importing kit stays cheap.
+  // The parts of agents are loaded when agents are opened: importing kit stays cheap.
   const [{ openProject }, { loadConfig }, { openProjectService }] = await Promise.all([
     import("../../project/open-project.ts"),
     import("../config/load-config.ts"),

@@ -151,7 +151,7 @@ export class RestingWork {
 
 interface HeldWork extends Pick<LinePlace, "principal"> {
   readonly context: WorkContext;
-  /** Of work that is stored, and so can be resumed. */
+  /** Set for stored work, which can be resumed. */
   readonly resting?: RestingWork | undefined;
 }
 

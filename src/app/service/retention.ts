@@ -12,7 +12,7 @@ import type { Instances } from "../runtime/instances.ts";
 type InstanceTarget = Omit<SessionKey, "session">;
 
 export interface PruneOptions {
-  /** Sessions that nobody has touched for so long go. */
+  /** Sessions untouched for so long are removed. */
   readonly olderThanMs: number;
   /** Says what would go, and removes nothing. */
   readonly dryRun?: boolean | undefined;
@@ -25,12 +25,12 @@ export interface PruneOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** What one look has removed. */
+/** The result of one pass. */
 export interface Pruned {
   readonly removed: readonly TouchedSession[];
   /** Old enough, but at work, waited for or listened to. */
   readonly in_use: number;
-  /** Those that could not be removed, or not as a whole. */
+  /** Sessions that could not be removed, or not as a whole. */
   readonly failed: readonly PruneFailure[];
   readonly next_cursor?: string | undefined;
 }
@@ -44,7 +44,7 @@ export interface Retention {
    * as if it had never been. What is touched meanwhile stays.
    */
   prune(options: PruneOptions): Promise<Pruned>;
-  /** Keeps the sessions of an instance for as long as somebody is connected to it; the function returned ends that. */
+  /** Keeps the sessions of an instance while a client is connected to it; the function returned ends that. */
   attach(target: InstanceTarget): () => void;
 }
 
@@ -104,7 +104,7 @@ export function createRetention(options: RetentionOptions): Retention {
       const failed: PruneFailure[] = [];
       let in_use = 0;
       for (const session of page.sessions) {
-        // What is below another one goes with it.
+        // A task's session is removed with its parent.
         if (session.parent !== undefined || Date.parse(session.touched_at) >= before) continue;
         if (permit !== undefined && !(await permit(session))) continue;
         try {

@@ -36,11 +36,11 @@ export interface Service {
   readonly app: App;
   /** Runs, dispatches, schedules and their events are asked for here. */
   readonly engine: Engine;
-  /** Tool calls that wait for somebody's word. */
+  /** Tool calls that wait for a decision. */
   readonly approvals: Approvals;
-  /** All sessions, and those that nobody has touched for long. */
+  /** All sessions, and the removal of old ones. */
   readonly sessions: Retention;
-  /** What keeps the service from working until somebody does something about it; `/health` says so. */
+  /** The problem that keeps the service from working until an operator repairs it; `/health` says so. */
   problem(): KitError | undefined;
   prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;
   /** Resolves once the input is on disk. A text is the message; other JSON is given as its text. */

@@ -35,11 +35,11 @@ export function toDispatchInput(input: unknown, choices: PromptChoices = {}): un
     const message = typeof sent === "string" ? sent : JSON.stringify(sent, null, 2);
     return { [promptKey]: { message, model, backend }, input: sent };
   }
-  // What looks like a prompt of ours is given as its text, like all other JSON, only sooner.
+  // JSON that looks like a stored prompt is kept as its text, which the session would be given anyway.
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
 }
 
-/** What the session is prompted with for a stored input. */
+/** The prompt that a stored input stands for. */
 export function toPromptRequest(input: unknown): PromptRequest {
   if (typeof input === "string") return { message: input };
   return isPrompt(input) ? input[promptKey] : { message: JSON.stringify(input, null, 2) };
@@ -62,7 +62,7 @@ export function operationOf(dispatchId: string): string {
 
 interface StoredPrompt {
   readonly [promptKey]: PromptRequest;
-  /** Of a dispatch: what was sent. */
+  /** The input of a dispatch as it was sent. */
   readonly input?: unknown;
 }
 
@@ -71,7 +71,7 @@ function isPrompt(input: unknown): input is StoredPrompt {
   return typeof input === "object" && input !== null && promptKey in input;
 }
 
-/** Those of programs, which plain JavaScript may have written; a backend of one's own cannot be kept on disk. */
+/** Checks choices of a program, which may be plain JavaScript; a custom backend cannot be kept on disk. */
 function checkedChoices({ model, backend }: PromptChoices): PromptChoices {
   const [expected, isModel] = modelChoice;
   if (model !== undefined && !isModel(model)) throw unfit(`\`model\` must be ${expected}`);
@@ -95,15 +95,14 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   return request;
 }
 
-/** Between whose a key is and the key: no character of a header's key, so that nobody can write another's. */
+/** Stands between the owner and the key: a header's key cannot hold it, so no client can write the key of another. */
 const separator = "§";
 const ownerDigits = 32;
 const ownerPattern = new RegExp(`^[0-9a-f]{${ownerDigits}}${separator}`);
 
 /**
- * The idempotency key under which work of somebody's is kept: each principal has keys of its own. Work that another
- * asked for under the same key is other work, and its answer is not given away. Where nobody is asked who they are,
- * the key is as it was sent.
+ * The idempotency key as the engine keeps it: each principal has keys of its own, so that the same key of another
+ * principal is other work, and no reply is given away. On a server without authentication the key stays as sent.
  */
 export function keyOfSender(principal: Principal | undefined, key: string): string {
   if (principal === undefined) return key;

@@ -19,7 +19,7 @@ export interface RunningInput {
 /** An input whose turn has come. */
 export interface TakenInput extends SessionInput {
   readonly key: SessionKey;
-  /** Of an input that is stored, and so can be resumed from its log. */
+  /** Set for a stored input, which can be resumed from its log. */
   readonly resting?: RestingWork | undefined;
 }
 
@@ -62,7 +62,7 @@ export class SessionWork {
     return await reply.finally(stop);
   }
 
-  /** What runs for an instance, or for one of its sessions. */
+  /** The inputs that run for an instance, or for one of its sessions. */
   running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
     return [...(this.#running.get(keyOf(target)) ?? [])].filter(
       ({ key }) => target.session === undefined || key.session === target.session,

@@ -7,13 +7,13 @@ import type { ProjectSources } from "../sources/sources.ts";
 
 type Schedule = Parameters<Engine["putSchedule"]>[0];
 
-/** Names of schedules that workflow files declare; others are somebody else's. */
+/** Names of schedules that workflow files declare; the program owns all others. */
 const prefix = "file:";
 
 /**
  * Puts the schedules that workflow files declare, and takes back those that no file declares any more. One
  * that is there already stays as it is, and so do those of a file that is broken just now: what they missed
- * while nobody ran is still to come.
+ * while no process ran is still to come.
  */
 export async function syncSchedules(
   engine: Engine,

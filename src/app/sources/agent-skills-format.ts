@@ -17,7 +17,7 @@ export const skillFields = [
 /** Where kit keeps the JSON Schemas of a skill, as JSON text or as the name of a file beside it. */
 export const schemaKeys = { input: "kit-input-schema", output: "kit-output-schema" } as const;
 
-/** What is wrong with a skill's name by the format, or nothing. */
+/** The fault of a skill's name by the format; undefined for a good one. */
 export function faultOfSkillName(name: string, folder?: string): string | undefined {
   if (name.length > 64) return "must have at most 64 characters";
   if (!/^[a-z0-9-]+$/.test(name)) return "may hold only lowercase letters, digits and hyphens";

@@ -49,13 +49,13 @@ const tickMs = 20;
 const quietMs = 200;
 
 /**
- * Knows which files of a project models have written, so that none of them is loaded without a person's word.
+ * Knows which files of a project models have written, so that none of them is loaded before a person accepts it.
  *
  * A file that a tool wrote is known by its path, until a person accepts it. Commands, and tools that are not
  * kit's own, may write whatever they can: what changed while one of them ran counts as written by it. The
  * system sets that time (`ctime`) at every change, rename and link, and no program can choose it.
  *
- * What is known is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`.
+ * Every write is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`.
  */
 export class AgentWrites implements SourceGuard {
   readonly #root: string;
@@ -63,10 +63,10 @@ export class AgentWrites implements SourceGuard {
   readonly #written = new Map<string, Writer>();
   readonly #accepted = new Map<string, string>();
   readonly #held = new Map<string, HeldFile>();
-  /** Of this process, exact. */
+  /** Spans of this process, exact. */
   readonly #own: Span[] = [];
   #running = 0;
-  /** Of others, by the ids of their lines. */
+  /** Spans of other processes, by the ids of their lines. */
   readonly #others = new Map<string, Span & { readonly pid: number }>();
   /** What a file was when it was loaded: as long as it is that, it needs no look. */
   readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
