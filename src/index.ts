@@ -32,6 +32,13 @@ export {
 } from "./agents/define/create-agent.ts";
 export type { Budget, CompactionSettings } from "./agents/define/limits.ts";
 export { defineSkill, type Skill } from "./agents/define/skill.ts";
+export type {
+  RunCalls,
+  RunHandle,
+  StartRun,
+  StartRunOptions,
+  WorkflowReference,
+} from "./agents/define/run-calls.ts";
 export {
   type AnyTool,
   defineTool,
@@ -81,9 +88,7 @@ export { loadSkill } from "./app/sources/load-skills.ts";
 export type {
   LoadedAgent,
   LoadedWorkflow,
-  PayloadSchema,
   Triggers,
-  WorkflowSchedule,
 } from "./app/sources/load-source.ts";
 export type {
   AgentBackend,
@@ -227,4 +232,13 @@ export type { SpecAdapter } from "./specs/adapter.ts";
 export type { AppendRequest, SessionStore } from "./stores/contract.ts";
 export { InMemorySessionStore } from "./stores/memory/memory-store.ts";
 export { SqliteSessionStore, type SqliteSessionStoreOptions } from "./stores/sqlite/sqlite-store.ts";
+export {
+  defineWorkflow,
+  type WorkflowDefinition,
+  type WorkflowOptions,
+  type WorkflowOutput,
+  type WorkflowPayload,
+  type WorkflowSchedule,
+} from "./workflows/define-workflow.ts";
 export type { KitContext, WorkflowContext, WorkflowLog } from "./workflows/workflow-context.ts";
+export type { WorkflowSchema } from "./workflows/workflow-schema.ts";

@@ -93,11 +93,12 @@ export interface Engine {
   listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
   /** Resolves with the record once it has ended, however. Undefined for an unknown id. */
   awaitRun(runId: string, options?: WaitOptions): Promise<RunRecord | undefined>;
-  /** False when it had ended, or is unknown. */
+  /** Cancels a run and those that it has started. False when it had ended, or is unknown. */
   cancelRun(runId: string): Promise<boolean>;
   /**
    * Hands a value to the `waitFor` of that name, or keeps it until there is one. Throws
-   * `run_not_found`, and `conflict` for a run that has ended.
+   * `run_not_found`, `conflict` for a run that has ended, and `invalid_request` for a payload that the open wait of that name
+   * does not take (`EngineHandlers.checkSignal`): the run keeps waiting.
    */
   signal(runId: string, signal: RunSignal): Promise<void>;
 
@@ -143,6 +144,8 @@ export interface RunRequest {
   readonly principal?: string;
   /** Where the starter stands in a trace: kept with the run. */
   readonly trace?: TraceContext;
+  /** The run that starts this one: when it is cancelled, this one is too. Throws `aborted` where that has happened. */
+  readonly parent_run_id?: string | undefined;
 }
 
 export interface RunReceipt {
@@ -187,6 +190,14 @@ export interface RunFilter {
 export interface EngineHandlers {
   dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
   run(context: RunContext, request: RunRequest): Promise<unknown>;
+  /**
+   * What is wrong with a payload for the wait of a run that is open, as issues; none where it fits. `schema` is what
+   * `waitFor` was given. Default: nothing is wrong.
+   */
+  checkSignal?(
+    wait: { readonly run_id: string; readonly name: string; readonly schema: unknown },
+    payload: unknown,
+  ): readonly string[] | Promise<readonly string[]>;
   /** Whether what an attempt threw may pass by itself. Default: a `KitError` of a retryable code. */
   isRetryable?(error: unknown): boolean;
   /** Told each time that work meets a store which is away, and begins to wait. */
@@ -239,8 +250,14 @@ export interface RunContext extends WorkContext {
   step<Value>(name: string, work: StepWork<Value>, options?: StepOptions): Promise<Value>;
   /** Waits over restarts; a long wait holds no memory. */
   sleep(ms: number): Promise<void>;
-  /** The payload of the next signal of that name; undefined after `timeoutMs`. */
-  waitFor(name: string, options?: { readonly timeoutMs?: number }): Promise<unknown>;
+  /**
+   * The payload of the next signal of that name; undefined after `timeoutMs`. `schema` (JSON) is kept with the wait, for
+   * those who check signals on their way in.
+   */
+  waitFor(
+    name: string,
+    options?: { readonly timeoutMs?: number | undefined; readonly schema?: unknown },
+  ): Promise<unknown>;
   /** Milliseconds since 1970, the same in every replay. */
   now(): Promise<number>;
   /** The same in every replay. */

@@ -32,6 +32,10 @@ export const runRecordSchema = z
     /** `run_` and a ULID. */
     run_id: z.string(),
     workflow: z.string(),
+    parent_run_id: z
+      .string()
+      .optional()
+      .meta({ description: "The run that has started it; when that one is cancelled, this one is too." }),
     status: z.enum(runStatuses),
     payload: z.unknown(),
     result: z.unknown().optional(),

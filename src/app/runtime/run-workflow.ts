@@ -21,9 +21,10 @@ import { journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
 import type { LoadedWorkflow } from "../sources/load-source.ts";
 import type { AgentFactory } from "./agent-factory.ts";
-import { checkPayload } from "./check-payload.ts";
+import { checkPayload, checkResult } from "./check-payload.ts";
 import type { Observers } from "./observers.ts";
 import { origins } from "./origins.ts";
+import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 
 /** The surroundings that every run of a project's workflows shares. */
 export interface WorkflowRuntime {
@@ -47,6 +48,8 @@ export interface RunWork {
   /** Whether its stream has the `run_start`: a killed process loses the events that it has not written. */
   readonly hasStartEvent: boolean;
   readonly local?: LocalRun | undefined;
+  /** The runs that this one can start and await. */
+  readonly runs: ProjectRuns;
 }
 
 /** The share of the starting process in a run; a run that resumes in another process does without. */
@@ -81,14 +84,16 @@ export async function runWorkflow(
     const journal = { step, validateJson: runtime.validateJson };
     const agents = createRunAgents({ run, journal, runtime, onEvent: forward });
     closing.push(agents.close);
+    const log = createRunLog(emit);
     const context: WorkflowContext = {
       ...run,
-      ...toJournaled(runtime, work, emit),
-      log: createRunLog(emit),
+      ...toJournaled(runtime, work, { emit, warn: log.warn }),
+      log,
       init: agents.init,
     };
     const running = (workflow.run as (context: WorkflowContext) => unknown)(context);
-    const result = await untilAborted(Promise.resolve(running), signal);
+    const returned = await untilAborted(Promise.resolve(running), signal);
+    const result = await checkResult(workflow, returned, runtime.validateJson);
     work.context.checkResult(result);
     failed = false;
     return runtime.mask === undefined ? result : maskValue(result, runtime.mask);
@@ -117,18 +122,19 @@ type Journaled = Omit<WorkflowContext, "id" | "payload" | "env" | "log" | "init"
 /** The part of the context that comes from the run's journal. */
 function toJournaled(
   runtime: WorkflowRuntime,
-  { context, local }: RunWork,
-  emit: RunEvents["emit"],
+  { context, local, request, runs }: RunWork,
+  { emit, warn }: Pick<RunEvents, "emit"> & Pick<WorkflowLog, "warn">,
 ): Journaled {
+  const step = tellSteps(context, emit, runtime);
   return {
     signal: context.signal,
     attempt: context.attempt,
-    step: tellSteps(context, emit, runtime),
+    step,
+    ...journalRuns(runs, context, { step, principal: request.principal }),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
-    waitFor: async <Value>(name: string, options?: { readonly timeoutMs?: number }) =>
-      (await context.waitFor(name, options)) as Value | undefined,
+    waitFor: typedWait(runs, context, { validateJson: runtime.validateJson, warn }),
     dispatch: async (agent, input) =>
       await context.dispatch({
         ...runtime.toAdmitted(agent, input),

@@ -269,6 +269,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
       },
       run: (context, request) =>
         origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
+      checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
       isRetryable,
       onOutage: createOutageLog(onError),
       onClockSet: (byMs) => onError(clockSet(byMs)),

@@ -1,17 +1,23 @@
+import type { WorkflowReference } from "../../agents/define/run-calls.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import {
   type Engine,
+  type EngineHandlers,
   type RunContext,
   type RunReceipt,
   type RunRequest,
+  type RunSignal,
   runStream,
 } from "../../engine/contract.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import { checkPayload } from "../runtime/check-payload.ts";
+import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import { type LocalRun, runWorkflow, type WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey } from "../runtime/session-key.ts";
 import type { Sources } from "../sources/sources.ts";
@@ -19,9 +25,7 @@ import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
 import type { WorkTraces } from "./work-traces.ts";
 
-export interface StartOptions {
-  readonly idempotencyKey?: string | undefined;
-  readonly principal?: string | undefined;
+export interface StartOptions extends RunOrigin {
   readonly local?: LocalRun | undefined;
 }
 
@@ -38,7 +42,7 @@ export interface WorkflowRunsOptions {
 const maxLocals = 10_000;
 
 /** The runs of a project's workflows. */
-export class WorkflowRuns {
+export class WorkflowRuns implements ProjectRuns {
   readonly #options: WorkflowRunsOptions;
   readonly #locals = new Map<string, LocalRun>();
   // Starts whose run id is not known yet: the run may begin before its caller has the id.
@@ -48,26 +52,64 @@ export class WorkflowRuns {
     this.#options = options;
   }
 
+  /** What the waits of runs take by their names, as far as this process knows. */
+  readonly #expected = new Map<string, Map<string, WorkflowSchema>>();
+
+  nameOf(workflow: string | WorkflowReference<never>): string {
+    return this.#options.sources.workflowName(workflow);
+  }
+
+  async result(runId: string, signal?: AbortSignal): Promise<unknown> {
+    const run = await this.#options.engine.awaitRun(runId, { signal });
+    if (run === undefined) throw new KitError({ code: "run_not_found", message: "There is no such run." });
+    if (run.status === "completed") return run.result;
+    const { code, message, hint, meta, cause } = failureOf(runId, run);
+    const said = `The run ${runId} of "${run.workflow}" ${run.status === "cancelled" ? "was cancelled" : `failed: ${message}`}`;
+    throw new KitError({ code, message: toSentence(said), meta, cause, ...defined({ hint }) });
+  }
+
+  async signal(runId: string, signal: RunSignal): Promise<void> {
+    await this.#options.engine.signal(runId, signal);
+  }
+
+  async cancel(runId: string): Promise<boolean> {
+    return await this.#options.engine.cancelRun(runId);
+  }
+
+  expect(runId: string, name: string, schema: WorkflowSchema): void {
+    const waits = this.#expected.get(runId) ?? new Map<string, WorkflowSchema>();
+    this.#expected.set(runId, waits.set(name, schema));
+    forgetOldest(this.#expected);
+  }
+
+  /** What is wrong with a signal: by the schema of the run's code, else by the JSON Schema that lies with the wait. */
+  async checkSignal(
+    { run_id, name, schema }: Parameters<NonNullable<EngineHandlers["checkSignal"]>>[0],
+    payload: unknown,
+  ): Promise<readonly string[]> {
+    const stored = typeof schema === "object" && schema !== null ? (schema as WorkflowSchema) : undefined;
+    const known = this.#expected.get(run_id)?.get(name) ?? stored;
+    if (known === undefined) return [];
+    return (await checkAgainst(known, payload, this.#options.runtime.validateJson)).issues ?? [];
+  }
+
   /** Throws `workflow_not_found`, and `invalid_request` for a payload that the workflow's schema refuses. */
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
     const { sources, engine, runtime, traces } = this.#options;
-    const { idempotencyKey, principal, local } = options;
+    const { idempotencyKey, principal, local, parent_run_id } = options;
     await checkPayload(sources.workflow(name), payload, runtime.validateJson);
     const idempotency_key = toIdempotencyKey(idempotencyKey);
     const receipt = engine.startRun({
       workflow: name,
       payload,
-      ...defined({ idempotency_key, principal }),
+      ...defined({ idempotency_key, principal, parent_run_id }),
       ...traces.asked(),
     });
     if (local === undefined) return receipt;
     const known = receipt.then(({ run_id }) => this.#locals.set(run_id, local));
     this.#starting.add(known);
     await known.finally(() => this.#starting.delete(known));
-    for (const oldest of this.#locals.keys()) {
-      if (this.#locals.size <= maxLocals) break;
-      this.#locals.delete(oldest);
-    }
+    forgetOldest(this.#locals);
     return receipt;
   }
 
@@ -81,13 +123,15 @@ export class WorkflowRuns {
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
       const workflow = sources.workflow(request.workflow);
-      return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local });
+      return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });
     } catch (error) {
       // A caller of this process gets the error from its call.
       const isOver = !context.signal.aborted && !isStoreUnavailable(error);
       if (isOver && local?.onFailure === undefined) onFailure(error);
       throw error;
     } finally {
+      // A signal for a run that was suspended is checked as long as this process knows its wait.
+      if (!context.signal.aborted) this.#expected.delete(context.id);
       // A run that resumes later does so without a request that was answered long ago.
       if (local?.onFailure === undefined) this.#locals.delete(context.id);
     }
@@ -129,6 +173,13 @@ export class WorkflowRuns {
       this.#locals.delete(run_id);
       signal?.removeEventListener("abort", cancel);
     }
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= maxLocals) return;
+    map.delete(oldest);
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/define/check-fields.ts";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
-import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { defined } from "../../base/defined.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import {
@@ -11,6 +11,13 @@ import {
   isWebhookDefinition,
   type WebhookDefinition,
 } from "../../webhooks/define-webhook.ts";
+import {
+  faultOfWorkflow,
+  isWorkflowDefinition,
+  type WorkflowDefinition,
+  type WorkflowSchedule,
+} from "../../workflows/define-workflow.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import { isHeld } from "./agent-writes.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
@@ -88,7 +95,7 @@ async function importWithin(address: string, timeLimitMs: number): Promise<Recor
 /** What the files of each kind say by their exports. Others are their own affair, unless they look like one of these. */
 const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
   agent: ["default", "triggers"],
-  workflow: ["run", "payload", "schedule"],
+  workflow: ["default", "run", "payload", "result", "schedule"],
   webhook: ["default"],
 };
 
@@ -162,22 +169,13 @@ function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedW
   return { ...source, kind: "webhook", definition };
 }
 
-/** What a workflow's payload is checked against before a run is accepted. */
-export type PayloadSchema = StandardSchemaV1 | Readonly<Record<string, unknown>>;
-
-/** When a workflow runs by itself, as its file says it. */
-export interface WorkflowSchedule {
-  /** Five or six fields, as cron(8) has them. */
-  readonly cron: string;
-  /** IANA name; default UTC. */
-  readonly timezone?: string;
-  readonly payload?: Readonly<Record<string, unknown>>;
-}
-
 export interface LoadedWorkflow extends SourceFile {
   readonly kind: "workflow";
   readonly run: (context: never) => unknown;
-  readonly payload?: PayloadSchema;
+  readonly payload?: WorkflowSchema | undefined;
+  readonly result?: WorkflowSchema | undefined;
+  /** What the file exports by default, where it says what it is with `defineWorkflow`. */
+  readonly definition?: WorkflowDefinition | undefined;
   readonly schedules: readonly WorkflowSchedule[];
 }
 
@@ -186,18 +184,30 @@ const isPlainRecord = (value: unknown): value is Readonly<Record<string, unknown
 
 /** Reads what a workflow file exports. Throws `TypeError` that says what is wrong with it. */
 function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow {
-  const { run, payload, schedule } = module;
-  if (typeof run !== "function") {
-    throw new TypeError("It exports no run function: export async function run(ctx) { … }.");
+  const definition = isWorkflowDefinition(module.default) ? module.default : undefined;
+  const loose = ["run", "payload", "result", "schedule"].filter((name) => module[name] !== undefined);
+  if (definition !== undefined && loose.length > 0) {
+    throw new TypeError(
+      `It exports \`${loose[0]}\` beside a workflow as its default export: say it in defineWorkflow({ … }).`,
+    );
   }
-  if (payload !== undefined && !isStandardSchema(payload) && !isPlainRecord(payload)) {
-    throw new TypeError("`payload` must be a schema: of zod, valibot, …, or JSON Schema.");
+  if (definition === undefined && typeof module.run !== "function") {
+    throw new TypeError(
+      "It exports no run function: export default defineWorkflow({ run: async (ctx) => { … } }), or export async function run(ctx) { … }.",
+    );
   }
+  const { run, payload, result, schedule } = definition ?? module;
+  const fault = faultOfWorkflow(definition ?? { run, payload, result });
+  if (fault !== undefined) throw new TypeError(fault);
   return {
     ...source,
     kind: "workflow",
     run: run as LoadedWorkflow["run"],
-    ...(payload === undefined ? {} : { payload }),
+    ...defined({
+      payload: payload as WorkflowSchema | undefined,
+      result: result as WorkflowSchema | undefined,
+      definition,
+    }),
     schedules: toSchedules(schedule),
   };
 }

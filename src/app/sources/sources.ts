@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
 import type { SourceGuard } from "../../agents/project-context.ts";
+import type { WorkflowReference } from "../../agents/define/run-calls.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import { discoverSources, type SourceFile, type SourceProblem } from "./discover-sources.ts";
@@ -36,6 +37,8 @@ export class Sources {
   readonly #writes: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
+  /** Of those that were replaced since, too: runs go on with the code that they began with. */
+  readonly #workflowNames = new WeakMap<object, string>();
   #loaded: ProjectSources = noSources;
   #version = "";
 
@@ -97,6 +100,17 @@ export class Sources {
     });
   }
 
+  /** The name of a workflow's file. Throws `workflow_not_found`, also for a definition of no file. */
+  workflowName(workflow: string | WorkflowReference<never>): string {
+    const name = typeof workflow === "string" ? workflow : this.#workflowNames.get(workflow);
+    if (name !== undefined) return this.workflow(name).name;
+    throw new KitError({
+      code: "workflow_not_found",
+      message: "A run can be started of a workflow of a file only.",
+      hint: "Export it by default from a file in src/workflows: export default defineWorkflow({ … }).",
+    });
+  }
+
   /** Throws `workflow_not_found`; the hint says why a broken file cannot be used. */
   workflow(name: string): LoadedWorkflow {
     const workflow = this.#loaded.workflows.find((item) => item.name === name);
@@ -146,6 +160,8 @@ export class Sources {
       before: this.#loaded,
       ...this.#writes.loading(),
     });
+    for (const { name, definition } of this.#loaded.workflows)
+      if (definition !== undefined) this.#workflowNames.set(definition, name);
     this.#version = await this.#versionNow();
   }
 

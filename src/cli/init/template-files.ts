@@ -101,20 +101,20 @@ Ask guidelines_for which rules apply to a file before you judge it. Name file an
 }));
 `;
 
-const workflow = `import { type KitContext, KitError } from "kit";
+const workflow = `import { defineWorkflow } from "kit";
 import reviewer from "../agents/reviewer.ts";
 
 /** kit run review-file --payload '{"file": "src/agents/reviewer.ts"}' */
-export async function run(ctx: KitContext): Promise<string> {
-  const { file } = ctx.payload;
-  if (typeof file !== "string") {
-    throw new KitError({ code: "invalid_request", message: "Say which file to review, as \`file\` in the payload." });
-  }
-  ctx.log.info(\`Reviewing \${file}\`);
-  const agent = await ctx.init(reviewer);
-  const { text } = await agent.session().prompt(\`Which rules apply to \${file}, and does it follow them?\`);
-  return text;
-}
+export default defineWorkflow({
+  payload: { type: "object", required: ["file"], properties: { file: { type: "string" } } },
+  async run(ctx) {
+    const file = String(ctx.payload.file);
+    ctx.log.info(\`Reviewing \${file}\`);
+    const agent = await ctx.init(reviewer);
+    const { text } = await agent.session().prompt(\`Which rules apply to \${file}, and does it follow them?\`);
+    return text;
+  },
+});
 `;
 
 const skill = `---

@@ -95,9 +95,9 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     sleep: async (ms) => {
       if (!isTime(ms)) throw misused("A sleep takes a number of milliseconds, 0 or more.");
       if (openStep.getStore() !== undefined) await clock.sleep(ms, core.signal);
-      else await core.guard(() => waits.wait("sleep", "", ms));
+      else await core.guard(() => waits.wait("sleep", "", { ms }));
     },
-    waitFor: async (name, { timeoutMs } = {}) => {
+    waitFor: async (name, { timeoutMs, schema } = {}) => {
       const refusal = checkName(name);
       if (refusal !== undefined) throw refusal;
       if (timeoutMs !== undefined && !isTime(timeoutMs)) throw misused("timeoutMs is a number, 0 or more.");
@@ -106,7 +106,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
           `A step cannot wait for the signal ${JSON.stringify(name)}: it would be lost with the process. Wait beside the step.`,
         );
       }
-      return await core.guard(() => waits.wait("wait", name, timeoutMs));
+      return await core.guard(() => waits.wait("wait", name, { ms: timeoutMs, schema }));
     },
     now: async () => Number(await journaled("now", "", async () => clock.now())),
     uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),

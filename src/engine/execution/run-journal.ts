@@ -25,6 +25,8 @@ export interface RunRow {
   readonly owner: string;
   /** `toStoredTrace`. */
   readonly trace: string | null;
+  /** The run that has started it. */
+  readonly parent: string | null;
 }
 
 export type EntryHead = Omit<JournalEntry, "outcome">;
@@ -34,7 +36,13 @@ export interface RunJournal {
   /** In the order of positions. */
   load(run: number): JournalEntry[];
   end(run: number, head: EntryHead, end: EntryEnd): void;
-  beginWait(run: number, head: EntryHead, deadline: number | undefined): void;
+  beginWait(
+    run: number,
+    head: EntryHead,
+    how: { readonly deadline: number | undefined; readonly schema: string | null },
+  ): void;
+  /** What the first open wait of a name takes, as the blobs stored it; undefined where there is none that says so. */
+  schemaOf(run: number, name: string): string | undefined;
   /** The oldest signal of a name that has not been taken, if it came by the deadline. */
   nextSignal(run: number, name: string, deadline: number | undefined): PendingSignal | undefined;
   take(signal: PendingSignal): void;

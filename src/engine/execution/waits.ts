@@ -5,7 +5,11 @@ import type { EntryEnd, JournalEntry } from "./replay.ts";
 /** The sleeps of a run, and its waits for signals. */
 export interface Waits {
   /** Begins a wait, or goes on with one that the journal knows. Gives what it ended with. */
-  wait(kind: "sleep" | "wait", name: string, ms: number | undefined): Promise<unknown>;
+  wait(
+    kind: "sleep" | "wait",
+    name: string,
+    how: { readonly ms: number | undefined; readonly schema?: unknown },
+  ): Promise<unknown>;
   /** Ends those whose time or signal has come. */
   look(): void;
   /** How many are open. */
@@ -95,25 +99,30 @@ export function createWaits(core: ExecutionCore): Waits {
   }
 
   /** Records that a wait has begun, or its end when it ends at once. */
-  async function begin(head: OpenWait["head"], deadline: number | undefined): Promise<EntryEnd | undefined> {
-    return await core.atWork(() =>
-      core.commit(() => {
+  async function begin(
+    head: OpenWait["head"],
+    deadline: number | undefined,
+    schema: unknown,
+  ): Promise<EntryEnd | undefined> {
+    return await core.atWork(async () => {
+      const stored = schema === undefined ? null : await core.store(schema);
+      return await core.commit(() => {
         const end = recordEnd(head, deadline);
-        if (end === undefined) journal.beginWait(run.id, head, deadline);
+        if (end === undefined) journal.beginWait(run.id, head, { deadline, schema: stored });
         return end;
-      }),
-    );
+      });
+    });
   }
 
   return {
-    async wait(kind, name, ms) {
+    async wait(kind, name, { ms, schema }) {
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
       if (outcome !== undefined && outcome.state !== "pending") return await core.told(outcome);
       const head = { position, kind, name };
       const isNew = outcome === undefined;
       const deadline = isNew ? (ms === undefined ? undefined : Math.ceil(time.now() + ms)) : outcome.deadline;
-      const ended = isNew ? await begin(head, deadline) : undefined;
+      const ended = isNew ? await begin(head, deadline, schema) : undefined;
       if (ended !== undefined) return await core.told(ended);
       if (closed) return await new Promise<never>(() => undefined);
       const end = await new Promise<EntryEnd>((resolve) => {

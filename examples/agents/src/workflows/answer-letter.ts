@@ -1,4 +1,4 @@
-import { type KitContext, KitError } from "kit";
+import { defineWorkflow } from "kit";
 import { z } from "zod";
 import desk from "../agents/desk.ts";
 
@@ -9,19 +9,20 @@ const Answer = z.object({
 });
 
 /** kit run answer-letter --payload '{"letter": "…", "customer": "ann"}' */
-export async function run(ctx: KitContext): Promise<z.infer<typeof Answer>> {
-  const { letter, customer = "unknown" } = ctx.payload;
-  if (typeof letter !== "string" || typeof customer !== "string") {
-    throw new KitError({ code: "invalid_request", message: "The payload needs a `letter`." });
-  }
-  const agent = await ctx.init(desk, { id: customer });
-  const session = agent.session("letters");
-  const { result, usage } = await session.skill("answer-letter", {
-    args: { letter },
-    role: "careful",
-    result: Answer,
-    budget: { maxTurns: 12 },
-  });
-  ctx.log.info("Drafted", { topic: result.topic, tokens: usage.total_tokens });
-  return result;
-}
+export default defineWorkflow({
+  payload: z.object({ letter: z.string(), customer: z.string().default("unknown") }),
+  result: Answer,
+  async run(ctx) {
+    const { letter, customer } = ctx.payload;
+    const agent = await ctx.init(desk, { id: customer });
+    const session = agent.session("letters");
+    const { result, usage } = await session.skill("answer-letter", {
+      args: { letter },
+      role: "careful",
+      result: Answer,
+      budget: { maxTurns: 12 },
+    });
+    ctx.log.info("Drafted", { topic: result.topic, tokens: usage.total_tokens });
+    return result;
+  },
+});

@@ -227,6 +227,12 @@ ALTER TABLE dispatches ADD COLUMN trace TEXT;
 ALTER TABLE runs ADD COLUMN trace TEXT;
 `;
 
+/** The run that has started a run: both are cancelled together. */
+const parentColumn: string = `
+ALTER TABLE runs ADD COLUMN parent TEXT;
+CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
+`;
+
 /**
  * The schema, as steps: a database whose `user_version` is n has had the first n. A step that was
  * released never changes; what comes later is a further one, at the end.
@@ -238,6 +244,7 @@ export const migrations: readonly string[] = [
   shareTables,
   timelineTable + scheduleRounds,
   traceColumns,
+  parentColumn,
 ];
 
 const engineStore: StoreDefinition = {

@@ -37,7 +37,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
   const waiters = createWaiters();
   const journal = createJournalRows(database);
   const startRun = createRunAdmission(base, limits);
-  const send = createSignalSender(base, journal);
+  const send = createSignalSender(base, journal, () => handlers?.checkSignal);
   const list = createRunList(base);
   const recover = createRecovery(base);
   const wakeUps = createWakeUps(base, { queued: joinNew });
@@ -98,6 +98,34 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
     for (const execution of work.executions.values()) execution.leave(signal.reason);
   }
 
+  async function cancel(runId: string): Promise<boolean> {
+    const row = await base.commit(() => {
+      const cancelled = sql.cancel.get(clock.now(), runId);
+      if (cancelled !== undefined) sql.dequeue.run(cancelled.id);
+      return cancelled;
+    });
+    if (row === undefined) return false;
+    if (row.status === "running") work.executions.get(runId)?.cancel();
+    else {
+      lines.leave({ id: runId, line: lineOfRun(row) });
+      await sayCancelled(events, row, clock.now());
+      noteEnd(runId);
+    }
+    return true;
+  }
+
+  /** The runs that a run has started, and theirs. */
+  function below(runId: string): string[] {
+    return sql.children.all(runId).flatMap(({ run_id }) => [run_id, ...below(run_id)]);
+  }
+
+  async function cancelWithChildren(runId: string): Promise<boolean> {
+    const cancelled = await cancel(runId);
+    // A process that ends in between leaves the rest to the next start.
+    if (cancelled) for (const child of below(runId)) await cancel(child);
+    return cancelled;
+  }
+
   base.stopping.addEventListener("abort", () => leaveAll(base.stopping), { once: true });
 
   return {
@@ -127,21 +155,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
       }
     },
 
-    async cancelRun(runId) {
-      const row = await base.commit(() => {
-        const cancelled = sql.cancel.get(clock.now(), runId);
-        if (cancelled !== undefined) sql.dequeue.run(cancelled.id);
-        return cancelled;
-      });
-      if (row === undefined) return false;
-      if (row.status === "running") work.executions.get(runId)?.cancel();
-      else {
-        lines.leave({ id: runId, line: lineOfRun(row) });
-        await sayCancelled(events, row, clock.now());
-        noteEnd(runId);
-      }
-      return true;
-    },
+    cancelRun: cancelWithChildren,
 
     async signal(runId, signal) {
       await send(runId, signal);
@@ -168,6 +182,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
       lookedAt = clock.now();
       endStreams(sql.endedLast.all(lastMs));
       wakeEnded();
+      for (const { run_id } of sql.orphans.all()) await cancelWithChildren(run_id);
     },
 
     lookAround() {
@@ -214,6 +229,16 @@ function statements({ database }: EmbeddedBase) {
       `UPDATE runs SET cancelling = (status = 'running'), ended_at = iif(status = 'running', NULL, ?),
          wake_at = NULL, status = iif(status = 'running', status, 'cancelled')
        WHERE run_id = ? AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+    ),
+    children: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_by_parent WHERE parent = ? ORDER BY id",
+    ),
+    orphans: query<Pick<RunRow, "run_id">>(
+      database,
+      `SELECT child.run_id FROM runs AS child INDEXED BY runs_by_parent JOIN runs AS above ON above.run_id = child.parent
+       WHERE child.parent IS NOT NULL AND child.status IN ('queued', 'running', 'waiting')
+         AND (above.status = 'cancelled' OR above.cancelling = 1)`,
     ),
     cancelling: query<Pick<RunRow, "run_id">>(
       database,

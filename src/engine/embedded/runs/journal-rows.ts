@@ -29,7 +29,7 @@ export function createJournalRows(database: DatabaseSync): RunJournal {
   );
   const insertWait = query(
     database,
-    "INSERT INTO run_journal (run, position, kind, name, state, deadline) VALUES (?, ?, ?, ?, 'pending', ?)",
+    "INSERT INTO run_journal (run, position, kind, name, state, deadline, value) VALUES (?, ?, ?, ?, 'pending', ?, ?)",
   );
   const signal = query<PendingSignal>(
     database,
@@ -48,6 +48,12 @@ export function createJournalRows(database: DatabaseSync): RunJournal {
     `SELECT kind, name, deadline FROM run_journal INDEXED BY run_journal_open
      WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
   );
+  // The value of a wait that is open says what it takes; at its end, what it was given.
+  const taken = query<Pick<EntryRow, "value">>(
+    database,
+    `SELECT value FROM run_journal INDEXED BY run_journal_open
+     WHERE run = ? AND state = 'pending' AND kind = 'wait' AND name = ? ORDER BY position LIMIT 1`,
+  );
   const deletions = ["run_journal", "run_signals"].map((table) =>
     query(database, `DELETE FROM ${table} WHERE run = ?`),
   );
@@ -56,9 +62,10 @@ export function createJournalRows(database: DatabaseSync): RunJournal {
     end(run, { position, kind, name }, { state, ended_as, value }) {
       insert.run(run, position, kind, name, state, ended_as, value);
     },
-    beginWait(run, { position, kind, name }, deadline) {
-      insertWait.run(run, position, kind, name, deadline ?? null);
+    beginWait(run, { position, kind, name }, { deadline, schema }) {
+      insertWait.run(run, position, kind, name, deadline ?? null, schema);
     },
+    schemaOf: (run, name) => taken.get(run, name)?.value ?? undefined,
     nextSignal: (run, name, deadline) => signal.get(run, name, deadline ?? Number.MAX_SAFE_INTEGER),
     take: ({ id }) => void take.run(id),
     canGoOn: (run) => signalled.get(run) !== undefined,

@@ -3,7 +3,7 @@ import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
+import type { EngineHandlers, RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
 import type { EngineLimits } from "../../engine-base.ts";
 import { checkJson, isName } from "../../execution/check-json.ts";
 import type { RunJournal, RunRow } from "../../execution/run-journal.ts";
@@ -23,8 +23,12 @@ export function createRunAdmission(
   const byKey = query<RunRow>(database, "SELECT * FROM runs WHERE workflow = ? AND idempotency_key = ?");
   const insert = query<{ id: number }>(
     database,
-    `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner, trace)
-     VALUES (?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING id`,
+    `INSERT INTO runs (run_id, workflow, status, idempotency_key, accepted_at, payload, owner, trace, parent)
+     VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?) RETURNING id`,
+  );
+  const ended = query(
+    database,
+    "SELECT 1 FROM runs WHERE run_id = ? AND (cancelling = 1 OR status = 'cancelled')",
   );
   const freeKey = query(database, "UPDATE runs SET idempotency_key = NULL WHERE id = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
@@ -45,7 +49,7 @@ export function createRunAdmission(
   }
 
   return async (request) => {
-    const { workflow, payload, idempotency_key: key } = request;
+    const { workflow, payload, idempotency_key: key, parent_run_id: parent } = request;
     const owner = ownerOfRun(request);
     checkJson(payload, "The payload");
     const stored = await blobs.store(payload);
@@ -56,14 +60,20 @@ export function createRunAdmission(
       else if (earlier !== undefined) {
         return { run_id: earlier.run_id, accepted_at: isoTime(earlier.accepted_at) };
       }
+      if (parent !== undefined && ended.get(parent) !== undefined) throw parentCancelled();
       checkRoom(owner);
       const run_id = createId("run");
       const now = clock.now();
-      const row = insert.get(run_id, workflow, key ?? null, now, stored, owner, toStoredTrace(request.trace));
+      const trace = toStoredTrace(request.trace);
+      const row = insert.get(run_id, workflow, key ?? null, now, stored, owner, trace, parent ?? null);
       enqueue.run(Number(row?.id));
       return { run_id, accepted_at: isoTime(now) };
     });
   };
+}
+
+function parentCancelled(): KitError {
+  return new KitError({ code: "aborted", message: "The run that starts this one was cancelled." });
 }
 
 function otherPayload(): KitError {
@@ -84,6 +94,7 @@ const mostUntaken = 1_000;
 export function createSignalSender(
   base: EmbeddedBase,
   journal: RunJournal,
+  check: () => EngineHandlers["checkSignal"],
 ): (runId: string, signal: RunSignal) => Promise<void> {
   const { database, blobs, time } = base;
   const find = query<Pick<RunRow, "id" | "status">>(database, "SELECT id, status FROM runs WHERE run_id = ?");
@@ -99,9 +110,20 @@ export function createSignalSender(
   const wake = query(database, "UPDATE runs SET status = 'queued', wake_at = NULL WHERE id = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
 
+  /** Throws `invalid_request` for what the open wait of that name does not take. */
+  async function checkFit(runId: string, name: string, payload: unknown): Promise<void> {
+    const run = find.get(runId);
+    const schema = run === undefined ? undefined : journal.schemaOf(run.id, name);
+    if (schema === undefined) return;
+    const wait = { run_id: runId, name, schema: blobs.load(schema) };
+    const issues = (await check()?.(wait, payload)) ?? [];
+    if (issues.length > 0) throw unfit(name, issues);
+  }
+
   return async (runId, { name, payload = null, idempotency_key: key = null }) => {
     if (!isName(name)) throw badName();
     checkJson(payload, "The payload of the signal");
+    await checkFit(runId, name, payload);
     const stored = await blobs.store(payload);
     await base.commit(() => {
       const run = find.get(runId);
@@ -121,6 +143,15 @@ function badName(): KitError {
   return new KitError({
     code: "invalid_request",
     message: "The name of a signal is a text of 1 to 256 characters.",
+  });
+}
+
+function unfit(name: string, issues: readonly string[]): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `The signal ${JSON.stringify(name)} is not what the run waits for: ${issues.join("; ")}.`,
+    hint: "The run keeps waiting.",
+    meta: { issues: issues.map((message) => ({ path: "payload", message })) },
   });
 }
 

@@ -19,6 +19,7 @@ export function toRunRecord(
   return {
     run_id: row.run_id,
     workflow: row.workflow,
+    ...(row.parent === null ? {} : { parent_run_id: row.parent }),
     status: row.status,
     payload: values.read(row.payload),
     ...(row.result === null ? {} : { result: values.read(row.result) }),

@@ -1,0 +1,49 @@
+/**
+ * A workflow as those who start it know it: by what it takes and gives. `defineWorkflow` makes one.
+ * `Payload` is what callers give, before the workflow's schema has read it.
+ */
+export interface WorkflowReference<Payload = never, Result = unknown> {
+  readonly kind: "kit.workflow";
+  /** For the type checker alone: never there. */
+  readonly "~types"?: { readonly payload: (payload: Payload) => void; readonly result: Result } | undefined;
+}
+
+/** A run that was started. It goes on when its starter does not wait for it. */
+export interface RunHandle<Result = unknown> {
+  readonly runId: string;
+  /**
+   * Resolves with the result of the run once it has ended. Throws a `KitError` of the code with which it failed, whose
+   * `meta.run_id` names it; `aborted` for a run that was cancelled.
+   */
+  result(options?: { readonly signal?: AbortSignal | undefined }): Promise<Result>;
+  /** Hands a value to the run's `waitFor` of that name; see `RunCalls.signalRun`. */
+  signal(name: string, payload?: unknown): Promise<void>;
+  /** False when it had ended. */
+  cancel(): Promise<boolean>;
+}
+
+export interface StartRunOptions {
+  /** The same key within a workflow starts one run. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Starts a run; resolves once the application has accepted it. Throws `workflow_not_found`, `invalid_request`. */
+export interface StartRun {
+  <Payload, Result>(
+    workflow: WorkflowReference<Payload, Result>,
+    payload: NoInfer<Payload>,
+    options?: StartRunOptions,
+  ): Promise<RunHandle<Result>>;
+  (
+    workflow: string,
+    payload?: Readonly<Record<string, unknown>>,
+    options?: StartRunOptions,
+  ): Promise<RunHandle>;
+}
+
+/** What agents, tools and webhooks can do with runs. */
+export interface RunCalls {
+  readonly startRun: StartRun;
+  /** A run of which only the id is known. */
+  getRun(runId: string): RunHandle;
+}

@@ -1,0 +1,119 @@
+import type { WorkflowReference } from "../agents/define/run-calls.ts";
+import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
+import { suggest } from "../base/suggest.ts";
+import type { WorkflowContext } from "./workflow-context.ts";
+import type { WorkflowSchema } from "./workflow-schema.ts";
+
+/** When a workflow runs by itself, as its file says it. */
+export interface WorkflowSchedule<Payload = Readonly<Record<string, unknown>>> {
+  /** Five or six fields, as cron(8) has them. */
+  readonly cron: string;
+  /** IANA name; default UTC. */
+  readonly timezone?: string | undefined;
+  readonly payload?: Payload | undefined;
+}
+
+/** What a file in `src/workflows` exports by default. Make one with `defineWorkflow`. */
+export interface WorkflowDefinition<Payload = never, Result = unknown>
+  extends WorkflowReference<Payload, Result> {
+  readonly payload?: WorkflowSchema | undefined;
+  readonly result?: WorkflowSchema | undefined;
+  readonly schedule?: string | WorkflowSchedule | readonly (string | WorkflowSchedule)[] | undefined;
+  readonly run: (context: never) => unknown;
+}
+
+/** What `defineWorkflow` takes; `Input` is what callers give, `Payload` what the schema makes of it. */
+export interface WorkflowOptions<Input, Payload, Returned, Result> {
+  /** Checks the payload before a run is accepted; `ctx.payload` is what it gives. Default: any object. */
+  readonly payload?: StandardSchemaV1<Input, Payload> | { readonly [keyword: string]: unknown } | undefined;
+  /** Checks what `run` returns: what does not fit fails the run with `internal_error`. Default: any JSON. */
+  readonly result?: StandardSchemaV1<Returned, Result> | { readonly [keyword: string]: unknown } | undefined;
+  /** A cron expression, or several, with the payload of their runs. */
+  readonly schedule?:
+    | string
+    | WorkflowSchedule<NoInfer<Input>>
+    | readonly (string | WorkflowSchedule<NoInfer<Input>>)[]
+    | undefined;
+  readonly run: (context: WorkflowContext<Payload>) => Returned | Promise<Returned>;
+}
+
+const fields = ["payload", "result", "schedule", "run"];
+
+/**
+ * Defines a workflow, for the default export of a file in `src/workflows`. The payload and the result are typed by
+ * their schemas, and checked by them when the workflow runs. Throws `TypeError` for a field that no workflow has.
+ *
+ * @example
+ * import { defineWorkflow } from "kit";
+ * import { z } from "zod";
+ *
+ * export default defineWorkflow({
+ *   payload: z.object({ version: z.string() }),
+ *   result: z.object({ published: z.boolean() }),
+ *   schedule: { cron: "0 9 * * 1", payload: { version: "nightly" } },
+ *   async run(ctx) {
+ *     ctx.log.info(`Release ${ctx.payload.version}`);
+ *     return { published: true };
+ *   },
+ * });
+ */
+export function defineWorkflow<
+  Input = Readonly<Record<string, unknown>>,
+  Payload = Input,
+  Returned = unknown,
+  Result = Returned,
+>(definition: WorkflowOptions<Input, Payload, Returned, Result>): WorkflowDefinition<Input, Result> {
+  const fault = faultOfWorkflow(definition);
+  if (fault !== undefined) throw new TypeError(fault);
+  return { ...(definition as Omit<WorkflowDefinition<Input, Result>, "kind">), kind: "kit.workflow" };
+}
+
+/** What is wrong with a workflow of which plain JavaScript may have written anything, as a sentence. */
+export function faultOfWorkflow(definition: object): string | undefined {
+  for (const name of Object.keys(definition)) {
+    if (fields.includes(name) || name === "kind") continue;
+    const near = suggest(name, fields);
+    return `\`${name}\` is no field of a workflow${near === undefined ? `: it has ${fields.join(", ")}.` : `; did you mean ${near}?`}`;
+  }
+  const { run, ...schemas } = definition as Partial<WorkflowDefinition>;
+  if (typeof run !== "function") return "A workflow has no `run` function: run: async (ctx) => { … }.";
+  for (const name of ["payload", "result"] as const) {
+    const schema = schemas[name];
+    const isSchema = isStandardSchema(schema) || (typeof schema === "object" && !Array.isArray(schema));
+    if (schema !== undefined && (!isSchema || schema === null))
+      return `\`${name}\` must be a schema: of zod, valibot, …, or JSON Schema.`;
+  }
+  return undefined;
+}
+
+export function isWorkflowDefinition(value: unknown): value is WorkflowDefinition {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "kit.workflow";
+}
+
+/**
+ * The payload that callers give to a workflow: of a definition, or of the module of its file.
+ *
+ * @example
+ * import type { WorkflowPayload } from "kit";
+ *
+ * type Release = { default: import("kit").WorkflowDefinition<{ version: string }, boolean> };
+ * const payload: WorkflowPayload<Release> = { version: "1.2.0" };
+ */
+export type WorkflowPayload<Workflow> = Workflow extends { readonly default: infer Default }
+  ? WorkflowPayload<Default>
+  : Workflow extends WorkflowReference<infer Payload, unknown>
+    ? Payload
+    : Workflow extends { readonly payload: StandardSchemaV1<infer Input, unknown> }
+      ? Input
+      : Readonly<Record<string, unknown>>;
+
+/** The result of a workflow: of a definition, or of the module of its file. */
+export type WorkflowOutput<Workflow> = Workflow extends { readonly default: infer Default }
+  ? WorkflowOutput<Default>
+  : Workflow extends WorkflowReference<never, infer Result>
+    ? Result
+    : Workflow extends { readonly result: StandardSchemaV1<unknown, infer Output> }
+      ? Output
+      : Workflow extends { readonly run: (...given: never[]) => infer Returned }
+        ? Awaited<Returned>
+        : unknown;
