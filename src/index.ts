@@ -31,7 +31,6 @@ export {
   type DispatchInput,
 } from "./agents/define/create-agent.ts";
 export type { Budget, CompactionSettings } from "./agents/define/limits.ts";
-export { defineSkill, type Skill } from "./agents/define/skill.ts";
 export type {
   RunCalls,
   RunHandle,
@@ -39,6 +38,7 @@ export type {
   StartRunOptions,
   WorkflowReference,
 } from "./agents/define/run-calls.ts";
+export { defineSkill, type Skill } from "./agents/define/skill.ts";
 export {
   type AnyTool,
   defineTool,

@@ -60,7 +60,10 @@ test("what does not fit the schemas is an error of the type checker", () => {
 
 test.each([
   [{ run: "later" }, "A workflow has no `run` function"],
-  [{ run: (): number => 1, shedule: "* * * * *" }, "`shedule` is no field of a workflow; did you mean schedule?"],
+  [
+    { run: (): number => 1, shedule: "* * * * *" },
+    "`shedule` is no field of a workflow; did you mean schedule?",
+  ],
   [{ run: (): number => 1, payload: "text" }, "`payload` must be a schema"],
   [{ run: (): number => 1, result: null }, "`result` must be a schema"],
 ])("plain JavaScript is told what is wrong with %o", (definition, message) => {

@@ -1,6 +1,6 @@
 import type { AgentDefinition, DispatchInput } from "../agents/define/create-agent.ts";
-import type { Agent } from "../agents/harness.ts";
 import type { RunCalls, RunHandle, StartRun, WorkflowReference } from "../agents/define/run-calls.ts";
+import type { Agent } from "../agents/harness.ts";
 import type { RunContext } from "../engine/contract.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";

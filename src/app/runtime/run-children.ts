@@ -1,5 +1,10 @@
-import { jsonSchemaOf } from "../../agents/output/json-schema-of.ts";
-import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../agents/define/run-calls.ts";
+import type {
+  RunHandle,
+  StartRun,
+  StartRunOptions,
+  WorkflowReference,
+} from "../../agents/define/run-calls.ts";
+import { jsonSchemaOf } from "../../agents/output/native-output.ts";
 import { isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";

@@ -77,8 +77,8 @@ async function childOf(service: TestService): Promise<RunRecord | undefined> {
 test.each([true, false])("a child is cancelled with its parent (which awaits it: %s)", async (awaits) => {
   const { service } = await openWorkflows(pair);
   const { run_id } = await service.startRun("over", { await: awaits });
-  let child: RunRecord | undefined;
-  await expect.poll(async () => (child = await childOf(service))?.status).toBe("waiting");
+  await expect.poll(async () => (await childOf(service))?.status).toBe("waiting");
+  const child = await childOf(service);
   if (!awaits) await waiting(service, run_id);
   expect(await service.engine.cancelRun(run_id)).toBe(true);
   expect(await service.engine.awaitRun(child?.run_id ?? "")).toMatchObject({ status: "cancelled" });
@@ -109,12 +109,12 @@ export default defineWorkflow({
   const again = await restart();
   await expect(again.engine.signal(run_id, wrong)).rejects.toMatchObject(refusal);
   await again.engine.signal(run_id, { name: "approve", payload: { approved: true } });
-  await expect
-    .poll(async () => (await again.engine.getRun(run_id))?.waiting_for?.[0]?.signal)
-    .toBe("count");
+  await expect.poll(async () => (await again.engine.getRun(run_id))?.waiting_for?.[0]?.signal).toBe("count");
   await expect
     .poll(async () => (await eventsOf(again, run_id)).filter(({ type }) => type === "log"))
-    .toEqual([expect.objectContaining({ level: "warning", message: expect.stringContaining("must be even") })]);
+    .toEqual([
+      expect.objectContaining({ level: "warning", message: expect.stringContaining("must be even") }),
+    ]);
   await expect(again.engine.signal(run_id, { name: "count", payload: 9 })).rejects.toMatchObject({
     message: 'The signal "count" is not what the run waits for: count: must be even.',
   });

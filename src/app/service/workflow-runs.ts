@@ -65,7 +65,7 @@ export class WorkflowRuns implements ProjectRuns {
     if (run.status === "completed") return run.result;
     const { code, message, hint, meta, cause } = failureOf(runId, run);
     const said = `The run ${runId} of "${run.workflow}" ${run.status === "cancelled" ? "was cancelled" : `failed: ${message}`}`;
-    throw new KitError({ code, message: toSentence(said), meta, cause, ...defined({ hint }) });
+    throw new KitError({ code, message: toSentence(said), cause, ...defined({ hint, meta }) });
   }
 
   async signal(runId: string, signal: RunSignal): Promise<void> {
