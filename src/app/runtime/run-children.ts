@@ -4,12 +4,12 @@ import type {
   StartRunOptions,
   WorkflowReference,
 } from "../../agents/define/run-calls.ts";
+import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/native-output.ts";
 import { isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
-import type { WorkflowRuntime } from "./run-workflow.ts";
 
 /** Whose a run is that is started: what stands with it in the engine. */
 export interface RunOrigin {
@@ -86,7 +86,7 @@ export function typedWait(
   runs: ProjectRuns,
   context: RunContext,
   given: {
-    readonly validateJson: WorkflowRuntime["validateJson"];
+    readonly validateJson: ValidateJson;
     readonly warn: (message: string) => void;
   },
 ): WaitFor {
