@@ -115,6 +115,7 @@ export type {
   EventLog,
   EventReadOptions,
   EventSubscription,
+  LinePlace,
   Page,
   RunContext,
   RunEventBody,
