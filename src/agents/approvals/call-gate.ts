@@ -15,13 +15,13 @@ import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } f
  * a resumed operation can tell a call that only waited from one that may have run.
  */
 export class CallGate implements ToolGate {
-  readonly #harness: Harness;
+  readonly #harness: Pick<Harness, "run_id" | "runtime">;
   readonly #operation: Operation;
   /** Calls of the turn without a result, and how many of them wait for approval. */
   #open = 0;
   #waiting = 0;
 
-  constructor(harness: Harness, operation: Operation) {
+  constructor(harness: Pick<Harness, "run_id" | "runtime">, operation: Operation) {
     this.#harness = harness;
     this.#operation = operation;
   }

@@ -71,7 +71,11 @@ export function progressOf(past: PastOperation, backend: AgentBackend): PromptPr
  * finish an answer that broke off. If other operations have overtaken the prompt, its input keeps its place and a new
  * message asks for the answer.
  */
-export async function recoverHistory(harness: Harness, operation: Operation, loop: TurnLoop): Promise<void> {
+export async function recoverHistory(
+  harness: Pick<Harness, "runtime">,
+  operation: Operation,
+  loop: TurnLoop,
+): Promise<void> {
   const { past, state } = operation;
   if (past?.overtaken === true) {
     const [input] = past.messages;
@@ -136,7 +140,7 @@ interface NewUserMessage {
 
 /** Appends a message of the user, or of kit itself, to the history. */
 export function appendUserMessage(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   operation: Operation,
   { text, files = [], source, shows, before = [], isInput }: NewUserMessage,
 ): MaybePromise<void> {

@@ -13,6 +13,9 @@ import { ModelLine } from "./model-line.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
+/** The parts of an agent that a prompt uses. */
+export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime">;
+
 /** Everything one operation works with, resolved from the profile, the role and the call's options. */
 export interface Prepared extends Toolkit {
   readonly models: ModelLine;
@@ -29,7 +32,7 @@ export interface Prepared extends Toolkit {
 
 /** Resolves model, tools and system prompt. The call's options win over the role, the role over the profile. */
 export async function prepare(
-  harness: Harness,
+  harness: PromptHost,
   operation: Operation,
   options: PromptOptions,
 ): Promise<Prepared> {
@@ -94,7 +97,10 @@ export async function prepare(
 }
 
 /** Describes the isolation and rights of an agent's commands; "" if it runs none. */
-function describeCommands({ runtime }: Harness, profile: AgentProfile): MaybePromise<string> {
+function describeCommands(
+  { runtime }: Pick<Harness, "runtime">,
+  profile: AgentProfile,
+): MaybePromise<string> {
   const runsAny = profile.allowShell === true || (profile.commands ?? []).length > 0;
   return runsAny ? describeWall(runtime, profile) : "";
 }
@@ -122,7 +128,10 @@ function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {
 }
 
 /** The repository that the session works in; undefined if the agent gets no information about it. */
-function repositoryOf(harness: Harness, { live, signal }: Operation): MaybePromise<Repository | undefined> {
+function repositoryOf(
+  harness: Pick<Harness, "runtime">,
+  { live, signal }: Operation,
+): MaybePromise<Repository | undefined> {
   const { project } = harness.runtime;
   const { specs, guidelines, projectInstructions } = live.profile;
   if (project === undefined || (specs === false && guidelines === false && projectInstructions === false))

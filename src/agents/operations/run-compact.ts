@@ -15,7 +15,11 @@ export interface CompactOptions {
 }
 
 /** Shortens a session's history on request of the caller. */
-export function runCompact(harness: Harness, live: LiveSession, options: CompactOptions): Promise<boolean> {
+export function runCompact(
+  harness: Pick<Harness, "runtime">,
+  live: LiveSession,
+  options: CompactOptions,
+): Promise<boolean> {
   const { signal, focus, operationId } = options;
   const request = { kind: "compact", ...resumeFields(operationId), ...(signal && { signal }) } as const;
   return live.operate(request, async (operation) => {
@@ -29,7 +33,7 @@ export function runCompact(harness: Harness, live: LiveSession, options: Compact
 
 /** Shortens the history with the model of the settings, else with the one in use. */
 export async function compactWith(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   operation: Operation,
   wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
 ): Promise<boolean> {

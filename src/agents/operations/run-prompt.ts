@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ResolvedModel } from "../../models/contract.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { Harness, Operation } from "../agent-runtime.ts";
+import type { Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { withParts } from "../backend/backend-steps.ts";
 import { needsCompaction } from "../compaction/compact.ts";
@@ -20,7 +20,7 @@ import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
 import type { ModelLine } from "./model-line.ts";
-import { type Prepared, prepare } from "./prepare.ts";
+import { type Prepared, type PromptHost, prepare } from "./prepare.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { compactWith } from "./run-compact.ts";
 import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
@@ -39,7 +39,7 @@ interface PromptWork<Result> {
  * prompt resumes from its log; a finished one returns its logged answer.
  */
 export async function runPrompt<Result>(
-  harness: Harness,
+  harness: PromptHost,
   operation: Operation,
   request: PromptWork<Result>,
 ): Promise<PromptResult<Result>> {
@@ -110,7 +110,7 @@ export async function runPrompt<Result>(
 
 /** Appends the prompt and the request for its result to the history. */
 function appendInput<Result>(
-  harness: Harness,
+  harness: PromptHost,
   operation: Operation,
   input: PromptWork<Result> & {
     readonly wanted: string;
@@ -133,7 +133,7 @@ function appendInput<Result>(
 
 /** The logged answer, if it matches the requested result. */
 async function loggedAnswer<Result>(
-  harness: Harness,
+  harness: PromptHost,
   message: AssistantMessage,
   { result: schema }: PromptOptions<Result>,
 ): Promise<{ readonly message: AssistantMessage; readonly result: Result | undefined } | undefined> {
@@ -184,7 +184,7 @@ function toResult<Result>(
 }
 
 function toLoop(
-  harness: Harness,
+  harness: PromptHost,
   operation: Operation,
   prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
 ): TurnLoop {
@@ -291,7 +291,7 @@ function settingsFor(
 }
 
 /** Tracks writes of the user's tools; kit's own tools report theirs. */
-function beginOf({ runtime }: Harness, { live }: Operation): ToolRunOptions["begin"] {
+function beginOf({ runtime }: Pick<PromptHost, "runtime">, { live }: Operation): ToolRunOptions["begin"] {
   const { sources, project } = runtime;
   if (sources === undefined) return undefined;
   const isOwn = (tool: string): boolean =>

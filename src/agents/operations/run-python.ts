@@ -13,7 +13,7 @@ import { objectSchema } from "../tools/tool-environment.ts";
 
 /** Runs Python as an operation of a session: queued, and stopped by the session's `abort`. */
 export function runPython(
-  harness: Harness,
+  harness: Pick<Harness, "python">,
   live: LiveSession,
   call: { readonly code: string; readonly options: PythonRunOptions },
 ): Promise<PythonResult> {

@@ -28,7 +28,7 @@ const endedNote = "shell_ended";
 
 /** Runs a command under the agent's policy, and notes it in the history for the model to see. */
 export function runShell(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   live: LiveSession,
   call: { readonly command: string; readonly options: ShellOptions },
 ): Promise<ExecResult> {
@@ -82,7 +82,7 @@ export function runShell(
 const asItIs = (text: string): string => text;
 
 /** Reports to model (once) and caller that the process ended while the command ran. */
-async function outcomeUnknown(harness: Harness, operation: Operation): Promise<never> {
+async function outcomeUnknown(harness: Pick<Harness, "runtime">, operation: Operation): Promise<never> {
   if (operation.past?.messages.length === 0) {
     const text = "A command that the user ran was cut off: its outcome is unknown.";
     await operation.append([toMessage(harness, operation, text)]);
@@ -99,7 +99,7 @@ function noteOf({ past }: Operation, name: string): unknown {
 }
 
 function toNote(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   operation: Operation,
   note: { readonly name: string; readonly value: unknown },
 ): SessionEntry {
@@ -107,7 +107,7 @@ function toNote(
   return { version: 1, type: "note", ...note, timestamp, operation_id: operation.id };
 }
 
-function toMessage(harness: Harness, operation: Operation, text: string): SessionEntry {
+function toMessage(harness: Pick<Harness, "runtime">, operation: Operation, text: string): SessionEntry {
   const timestamp = isoTime(harness.runtime.clock.now());
   const message = { role: "user", content: [{ type: "text", text }], timestamp } as const;
   return { version: 1, type: "message", message, operation_id: operation.id };

@@ -1,8 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { Harness, LiveSession } from "../agent-runtime.ts";
+import type { LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
 import { resumeFields } from "./input.ts";
+import type { PromptHost } from "./prepare.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
 
@@ -13,7 +14,7 @@ export interface SkillOptions<Result = unknown> extends PromptOptions<Result> {
 
 /** Runs a skill: its instructions and the arguments become the prompt. */
 export function runSkill<Result>(
-  harness: Harness,
+  harness: PromptHost,
   live: LiveSession,
   call: { readonly skill: string | Skill; readonly options: SkillOptions<Result> },
 ): Promise<PromptResult<Result>> {
@@ -52,7 +53,7 @@ function findSkill(live: LiveSession, name: string): Skill {
   });
 }
 
-async function checkArgs(harness: Harness, skill: Skill, args: unknown): Promise<void> {
+async function checkArgs(harness: Pick<PromptHost, "runtime">, skill: Skill, args: unknown): Promise<void> {
   const issues = await harness.runtime.validateJson(skill.inputSchema ?? {}, args);
   if (issues.length === 0) return;
   throw new KitError({

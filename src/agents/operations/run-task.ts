@@ -5,8 +5,12 @@ import { type AgentProfile, mergeProfiles } from "../define/agent-profile.ts";
 import { folderAt } from "../project-context.ts";
 import type { TaskCall } from "../tools/task-tool.ts";
 import { resumeFields } from "./input.ts";
+import type { PromptHost } from "./prepare.ts";
 import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
+
+/** The parts of an agent that a task uses. */
+type TaskHost = PromptHost & Pick<Harness, "live" | "drop">;
 
 const defaultMaxTaskDepth = 8;
 
@@ -19,7 +23,7 @@ export interface TaskOptions<Result = unknown> extends PromptOptions<Result> {
 
 /** Runs a task as an operation of its own on the session. */
 export function runTask<Result>(
-  harness: Harness,
+  harness: TaskHost,
   live: LiveSession,
   task: { readonly text: string; readonly options: TaskOptions<Result> },
 ): Promise<PromptResult<Result>> {
@@ -39,7 +43,7 @@ export function runTask<Result>(
  * the same task, requested again after a crash, resumes.
  */
 export async function startTask<Result>(
-  harness: Harness,
+  harness: TaskHost,
   operation: Operation,
   task: {
     readonly text: string;

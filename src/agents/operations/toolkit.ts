@@ -16,6 +16,9 @@ import { createTaskTool, type StartTask } from "../tools/task-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
 import { createPythonTool, pythonToolName } from "./run-python.ts";
 
+/** The parts of an agent that its tools use. */
+type ToolHost = Pick<Harness, "startTask" | "python" | "runtime">;
+
 /** The part of a toolkit that all sessions of an agent share. */
 interface ToolCatalogue {
   readonly runtime: AgentRuntime;
@@ -59,18 +62,18 @@ function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCata
 }
 
 /** The tools of a session. */
-export function createToolkit(harness: Harness, live: LiveSession): Toolkit {
+export function createToolkit(harness: ToolHost, live: LiveSession): Toolkit {
   return new SessionToolkit(harness, live);
 }
 
 // A class, because there may be thousands. Tools that use the sandbox are created when the model first calls one.
 class SessionToolkit implements Toolkit, ToolLookup {
-  readonly #harness: Harness;
+  readonly #harness: ToolHost;
   readonly #live: LiveSession;
   readonly #catalogue: ToolCatalogue;
   #bound: Map<string, ToolDefinition> | undefined;
 
-  constructor(harness: Harness, live: LiveSession) {
+  constructor(harness: ToolHost, live: LiveSession) {
     this.#harness = harness;
     this.#live = live;
     this.#catalogue = catalogueOf(live.profile, harness.runtime);
@@ -203,7 +206,7 @@ function builtInOf(profile: AgentProfile): readonly AnyTool[] {
 }
 
 function startTaskOf(
-  harness: Harness,
+  harness: ToolHost,
   live: LiveSession,
   task: Parameters<Harness["startTask"]>[1],
 ): ReturnType<StartTask> {

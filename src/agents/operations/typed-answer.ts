@@ -19,7 +19,7 @@ const defaultTypedRetries = 3;
 
 /** Runs the backend to its first answer, from the prompt's progress on. */
 export async function firstAnswer(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   operation: Operation,
   work: {
     readonly plain: TurnLoop;
@@ -43,7 +43,7 @@ export async function firstAnswer(
  * words instead, for this answer and all repairs.
  */
 async function runNative(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   operation: Operation,
   call: {
     readonly plain: TurnLoop;
@@ -84,7 +84,7 @@ interface TypedAnswer<Result> {
 
 /** Validates the answer and asks for repairs until it matches or the attempts are used up. */
 export async function typedOutput<Result>(
-  harness: Harness,
+  harness: Pick<Harness, "runtime">,
   given: {
     readonly operation: Operation;
     readonly repair: TurnLoop;
