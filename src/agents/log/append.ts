@@ -223,7 +223,7 @@ export const outcomeUnknownText =
   "The process ended while this call was running: its outcome is unknown. Check what it did before you repeat it.";
 
 /** A result for a call that a process was about to run, or was running, when it ended. */
-export function outcomeUnknown(call: ToolCallPart): ToolResultPart {
+function outcomeUnknown(call: ToolCallPart): ToolResultPart {
   return { ...notRun(call, outcomeUnknownText), outcome: "unknown" };
 }
 

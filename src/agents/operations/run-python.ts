@@ -27,7 +27,7 @@ export function runPython(
 }
 
 /** The options of a run merged with the profile; the call's options win. */
-export function withProfile(profile: AgentProfile, options: PythonRunOptions): PythonRunOptions {
+function withProfile(profile: AgentProfile, options: PythonRunOptions): PythonRunOptions {
   const { functions, resourceLimits } = pythonProfileOf(profile.python);
   const limits = options.resourceLimits ?? resourceLimits;
   return {

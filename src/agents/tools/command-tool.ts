@@ -52,7 +52,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
 }
 
 /** A command's result as the model reads it; a failure is one that it sees as such. */
-export function toOutput(result: ExecResult): ToolOutput {
+function toOutput(result: ExecResult): ToolOutput {
   const parts = [result.stdout.trimEnd(), result.stderr.trimEnd()].filter((part) => part !== "");
   if (result.timed_out) parts.push("The command was stopped at its time limit.");
   else if (result.exit_code !== 0)
