@@ -16,6 +16,13 @@ const fenceSettings = {
   include: ["*.ts"],
 };
 
+/** The `kit.types.ts` of the project that pages speak of. */
+const sampleTypes = `export declare const agents: { readonly reviewer: object };
+export declare const workflows: {
+  readonly release: { readonly run: (context: unknown) => Promise<{ readonly published: boolean }> };
+};
+`;
+
 const pages = new Map<string, MarkdownPage>();
 for (const file of await listMarkdownFiles()) pages.set(file, await readMarkdownPage(file));
 const guides = [...pages].filter(([file]) => /^(README|docs\/.*)\.md$/.test(toRelative(file)));
@@ -111,6 +118,7 @@ async function checkFences(): Promise<readonly string[]> {
       places.set(name, `${toRelative(file)}:${line}`);
       await writeFile(join(folder, name), `${code}\nexport {};\n`);
     }
+    await writeFile(join(folder, "kit.types.ts"), sampleTypes);
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(fenceSettings));
     return await compile(folder, places);
   } finally {

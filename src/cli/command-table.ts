@@ -60,6 +60,11 @@ export const commandTable: readonly AnyEntry[] = [
     load: async () => (await import("./commands/routes.ts")).routes,
   },
   {
+    name: "types",
+    summary: "Write the types of agents and workflows for kit/client",
+    load: async () => (await import("./commands/types.ts")).types,
+  },
+  {
     name: "invoke",
     summary: "Prompt an agent of a running server, or run a workflow there",
     load: async () => (await import("./commands/invoke.ts")).invoke,

@@ -1,8 +1,9 @@
 import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
 import type { CallOptions } from "./call-options.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
-/** The tool calls of all agents that wait for somebody's word; `agents.approve` gives it. */
+/** The tool calls of all agents that wait for approval; `agents.approve` decides one. */
 export interface ApprovalsClient {
   /** Oldest first. */
   list(query?: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage>;
@@ -10,6 +11,6 @@ export interface ApprovalsClient {
 
 export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   return {
-    list: (query = {}, options = {}) => request({ method: "GET", path: ["approvals"], query, options }),
+    list: (query = {}, options) => request(route("GET /approvals", { query, options })),
   };
 }

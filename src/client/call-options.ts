@@ -8,20 +8,20 @@ export interface KitClientOptions {
    */
   readonly baseUrl: string | URL;
   /** Sent as `Authorization: Bearer`, and to WebSockets as a subprotocol. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Sent with every request; a WebSocket of a browser can send none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: the global one. */
   readonly fetch?: typeof globalThis.fetch;
   /** Ends all that the client does. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an agent or a
    * workflow have no limit but their own.
    */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** A stream or WebSocket that is silent for this long is taken to be broken; default 45,000. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy>;
   /** Asked before each request, and sent with it: where the caller stands in a trace. `activeTrace` of `kit/otel` is one. */
   readonly trace?: () => TraceContext | undefined;
@@ -45,15 +45,15 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
 }
 
-/** Of one call. */
+/** The options of one call. */
 export interface CallOptions {
   /** Rejects with its reason, and closes the connection. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Of the call with all its attempts; of a stream, until it begins. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface WorkOptions extends CallOptions {
   /** The same work, asked for again under the same key, is done once. 1 to 128 printable ASCII characters. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }

@@ -1,5 +1,6 @@
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../protocol/dispatch.ts";
 import type { CallOptions } from "./call-options.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 /** What became of inputs that were handed over. */
@@ -15,15 +16,15 @@ export interface DispatchesClient {
 }
 
 export function createDispatchesClient({ request }: Transport): DispatchesClient {
+  const params = (dispatch_id: string): { readonly dispatch_id: string } => ({ dispatch_id });
   return {
-    list: (query = {}, options = {}) => request({ method: "GET", path: ["dispatches"], query, options }),
-    get: (dispatchId, options = {}) => request({ method: "GET", path: ["dispatches", dispatchId], options }),
-    retry: (dispatchId, options = {}) =>
-      request({ method: "POST", path: ["dispatches", dispatchId, "retry"], body: {}, options }),
-    async cancel(dispatchId, options = {}) {
-      const path = ["dispatches", dispatchId, "cancel"];
-      const call = { method: "POST", path, body: {}, options, repeatable: true } as const;
-      return (await request<{ cancelled: boolean }>(call)).cancelled;
+    list: (query = {}, options) => request(route("GET /dispatches", { query, options })),
+    get: (id, options) => request(route("GET /dispatches/{dispatch_id}", { params: params(id), options })),
+    retry: (id, options) =>
+      request(route("POST /dispatches/{dispatch_id}/retry", { params: params(id), body: {}, options })),
+    async cancel(id, options) {
+      const call = { params: params(id), body: {}, options, repeatable: true } as const;
+      return (await request(route("POST /dispatches/{dispatch_id}/cancel", call))).cancelled;
     },
   };
 }

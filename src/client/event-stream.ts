@@ -1,7 +1,8 @@
 import type { KitEvent } from "../protocol/event.ts";
 import { follow } from "./follow.ts";
+import type { Call } from "./route-call.ts";
 import { connectionLost, fromEnvelope } from "./to-kit-error.ts";
-import type { Call, Transport } from "./transport.ts";
+import type { Transport } from "./transport.ts";
 
 /** Follows a stream that has events only. */
 export async function* followEvents(

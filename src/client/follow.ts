@@ -2,8 +2,9 @@ import { longestTimerMs, systemClock } from "../base/clock.ts";
 import { anyOf, timedOut } from "./in-time.ts";
 import { isKnownEvent } from "./known-events.ts";
 import { readStream, type StreamItem } from "./read-stream.ts";
+import type { Call } from "./route-call.ts";
 import { connectionLost, isTransient, notAnAnswer } from "./to-kit-error.ts";
-import { backoff, type Call, delayBefore, isRepeatable, type Transport } from "./transport.ts";
+import { backoff, delayBefore, isRepeatable, type Transport } from "./transport.ts";
 
 /**
  * Follows a stream to its end. Where the connection breaks, it is made again after the last event that

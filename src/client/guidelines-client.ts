@@ -7,6 +7,7 @@ import type {
 } from "../protocol/guideline.ts";
 import type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
 import type { CallOptions } from "./call-options.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 export interface GuidelinesClient {
@@ -22,23 +23,11 @@ export interface GuidelinesClient {
 
 export function createGuidelinesClient({ request }: Transport): GuidelinesClient {
   return {
-    list: (query = {}, options = {}) =>
-      request({ method: "GET", path: ["api", "guidelines"], query, options }),
-    get: (guidelineId, options = {}) =>
-      request({ method: "GET", path: ["api", "guidelines", guidelineId], options }),
-    convert: (body, options = {}) => {
-      const repeatable = body.preview !== false;
-      return request({ method: "POST", path: ["api", "guidelines", "convert"], body, options, repeatable });
-    },
-    export: (format, options = {}) => {
-      const body = { format };
-      return request({
-        method: "POST",
-        path: ["api", "guidelines", "export"],
-        body,
-        options,
-        repeatable: true,
-      });
-    },
+    list: (query = {}, options) => request(route("GET /api/guidelines", { query, options })),
+    get: (id, options) => request(route("GET /api/guidelines/{id}", { params: { id }, options })),
+    convert: (body, options) =>
+      request(route("POST /api/guidelines/convert", { body, options, repeatable: body.preview !== false })),
+    export: (format, options) =>
+      request(route("POST /api/guidelines/export", { body: { format }, options, repeatable: true })),
   };
 }

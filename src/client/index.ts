@@ -54,6 +54,7 @@ export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./
 export type { DispatchesClient } from "./dispatches-client.ts";
 export type { GuidelinesClient } from "./guidelines-client.ts";
 export { type DefaultPrompt, KitClient } from "./kit-client.ts";
+export type { AnyProject, CompletedRun, ProjectTypes, WorkflowPayload } from "./project-types.ts";
 export type { PromptStream } from "./prompt-stream.ts";
 export type { ResultStream } from "./result-stream.ts";
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
@@ -61,4 +62,4 @@ export type { SessionsClient } from "./sessions-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";
 export type { SpecsClient } from "./specs-client.ts";
-export type { WorkflowPayload, WorkflowsClient } from "./workflows-client.ts";
+export type { WorkflowsClient } from "./workflows-client.ts";

@@ -6,7 +6,9 @@ import { type ApprovalsClient, createApprovalsClient } from "./approvals-client.
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import { createDispatchesClient, type DispatchesClient } from "./dispatches-client.ts";
 import { createGuidelinesClient, type GuidelinesClient } from "./guidelines-client.ts";
+import type { AnyProject, NameIn, ProjectTypes } from "./project-types.ts";
 import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
+import { type RouteCall, route } from "./route-call.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
 import { createSessionsClient, type SessionsClient } from "./sessions-client.ts";
 import { createSpecsClient, type SpecsClient } from "./specs-client.ts";
@@ -14,7 +16,7 @@ import { createTransport, type Transport } from "./transport.ts";
 import { createWorkflowsClient, type WorkflowsClient } from "./workflows-client.ts";
 
 /** A message, or a message with how it is to be answered. */
-export type DefaultPrompt = string | (PromptRequest & { readonly session?: string });
+export type DefaultPrompt = string | (PromptRequest & { readonly session?: string | undefined });
 
 /**
  * A kit server, from a browser, Node or any other place with `fetch`, `ReadableStream` and, for
@@ -22,10 +24,19 @@ export type DefaultPrompt = string | (PromptRequest & { readonly session?: strin
  * type of the server's envelope, with `meta.status`, and `meta.retry_after_s` where the server named it;
  * a server that cannot be reached, or does not answer in time, is `unavailable`; an aborted signal throws
  * its reason.
+ *
+ * `KitClient<typeof import("./kit.types.ts")>` knows the agents and workflows of a project: `kit types` writes that file.
+ *
+ * @example
+ * import { KitClient } from "kit/client";
+ *
+ * const client = new KitClient({ baseUrl: "http://127.0.0.1:2024" });
+ * const { text } = await client.agents.invoke("reviewer", { id: "pr-7", message: "Review the change." });
+ * console.log(text);
  */
-export class KitClient {
-  readonly agents: AgentsClient;
-  readonly workflows: WorkflowsClient;
+export class KitClient<Project extends ProjectTypes = AnyProject> {
+  readonly agents: AgentsClient<NameIn<Project["agents"]>>;
+  readonly workflows: WorkflowsClient<Project["workflows"]>;
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
   readonly approvals: ApprovalsClient;
@@ -38,7 +49,8 @@ export class KitClient {
     const transport = createTransport(options);
     this.#transport = transport;
     this.agents = createAgentsClient(transport);
-    this.workflows = createWorkflowsClient(transport);
+    // The project's types say more about the same calls.
+    this.workflows = createWorkflowsClient(transport) as unknown as WorkflowsClient<Project["workflows"]>;
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
     this.approvals = createApprovalsClient(transport);
@@ -49,7 +61,7 @@ export class KitClient {
 
   /** Whether the server is there; needs no key. */
   health(options: CallOptions = {}): Promise<Health> {
-    return this.#transport.request({ method: "GET", path: ["health"], options });
+    return this.#transport.request(route("GET /health", { options }));
   }
 
   /** The agents and workflows that the server has. */
@@ -63,16 +75,16 @@ export class KitClient {
 
   /** Prompts the project's default agent, and waits for its answer as long as it takes. */
   prompt(prompt: DefaultPrompt, options: WorkOptions = {}): Promise<PromptReply> {
-    return promptReply(this.#transport, { ...read(prompt), options });
+    return promptReply(this.#transport, toCall(prompt, options));
   }
 
   /** Prompts the project's default agent, and gives its events as they are made; see `agents.stream`. */
   stream(prompt: DefaultPrompt, options: WorkOptions = {}): PromptStream {
-    return promptStream(this.#transport, { ...read(prompt), options });
+    return promptStream(this.#transport, toCall(prompt, options));
   }
 }
 
-function read(prompt: DefaultPrompt): { readonly path: readonly string[]; readonly body: PromptRequest } {
+function toCall(prompt: DefaultPrompt, options: WorkOptions): RouteCall<{ readonly result: PromptReply }> {
   const { session = "default", ...body } = typeof prompt === "string" ? { message: prompt } : prompt;
-  return { path: ["prompt", session, "events"], body };
+  return route("POST /prompt/{session}/events", { params: { session }, body, options });
 }

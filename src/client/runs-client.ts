@@ -9,18 +9,20 @@ import type {
 } from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { follow } from "./follow.ts";
+import type { CompletedRun } from "./project-types.ts";
 import type { StreamItem } from "./read-stream.ts";
 import { createResultStream, type ResultStream } from "./result-stream.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 /** A run under way; its result is what the workflow returned. */
-export type RunStream = ResultStream<RunCompleted>;
+export type RunStream<Result = unknown> = ResultStream<CompletedRun<Result>>;
 
 export interface RunEventsInput {
-  readonly after?: number;
+  readonly after?: number | undefined;
   /** 1 to 1,000; default 100. */
-  readonly limit?: number;
-  readonly types?: readonly EventType[];
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
 }
 
 export interface RunsClient {
@@ -43,42 +45,38 @@ export interface RunsClient {
 
 export function createRunsClient(transport: Transport): RunsClient {
   const { request } = transport;
+  const params = (run_id: string): { readonly run_id: string } => ({ run_id });
   return {
-    get: (runId, options = {}) => request({ method: "GET", path: ["runs", runId], options }),
-    list: (query = {}, options = {}) => request({ method: "GET", path: ["runs"], query, options }),
-    events: (runId, query = {}, options = {}) =>
-      request({ method: "GET", path: ["runs", runId, "events"], query, options }),
+    get: (runId, options) => request(route("GET /runs/{run_id}", { params: params(runId), options })),
+    list: (query = {}, options) => request(route("GET /runs", { query, options })),
+    events: (runId, query = {}, options) =>
+      request(route("GET /runs/{run_id}/events", { params: params(runId), query, options })),
     stream: (runId, { after } = {}, options = {}) =>
       createResultStream(followRun(transport, runId, { after, options }), (body) => body as RunCompleted),
-    async cancel(runId, options = {}) {
-      const path = ["runs", runId, "cancel"];
-      const call = { method: "POST", path, body: {}, options, repeatable: true } as const;
-      return (await request<{ cancelled: boolean }>(call)).cancelled;
+    async cancel(runId, options) {
+      const call = { params: params(runId), body: {}, options, repeatable: true } as const;
+      return (await request(route("POST /runs/{run_id}/cancel", call))).cancelled;
     },
-    async signal(runId, body, options = {}) {
-      await request({ method: "POST", path: ["runs", runId, "signal"], body, options });
+    async signal(runId, body, options) {
+      await request(route("POST /runs/{run_id}/signal", { params: params(runId), body, options }));
     },
   };
 }
 
-/** The items of a run's stream, to its result. Where the stream has ended before it could bring that, the record does. */
+/** The items of a run's stream, to its result. If the stream ends before the result, the run's record has it. */
 export async function* followRun(
   transport: Transport,
-  runId: string,
+  run_id: string,
   { after, options }: { readonly after: number | undefined; readonly options: CallOptions },
 ): AsyncGenerator<StreamItem, void> {
-  for await (const item of follow(transport, {
-    method: "GET",
-    path: ["runs", runId, "stream"],
-    after,
-    options,
-  })) {
+  const params = { run_id };
+  const call = route("GET /runs/{run_id}/stream", { params, options });
+  for await (const item of follow(transport, { ...call, after })) {
     yield item;
     if (item.kind !== "event") return;
   }
   const { signal } = options;
-  const asked = signal === undefined ? {} : { signal };
-  yield toOutcome(await transport.request({ method: "GET", path: ["runs", runId], options: asked }));
+  yield toOutcome(await transport.request(route("GET /runs/{run_id}", { params, options: { signal } })));
 }
 
 function toOutcome({ run_id, status, result, error }: RunRecord): StreamItem {

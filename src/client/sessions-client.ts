@@ -1,6 +1,7 @@
 import type { TouchedSessionPage } from "../protocol/session-entry.ts";
 import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { CallOptions } from "./call-options.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 /** What a server keeps of its agents. */
@@ -16,8 +17,7 @@ export interface SessionsClient {
 
 export function createSessionsClient({ request }: Transport): SessionsClient {
   return {
-    list: (query = {}, options = {}) => request({ method: "GET", path: ["sessions"], query, options }),
-    prune: (body, options = {}) =>
-      request({ method: "POST", path: ["sessions", "prune"], body, options, repeatable: true }),
+    list: (query = {}, options) => request(route("GET /sessions", { query, options })),
+    prune: (body, options) => request(route("POST /sessions/prune", { body, options, repeatable: true })),
   };
 }

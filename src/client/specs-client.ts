@@ -4,6 +4,7 @@ import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { StalePage, StaleQuery } from "../protocol/stale.ts";
 import type { CallOptions } from "./call-options.ts";
+import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 export interface SpecsClient {
@@ -28,22 +29,15 @@ export interface SpecsClient {
 
 export function createSpecsClient({ request }: Transport): SpecsClient {
   return {
-    list: (query = {}, options = {}) => request({ method: "GET", path: ["api", "specs"], query, options }),
-    get: (specId, options = {}) => request({ method: "GET", path: ["api", "specs", specId], options }),
-    async diagnostics(options = {}) {
-      const call = { method: "GET", path: ["api", "specs", "diagnostics"], options } as const;
-      return (await request<{ diagnostics: readonly Diagnostic[] }>(call)).diagnostics;
-    },
-    impact: (body, options = {}) =>
-      request({ method: "POST", path: ["api", "specs", "impact"], body, options, repeatable: true }),
-    coverage: (query = {}, options = {}) =>
-      request({ method: "GET", path: ["api", "specs", "coverage"], query, options }),
-    stale: (query = {}, options = {}) =>
-      request({ method: "GET", path: ["api", "specs", "stale"], query, options }),
-    graph: (options = {}) => request({ method: "GET", path: ["api", "specs", "graph"], options }),
-    validate: (blocks, options = {}) => {
-      const body = { blocks };
-      return request({ method: "POST", path: ["api", "specs", "validate"], body, options, repeatable: true });
-    },
+    list: (query = {}, options) => request(route("GET /api/specs", { query, options })),
+    get: (id, options) => request(route("GET /api/specs/{id}", { params: { id }, options })),
+    diagnostics: async (options) =>
+      (await request(route("GET /api/specs/diagnostics", { options }))).diagnostics,
+    impact: (body, options) => request(route("POST /api/specs/impact", { body, options, repeatable: true })),
+    coverage: (query = {}, options) => request(route("GET /api/specs/coverage", { query, options })),
+    stale: (query = {}, options) => request(route("GET /api/specs/stale", { query, options })),
+    graph: (options) => request(route("GET /api/specs/graph", { options })),
+    validate: (blocks, options) =>
+      request(route("POST /api/specs/validate", { body: { blocks }, options, repeatable: true })),
   };
 }

@@ -1,22 +1,9 @@
 import { systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
-import type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
+import type { KitClientOptions, RetryPolicy } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
+import type { Call, RouteCall } from "./route-call.ts";
 import { isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
-
-/** One call of a route. */
-export interface Call {
-  readonly method: "GET" | "POST" | "DELETE";
-  /** Its segments, as they are. */
-  readonly path: readonly string[];
-  /** Those that are undefined are left out, lists joined by commas. */
-  readonly query?: object;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly options?: CallOptions & WorkOptions;
-  /** Whether doing it twice is doing it once. Default: for GET and DELETE, and under an idempotency key. */
-  readonly repeatable?: boolean;
-}
 
 /** What all parts of a client share. */
 export interface Transport {
@@ -29,7 +16,7 @@ export interface Transport {
   /** Throws `invalid_request` for a segment that no path can have. */
   url(call: Pick<Call, "path" | "query">): URL;
   /** Gives the JSON of the answer. */
-  request<Reply>(call: Call): Promise<Reply>;
+  request<Reply>(call: RouteCall<Reply>): Promise<Reply>;
   /** Gives the answer of one attempt once its head is there; `signal` closes it. */
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
@@ -108,7 +95,7 @@ export function createTransport(client: KitClientOptions): Transport {
     }
   }
 
-  async function request<Reply>(call: Call): Promise<Reply> {
+  async function request<Reply>(call: RouteCall<Reply>): Promise<Reply> {
     const { timeoutMs = limitMs, signal } = call.options ?? {};
     return await inTime(timeoutMs, [client.signal, signal], (limited) => repeat<Reply>(call, limited));
   }

@@ -2,59 +2,74 @@ import { KitError } from "../base/kit-error.ts";
 import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
+import type {
+  AnyProject,
+  CompletedRun,
+  NameIn,
+  PayloadArguments,
+  PayloadOf,
+  ResultOf,
+  WorkflowPayload,
+} from "./project-types.ts";
 import type { StreamItem } from "./read-stream.ts";
 import { createResultStream } from "./result-stream.ts";
+import { type RouteCall, route } from "./route-call.ts";
 import { followRun, type RunStream } from "./runs-client.ts";
 import { connectWorkflow, type WorkflowConnection } from "./socket/workflow-connection.ts";
-import type { Call, Transport } from "./transport.ts";
+import type { Transport } from "./transport.ts";
 
-export type WorkflowPayload = Readonly<Record<string, unknown>>;
-
-/** Who waits for a result alone follows the stream after the last index that there can be. */
+/** A caller that waits for the result alone follows the stream after the last index that there can be. */
 const pastAllEvents = 999_999_999_999_999;
 
-/** Workflows. A run goes on when its client goes away. */
-export interface WorkflowsClient {
+/**
+ * Workflows. A run goes on when its client goes away. `Workflows` are the names with the modules of their files: they
+ * type payloads and results.
+ */
+export interface WorkflowsClient<Workflows = AnyProject["workflows"]> {
   list(options?: CallOptions): Promise<readonly WorkflowEntry[]>;
   /** Runs a workflow; resolves once the run is on the server's disk. */
-  start(name: string, payload?: WorkflowPayload, options?: WorkOptions): Promise<RunAccepted>;
+  start<Name extends NameIn<Workflows>>(
+    name: Name,
+    ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
+  ): Promise<RunAccepted>;
   /**
    * Runs a workflow and waits for its result, over broken connections too. What goes wrong once the run
    * is on the server's disk has its id in `meta.run_id`.
    */
-  invoke(name: string, payload?: WorkflowPayload, options?: WorkOptions): Promise<RunCompleted>;
+  invoke<Name extends NameIn<Workflows>>(
+    name: Name,
+    ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
+  ): Promise<CompletedRun<ResultOf<Workflows[Name]>>>;
   /** Runs a workflow, and gives its events to its end, over broken connections too. */
-  stream(name: string, payload?: WorkflowPayload, options?: WorkOptions): RunStream;
+  stream<Name extends NameIn<Workflows>>(
+    name: Name,
+    ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
+  ): RunStream<ResultOf<Workflows[Name]>>;
   /** Opens a WebSocket that takes one run. */
-  connect(name: string, options?: CallOptions): Promise<WorkflowConnection>;
+  connect<Name extends NameIn<Workflows>>(
+    name: Name,
+    options?: CallOptions,
+  ): Promise<WorkflowConnection<PayloadOf<Workflows[Name]>, ResultOf<Workflows[Name]>>>;
 }
 
 export function createWorkflowsClient(transport: Transport): WorkflowsClient {
   const { request } = transport;
-  const startCall = (name: string, payload: WorkflowPayload, options: WorkOptions): Call => ({
-    method: "POST",
-    path: ["workflows", name],
+  const startCall = (name: string, payload: WorkflowPayload, options: WorkOptions): RouteCall<RunAccepted> =>
     // Wrapped, so that a payload whose only field is called `payload` arrives as it is.
-    body: { payload },
-    options,
-  });
-  async function* run(call: Call, after?: number): AsyncGenerator<StreamItem, void> {
-    const { run_id } = await request<RunAccepted>(call);
+    route("POST /workflows/{name}", { params: { name }, body: { payload }, options });
+  async function* run(call: RouteCall<RunAccepted>, after?: number): AsyncGenerator<StreamItem, void> {
+    const { run_id } = await request(call);
     const { signal } = call.options ?? {};
-    const options = signal === undefined ? {} : { signal };
     try {
-      yield* followRun(transport, run_id, { after, options });
+      yield* followRun(transport, run_id, { after, options: { signal } });
     } catch (error) {
       throw nameRun(error, run_id);
     }
   }
-  const stream = (call: Call, after?: number): RunStream =>
+  const stream = (call: RouteCall<RunAccepted>, after?: number): RunStream =>
     createResultStream(run(call, after), (body) => body as RunCompleted);
   return {
-    async list(options = {}) {
-      const call = { method: "GET", path: ["workflows"], options } as const;
-      return (await request<{ workflows: readonly WorkflowEntry[] }>(call)).workflows;
-    },
+    list: async (options) => (await request(route("GET /workflows", { options }))).workflows,
     start: (name, payload = {}, options = {}) => request(startCall(name, payload, options)),
     async invoke(name, payload = {}, options = {}) {
       const { timeoutMs, signal } = options;
@@ -63,12 +78,11 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
       );
     },
     stream: (name, payload = {}, options = {}) => stream(startCall(name, payload, options)),
-    connect: async (name, options = {}) =>
-      await connectWorkflow(transport, { path: ["workflows", name], options }),
+    connect: async (name, options = {}) => await connectWorkflow(transport, { name, options }),
   };
 }
 
-/** The run goes on whatever happens to its client, who can ask for it by its id. */
+/** The run goes on without its client, which can ask for it by the id in the error. */
 function nameRun(error: unknown, runId: string): unknown {
   if (!(error instanceof KitError) || error.meta?.run_id !== undefined) return error;
   const { code, message, hint, meta, cause } = error;

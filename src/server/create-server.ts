@@ -84,6 +84,19 @@ export interface KitServer {
   close(): Promise<void>;
 }
 
+/**
+ * Creates the server of a project, and of its agents and workflows where it is given a service.
+ *
+ * @example
+ * import { openProject } from "kit";
+ * import { createServer } from "kit/server";
+ *
+ * await using project = await openProject(".");
+ * const server = createServer({ project });
+ * const { url } = await server.listen({ port: 0 });
+ * console.log(await (await fetch(`${url}/api/specs`)).json());
+ * await server.close();
+ */
 export function createServer(options: ServerOptions): KitServer {
   const { project, service, mask = service?.app.mask ?? ((text: string) => text) } = options;
   const masked = <Value>(value: Value): Value => maskValue(value, mask);

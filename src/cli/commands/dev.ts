@@ -1,11 +1,13 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { ProjectService } from "../../app/service/service.ts";
+import { projectTypesFile } from "../../app/sources/project-types.ts";
 import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/request-entry.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";
+import { updateProjectTypes, wantsProjectTypes } from "../dev/update-project-types.ts";
 import type { Output, Style } from "../output.ts";
 import { count } from "../render/places.ts";
 import { secretWarnings } from "../render/secret-warnings.ts";
@@ -34,7 +36,20 @@ export const dev: Command = defineCommand({
       onTelemetry: (text) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(text)}`),
       onServe({ service, configFile, onError }, closing) {
         closing.defer(service.app.observe(createActivityLog({ output, log })));
-        const reload = (): Promise<void> => reloadSources(service, output, log);
+        const keepTypes = async (): Promise<void> => {
+          const hasSources = service.app.agents().length + service.app.workflows().length > 0;
+          const { root, signal } = context;
+          if (hasSources && wantsProjectTypes(root) && (await updateProjectTypes({ root, signal }))) {
+            log(
+              output.noteStyle("magenta", `${projectTypesFile} written: the types of agents and workflows`),
+            );
+          }
+        };
+        const reload = async (): Promise<void> => {
+          await reloadSources(service, output, log);
+          await keepTypes();
+        };
+        keepTypes().catch(onError);
         closing.use(followChanges({ hasChanged: service.app.hasChanged, reload, onError }));
         if (configFile === undefined) return;
         const text = `${basename(configFile)} changed: start kit dev again to have it`;

@@ -3,12 +3,14 @@
 import { createId } from "../../base/id.ts";
 import type { ApprovalBody } from "../../protocol/approval.ts";
 import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
+import type { CallOptions } from "../call-options.ts";
 import type { PromptStream } from "../prompt-stream.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { createResultStream } from "../result-stream.ts";
+import { route } from "../route-call.ts";
 import { connectionClosed } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
-import { openSocket, type Socket, type SocketTarget } from "./open-socket.ts";
+import { openSocket, type Socket } from "./open-socket.ts";
 
 /**
  * A WebSocket to an instance: many prompts, those of one session in their order, others side by side.
@@ -18,7 +20,7 @@ import { openSocket, type Socket, type SocketTarget } from "./open-socket.ts";
  */
 export interface AgentConnection extends AsyncDisposable {
   /** Sends a prompt when it is first read. Leaving it early, or the signal, aborts it. */
-  prompt(prompt: string | PromptBody, options?: { readonly signal?: AbortSignal }): PromptStream;
+  prompt(prompt: string | PromptBody, options?: { readonly signal?: AbortSignal | undefined }): PromptStream;
   /** Approves or denies a tool call. */
   approve(decision: ApprovalBody & { readonly approval_id: string }): Promise<void>;
   /** Resolves when the server answers. */
@@ -27,10 +29,23 @@ export interface AgentConnection extends AsyncDisposable {
   close(): void;
 }
 
+interface AgentTarget {
+  readonly name: string;
+  readonly id: string;
+  readonly defaults: { readonly session?: string | undefined };
+  readonly options: CallOptions;
+}
+
 export async function connectAgent(
   transport: Transport,
-  target: SocketTarget & { readonly defaults: { readonly session?: string } },
+  { name, id, defaults, options }: AgentTarget,
 ): Promise<AgentConnection> {
+  const params = { name, id };
+  const target = {
+    path: route("POST /agents/{name}/{id}", { params, body: { message: "" } }).path,
+    options,
+    explainRefusal: () => transport.request(route("GET /agents/{name}/{id}/approvals", { params })),
+  };
   let socket: Socket | undefined = await openSocket(transport, target);
   let opening: Promise<Socket> | undefined;
   let closed = false;
@@ -39,7 +54,7 @@ export async function connectAgent(
     if (closed) throw connectionClosed();
     if (socket?.isOpen === true) return socket;
     const { timeoutMs } = target.options;
-    opening ??= openSocket(transport, { ...target, options: timeoutMs === undefined ? {} : { timeoutMs } });
+    opening ??= openSocket(transport, { ...target, options: { timeoutMs } });
     try {
       socket = await opening;
     } finally {
@@ -50,7 +65,7 @@ export async function connectAgent(
   }
 
   async function* ask(body: PromptBody, signal?: AbortSignal): AsyncGenerator<StreamItem, void> {
-    const asked = { ...target.defaults, ...body, ...transport.trace() };
+    const asked = { ...defaults, ...body, ...transport.trace() };
     const frame = { type: "prompt", request_id: createId("req"), ...asked } as const;
     yield* (await current()).ask({ frame, abortOnLeave: true, signal });
   }

@@ -1,5 +1,4 @@
 import { longestTimerMs } from "../../base/clock.ts";
-import { KitError } from "../../base/kit-error.ts";
 import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-protocol.ts";
@@ -7,8 +6,9 @@ import type { CallOptions } from "../call-options.ts";
 import { anyOf, timeoutSignal } from "../in-time.ts";
 import { isKnownEvent } from "../known-events.ts";
 import type { StreamItem } from "../read-stream.ts";
+import type { Call } from "../route-call.ts";
 import { connectionClosed, connectionLost, fromEnvelope, unreachable } from "../to-kit-error.ts";
-import type { Call, Transport } from "../transport.ts";
+import type { Transport } from "../transport.ts";
 
 type Asking = Extract<ClientFrame, { readonly request_id?: string | undefined }>;
 
@@ -37,6 +37,11 @@ export interface Socket {
 export interface SocketTarget {
   readonly path: Call["path"];
   readonly options: CallOptions;
+  /**
+   * Throws why the server refuses the handshake: a browser is not told, so a request about the same target is made that
+   * changes nothing.
+   */
+  readonly explainRefusal: () => Promise<unknown>;
 }
 
 /** How often a socket is asked whether it lives, in parts of the time after which it counts as broken. */
@@ -46,7 +51,10 @@ const beatsPerIdleTimeout = 3;
  * Opens a WebSocket; resolves once the server says that it is ready. Throws what the server says of why
  * it is not, and `unavailable` where it says nothing.
  */
-export async function openSocket(transport: Transport, { path, options }: SocketTarget): Promise<Socket> {
+export async function openSocket(
+  transport: Transport,
+  { path, options, explainRefusal }: SocketTarget,
+): Promise<Socket> {
   const url = transport.url({ path });
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const timeout = timeoutSignal(options.timeoutMs ?? transport.timeoutMs);
@@ -138,7 +146,8 @@ export async function openSocket(transport: Transport, { path, options }: Socket
     await ready.promise;
   } catch (error) {
     signal.throwIfAborted();
-    throw await reasonOf(error, transport, path);
+    await explainRefusal();
+    throw error;
   } finally {
     signal.removeEventListener("abort", giveUp);
   }
@@ -183,29 +192,6 @@ export async function openSocket(transport: Transport, { path, options }: Socket
       }),
     close: () => fail(connectionClosed()),
   };
-}
-
-/** A refused handshake says nothing of why, so a request about the same is made that changes nothing. */
-async function reasonOf(error: unknown, { request }: Transport, path: Call["path"]): Promise<unknown> {
-  const [kind = "", name] = path;
-  try {
-    if (kind === "agents") {
-      await request({ method: "GET", path: [...path, "approvals"] });
-      return error;
-    }
-    const list = await request<Record<string, readonly { readonly name: string }[]>>({
-      method: "GET",
-      path: [kind],
-    });
-    if (list[kind]?.some((entry) => entry.name === name) === true) return error;
-    return new KitError({
-      code: "workflow_not_found",
-      message: "The server has no such workflow.",
-      cause: error,
-    });
-  } catch (refusal) {
-    return refusal;
-  }
 }
 
 /** A browser can send no headers with a WebSocket: the key goes beside the protocol's name. */

@@ -1,14 +1,18 @@
 // A project for browsers need not name this library itself.
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
 import type { RunCompleted } from "../../protocol/run.ts";
+import type { CallOptions } from "../call-options.ts";
 import { follow } from "../follow.ts";
+import type { PayloadArguments, WorkflowPayload } from "../project-types.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { createResultStream } from "../result-stream.ts";
+import { route } from "../route-call.ts";
 import type { RunStream } from "../runs-client.ts";
 import { isTransient } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
-import { openSocket, type SocketTarget } from "./open-socket.ts";
+import { openSocket } from "./open-socket.ts";
 
 /**
  * A WebSocket to a workflow: one run, then the server closes it.
@@ -16,9 +20,11 @@ import { openSocket, type SocketTarget } from "./open-socket.ts";
  * A run goes on without its connection. When that breaks after the run has begun, its stream is taken
  * up over HTTP after the last event that came.
  */
-export interface WorkflowConnection extends AsyncDisposable {
+export interface WorkflowConnection<Payload = WorkflowPayload, Result = unknown> extends AsyncDisposable {
   /** Runs the workflow when it is first read. Leaving it early does nothing to the run. */
-  invoke(payload?: Readonly<Record<string, unknown>>, options?: { readonly signal?: AbortSignal }): RunStream;
+  invoke(
+    ...given: PayloadArguments<Payload, { readonly signal?: AbortSignal | undefined }>
+  ): RunStream<Result>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
   /** Ends the connection, and the stream of its run with `aborted`; the run goes on. */
@@ -27,12 +33,18 @@ export interface WorkflowConnection extends AsyncDisposable {
 
 export async function connectWorkflow(
   transport: Transport,
-  target: SocketTarget,
+  { name, options }: { readonly name: string; readonly options: CallOptions },
 ): Promise<WorkflowConnection> {
-  const socket = await openSocket(transport, target);
+  const { path } = route("POST /workflows/{name}", { params: { name }, body: {} });
+  const explainRefusal = async (): Promise<void> => {
+    const { workflows } = await transport.request(route("GET /workflows", {}));
+    if (workflows.some((entry) => entry.name === name)) return;
+    throw new KitError({ code: "workflow_not_found", message: "The server has no such workflow." });
+  };
+  const socket = await openSocket(transport, { path, options, explainRefusal });
 
   async function* run(
-    payload: Readonly<Record<string, unknown>>,
+    payload: WorkflowPayload,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<StreamItem, void> {
     let runId = "";
@@ -49,8 +61,8 @@ export async function connectWorkflow(
       }
     } catch (error) {
       if (runId === "" || signal?.aborted === true || !isTransient(error)) throw error;
-      const options = signal === undefined ? {} : { signal };
-      yield* follow(transport, { method: "GET", path: ["runs", runId, "stream"], after, options });
+      const call = route("GET /runs/{run_id}/stream", { params: { run_id: runId }, options: { signal } });
+      yield* follow(transport, { ...call, after });
     }
   }
 

@@ -1,0 +1,45 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { discoverSources } from "../../app/sources/discover-sources.ts";
+import { isProjectTypes, projectTypesFile, toProjectTypes } from "../../app/sources/project-types.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { readFileInside, writeFileInside } from "../../project/features/write-file.ts";
+
+export interface ProjectTypesOptions {
+  readonly root: string;
+  readonly signal: AbortSignal;
+  /** Says whether the file would change, and writes nothing. */
+  readonly check?: boolean | undefined;
+}
+
+/**
+ * Writes `kit.types.ts` where it says something else than the project's files; gives whether it did. Throws `conflict`
+ * for a file of that name that kit did not write.
+ */
+export async function updateProjectTypes({
+  root,
+  signal,
+  check = false,
+}: ProjectTypesOptions): Promise<boolean> {
+  const { sources } = await discoverSources(root);
+  const content = toProjectTypes(sources);
+  const path = projectTypesFile;
+  const existing = (await readFileInside(root, { path, maxBytes: Number.POSITIVE_INFINITY })) ?? null;
+  const text = existing === null ? "" : new TextDecoder().decode(existing);
+  // A checkout may have turned the line ends.
+  if (text.replaceAll("\r\n", "\n") === content) return false;
+  if (existing !== null && !isProjectTypes(text)) {
+    throw new KitError({
+      code: "conflict",
+      message: `${path} is there already, and kit did not write it.`,
+      hint: "Rename it: kit writes the names of agents and workflows to this file.",
+    });
+  }
+  if (!check) await writeFileInside({ root, readOnly: false }, { path, content, expected: existing, signal });
+  return true;
+}
+
+/** Whether `kit dev` keeps the file: in a project of TypeScript, or where the file is there. */
+export function wantsProjectTypes(root: string): boolean {
+  return existsSync(join(root, "tsconfig.json")) || existsSync(join(root, projectTypesFile));
+}

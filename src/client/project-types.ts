@@ -1,0 +1,80 @@
+import type { RunCompleted } from "../protocol/run.ts";
+
+/**
+ * The agents and workflows of a project, each by its name with the module of its file. `kit types` writes them to
+ * `kit.types.ts`.
+ */
+export interface ProjectTypes {
+  readonly agents: object;
+  readonly workflows: object;
+}
+
+/** A project whose names are not known: any name is taken, payloads and results are JSON. */
+export interface AnyProject {
+  readonly agents: { readonly [name: string]: unknown };
+  readonly workflows: { readonly [name: string]: unknown };
+}
+
+export type NameIn<Sources> = keyof Sources & string;
+
+export type WorkflowPayload = Readonly<Record<string, unknown>>;
+
+/** Standard Schema, as far as types need it. */
+interface SchemaOf<Input> {
+  readonly "~standard": { readonly types?: { readonly input: Input } | undefined };
+}
+
+interface Definition<Payload, Result> {
+  readonly "~types"?: { readonly payload: (payload: Payload) => void; readonly result: Result } | undefined;
+}
+
+/**
+ * The payload that a workflow takes: of `defineWorkflow` as the default export or as `workflow`, or of the schema
+ * `payload` beside `run`.
+ */
+export type PayloadOf<Module> = Module extends { readonly default: infer Workflow }
+  ? PayloadOf<Workflow>
+  : Module extends { readonly workflow: infer Workflow }
+    ? PayloadOf<Workflow>
+    : "~types" extends keyof Module
+      ? Module extends Definition<infer Payload, unknown>
+        ? Payload
+        : WorkflowPayload
+      : Module extends { readonly payload: SchemaOf<infer Input> }
+        ? Input
+        : WorkflowPayload;
+
+/** The result of a workflow as it comes over the wire. */
+export type ResultOf<Module> = Module extends { readonly default: infer Workflow }
+  ? ResultOf<Workflow>
+  : Module extends { readonly workflow: infer Workflow }
+    ? ResultOf<Workflow>
+    : "~types" extends keyof Module
+      ? Module extends Definition<never, infer Result>
+        ? Wire<Result>
+        : unknown
+      : Module extends { readonly run: (...given: never[]) => infer Returned }
+        ? Wire<Awaited<Returned>>
+        : unknown;
+
+/** The outcome of a run; `result` has the type that the workflow says. */
+export type CompletedRun<Result> = unknown extends Result
+  ? RunCompleted
+  : Omit<RunCompleted, "result"> & { readonly result: Result };
+
+/** A payload that may be left out where the workflow needs none of its fields. */
+export type PayloadArguments<Payload, Options> =
+  Record<never, never> extends Payload
+    ? [payload?: Payload, options?: Options]
+    : [payload: Payload, options?: Options];
+
+/** A value after JSON: a `Date` is a text, functions and `undefined` are gone. */
+export type Wire<Value> = unknown extends Value
+  ? unknown
+  : Value extends { toJSON(): infer Json }
+    ? Wire<Json>
+    : Value extends string | number | boolean | null
+      ? Value
+      : Value extends undefined | symbol | bigint | ((...given: never[]) => unknown)
+        ? undefined
+        : { [Key in keyof Value]: Wire<Value[Key]> };

@@ -1,0 +1,57 @@
+import type { BodyOf, ParameterOf, QueryOf, ReplyOf } from "../protocol/routes/route.ts";
+import type { Routes } from "../protocol/routes/routes.ts";
+import type { CallOptions, WorkOptions } from "./call-options.ts";
+
+/** One call of a route, ready to be sent. */
+export interface Call {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Its segments, as they are. */
+  readonly path: readonly string[];
+  /** Parameters that are undefined are left out, lists joined by commas. */
+  readonly query?: object | undefined;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly options?: (CallOptions & WorkOptions) | undefined;
+  /** Whether doing it twice is doing it once. Default: for GET and DELETE, and under an idempotency key. */
+  readonly repeatable?: boolean | undefined;
+}
+
+/** A call whose reply is known. */
+export interface RouteCall<Reply> extends Call {
+  /** For the type checker alone: never there. */
+  readonly "~reply"?: Reply;
+}
+
+/** What a call of a route takes, as the table of routes says it. */
+type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
+  ? unknown
+  : { readonly params: Readonly<Record<ParameterOf<Key>, string>> }) &
+  ("query" extends keyof Routes[Key] ? { readonly query?: QueryOf<Routes[Key]> } : unknown) &
+  ("body" extends keyof Routes[Key] ? { readonly body: BodyOf<Routes[Key]> } : unknown) &
+  ("repeatable" extends keyof Routes[Key]
+    ? { readonly repeatable: true }
+    : { readonly repeatable?: boolean }) & {
+    readonly options?: ("headers" extends keyof Routes[Key] ? WorkOptions : CallOptions) | undefined;
+  };
+
+/**
+ * A call of a route by its key in the table. The types come from there; at run time the key has all that a client needs,
+ * so that no schema is loaded in a browser.
+ */
+export function route<Key extends keyof Routes>(
+  key: Key,
+  input: CallInput<Key>,
+): RouteCall<ReplyOf<Routes[Key]>> {
+  const { params = {}, ...call } = input as Omit<Call, "method" | "path"> & {
+    readonly params?: Readonly<Record<string, string>>;
+  };
+  const [method, path = ""] = key.split(" ") as [Call["method"], string];
+  const segments = path.slice(1).split("/");
+  return {
+    ...call,
+    method,
+    path: segments.map((segment) =>
+      segment.startsWith("{") ? (params[segment.slice(1, -1)] ?? "") : segment,
+    ),
+  };
+}
