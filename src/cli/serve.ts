@@ -13,8 +13,8 @@ import type { KitEvent } from "../protocol/event.ts";
 import { isStoreUnavailable } from "../protocol/store-fault.ts";
 import type { Tracing } from "../protocol/tracing.ts";
 import { isLoopbackAddress } from "../server/access/host.ts";
+import type { RequestEntry } from "../server/answer-request.ts";
 import type { KitServer } from "../server/create-server.ts";
-import type { RequestEntry } from "../server/request-entry.ts";
 import {
   type CommandContext,
   type CommandOption,

@@ -9,8 +9,8 @@ import type {
   PromptReply,
 } from "../protocol/prompt.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
-import { followEvents } from "./event-stream.ts";
-import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
+import { followEvents } from "./follow.ts";
+import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
 import { route } from "./route-call.ts";
 import { type AgentConnection, connectAgent } from "./socket/agent-connection.ts";
 import type { Transport } from "./transport.ts";

@@ -1,9 +1,9 @@
 import { longestTimerMs, systemClock } from "../base/clock.ts";
+import type { KitEvent } from "../protocol/event.ts";
 import { anyOf, timedOut } from "./in-time.ts";
-import { isKnownEvent } from "./known-events.ts";
-import { readStream, type StreamItem } from "./read-stream.ts";
+import { isKnownEvent, readStream, type StreamItem } from "./read-stream.ts";
 import type { Call } from "./route-call.ts";
-import { connectionLost, isTransient, notAnAnswer } from "./to-kit-error.ts";
+import { connectionLost, fromEnvelope, isTransient, notAnAnswer } from "./to-kit-error.ts";
 import { backoff, delayBefore, isRepeatable, type Transport } from "./transport.ts";
 
 /**
@@ -85,4 +85,15 @@ function resumeAt(call: Call, after: number | undefined): Call {
   const headers: Record<string, string> = { ...call.headers, accept: "text/event-stream" };
   if (call.method === "GET" && after !== undefined) headers["last-event-id"] = String(after);
   return { ...call, headers };
+}
+
+/** Follows a stream that has events only. */
+export async function* followEvents(
+  transport: Transport,
+  call: Call & { readonly after?: number | undefined },
+): AsyncGenerator<KitEvent, void> {
+  for await (const item of follow(transport, call)) {
+    if (item.kind !== "event") throw fromEnvelope(item.body) ?? connectionLost();
+    yield item.event;
+  }
 }

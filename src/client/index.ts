@@ -49,17 +49,13 @@ export type {
   PromptInput,
   SessionInput,
 } from "./agents-client.ts";
-export type { ApprovalsClient } from "./approvals-client.ts";
 export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
-export type { DispatchesClient } from "./dispatches-client.ts";
-export type { GuidelinesClient } from "./guidelines-client.ts";
 export { type DefaultPrompt, KitClient } from "./kit-client.ts";
+export type { GuidelinesClient, SpecsClient } from "./project-clients.ts";
 export type { AnyProject, CompletedRun, ProjectTypes, WorkflowPayload } from "./project-types.ts";
-export type { PromptStream } from "./prompt-stream.ts";
-export type { ResultStream } from "./result-stream.ts";
+export type { PromptStream, ResultStream } from "./result-stream.ts";
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
-export type { SessionsClient } from "./sessions-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";
-export type { SpecsClient } from "./specs-client.ts";
+export type { ApprovalsClient, DispatchesClient, SessionsClient } from "./work-clients.ts";
 export type { WorkflowsClient } from "./workflows-client.ts";

@@ -2,17 +2,26 @@ import type { AgentEntry, PromptReply, PromptRequest } from "../protocol/prompt.
 import type { WorkflowEntry } from "../protocol/run.ts";
 import type { Health } from "../protocol/service.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
-import { type ApprovalsClient, createApprovalsClient } from "./approvals-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
-import { createDispatchesClient, type DispatchesClient } from "./dispatches-client.ts";
-import { createGuidelinesClient, type GuidelinesClient } from "./guidelines-client.ts";
+import {
+  createGuidelinesClient,
+  createSpecsClient,
+  type GuidelinesClient,
+  type SpecsClient,
+} from "./project-clients.ts";
 import type { AnyProject, NameIn, ProjectTypes } from "./project-types.ts";
-import { type PromptStream, promptReply, promptStream } from "./prompt-stream.ts";
+import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
 import { type RouteCall, route } from "./route-call.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
-import { createSessionsClient, type SessionsClient } from "./sessions-client.ts";
-import { createSpecsClient, type SpecsClient } from "./specs-client.ts";
 import { createTransport, type Transport } from "./transport.ts";
+import {
+  type ApprovalsClient,
+  createApprovalsClient,
+  createDispatchesClient,
+  createSessionsClient,
+  type DispatchesClient,
+  type SessionsClient,
+} from "./work-clients.ts";
 import { createWorkflowsClient, type WorkflowsClient } from "./workflows-client.ts";
 
 /** A message, or a message with how it is to be answered. */

@@ -1,5 +1,6 @@
 import { withDeadline } from "../base/abort.ts";
-import type { KitEvent } from "../protocol/event.ts";
+import { eventTypes } from "../protocol/enums.ts";
+import type { EventType, KitEvent } from "../protocol/event.ts";
 import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
 import { connectionLost } from "./to-kit-error.ts";
 
@@ -67,4 +68,11 @@ function isEvent(body: unknown): body is KitEvent {
     "type" in body &&
     typeof body.type === "string"
   );
+}
+
+const known: ReadonlySet<EventType> = new Set(eventTypes);
+
+/** Whether this client knows the event: events of a newer server are skipped. The type checker holds the list to the schema of events. */
+export function isKnownEvent(event: KitEvent): boolean {
+  return known.has(event.type);
 }

@@ -2,7 +2,6 @@ import { origins } from "../app/runtime/origins.ts";
 import type { Principal } from "../protocol/access.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 import type { Gate } from "./access/gate.ts";
-import type { RequestEntry } from "./request-entry.ts";
 import type { ServerContext } from "./route.ts";
 
 /** Answers a request by what `work` gives, once it is let in; refuses it otherwise. */
@@ -93,3 +92,16 @@ const preflight = {
 
 // A page may read only what it is told of.
 const readable = { "access-control-expose-headers": "retry-after" };
+
+/** One answered request, for a log. Holds no query and no body, since both may be private. */
+export interface RequestEntry {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly duration_ms: number;
+  /** The id of the principal whose key the request carried; absent where nobody is asked for one. */
+  readonly principal?: string;
+  /** Of the request's `traceparent`. */
+  readonly trace_id?: string;
+  readonly span_id?: string;
+}

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RequestEntry } from "./answer-request.ts";
 import { createServer, type KitServer } from "./create-server.ts";
-import type { RequestEntry } from "./request-entry.ts";
 import { serveService } from "./testing/serve-service.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";

@@ -11,28 +11,25 @@ import { createAuthorization } from "./access/authorize.ts";
 import { createGate } from "./access/gate.ts";
 import { isLoopbackAddress } from "./access/host.ts";
 import { createPlaces } from "./access/places.ts";
-import { createAnswer } from "./answer-request.ts";
+import { createAnswer, type RequestEntry } from "./answer-request.ts";
 import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
-import { mountRoutes } from "./mount-routes.ts";
 import { createPathRouter } from "./path-router.ts";
-import { createReach } from "./reach.ts";
+import { createReach } from "./reachable.ts";
 import type { ReplyParts } from "./reply.ts";
-import type { RequestEntry } from "./request-entry.ts";
-import type { Route, ServerEnv } from "./route.ts";
+import { mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
-import { bindGuidelineRoutes } from "./routes/guidelines.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
-import { bindSpecRoutes } from "./routes/specs.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
 import type { ServiceContext } from "./service-context.ts";
-import { createSocketServer } from "./socket/socket-server.ts";
-import { createEventStreams } from "./stream/event-streams.ts";
+import { createSocketServer } from "./sockets/socket-server.ts";
+import { createEventStreams } from "./streams/event-streams.ts";
 
 export interface ServerOptions {
   /** Whoever opened it closes it, after the server. */
@@ -91,11 +88,12 @@ export interface KitServer {
  * import { openProject } from "kit";
  * import { createServer } from "kit/server";
  *
- * await using project = await openProject(".");
+ * const project = await openProject({ root: "." });
  * const server = createServer({ project });
  * const { url } = await server.listen({ port: 0 });
  * console.log(await (await fetch(`${url}/api/specs`)).json());
  * await server.close();
+ * await project.close();
  */
 export function createServer(options: ServerOptions): KitServer {
   const { project, service, mask = service?.app.mask ?? ((text: string) => text) } = options;

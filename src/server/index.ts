@@ -12,8 +12,8 @@ export type {
   ServiceAction,
 } from "../protocol/access.ts";
 export type { AccessOptions } from "./access/access.ts";
+export type { RequestEntry } from "./answer-request.ts";
 export { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 export type { ServerLimits } from "./limits.ts";
 export type { ListenAddress, ListenOptions } from "./listen.ts";
-export type { RequestEntry } from "./request-entry.ts";
 export type { ServerEnv } from "./route.ts";

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSecretMask } from "../agents/secrets.ts";
+import type { RequestEntry } from "./answer-request.ts";
 import { createServer } from "./create-server.ts";
-import type { RequestEntry } from "./request-entry.ts";
 import { type ServedService, serveService } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 import { openSocket } from "./testing/socket-client.ts";

@@ -1,5 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
-import type { Context } from "hono";
+import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import type { Principal } from "../protocol/access.ts";
@@ -13,12 +13,12 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
+import type { AnswerRequest } from "./answer-request.ts";
 import type { ServerLimits } from "./limits.ts";
-import { eventStreamReply, jsonReply } from "./reply.ts";
+import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
 import { checkInput, locateIssues } from "./request/check-input.ts";
 import { type BodySource, readJsonBody } from "./request/read-body.ts";
-import { readQuery } from "./request/read-query.ts";
-import { readSegment } from "./request/read-segment.ts";
+import { readQuery, readSegment } from "./request/read-head.ts";
 
 /** The context of a request in Hono. */
 export interface ServerEnv {
@@ -225,4 +225,43 @@ function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<s
     if (typeof given === "string") input[field] = resolve(given) ?? given;
   }
   return input;
+}
+
+/** Mounts routes, on every path of theirs a refusal of the other methods, and one of all other paths. */
+export function mountRoutes(
+  app: Hono<ServerEnv>,
+  routes: readonly Route[],
+  { answer, ...server }: RouteServer & { readonly answer: AnswerRequest },
+): void {
+  const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/g, ":$1"));
+  for (const [path, ofPath] of byPath) {
+    const allow = allowedMethods(ofPath);
+    const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
+    app.all(path, (context) =>
+      answer(context, () => {
+        const { method } = context.req;
+        const route = byMethod.get(method === "HEAD" ? "GET" : method);
+        if (route !== undefined) return route.answer(context, server);
+        if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
+        throw new KitError({
+          code: "method_not_allowed",
+          message: "This method is not allowed here.",
+          meta: { allow },
+        });
+      }),
+    );
+  }
+  app.all("*", (context) =>
+    answer(context, () => {
+      throw new KitError({
+        code: "not_found",
+        message: "There is no such route: GET /openapi.json lists them.",
+      });
+    }),
+  );
+}
+
+function allowedMethods(routes: readonly Route[]): string[] {
+  const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...new Set([...methods, "OPTIONS"])];
 }

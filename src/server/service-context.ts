@@ -2,8 +2,8 @@ import type { Service } from "../app/service/service.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
-import type { Reach } from "./reach.ts";
-import type { EventStreams } from "./stream/event-streams.ts";
+import type { Reach } from "./reachable.ts";
+import type { EventStreams } from "./streams/event-streams.ts";
 
 /** What the routes of runs and dispatches share: they need the engine alone. */
 export interface WorkContext {

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { ProjectService } from "../../app/service/service.ts";
 import { projectTypesFile } from "../../app/sources/project-types.ts";
 import type { ScanSummary } from "../../project/project.ts";
-import type { RequestEntry } from "../../server/request-entry.ts";
+import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";

@@ -1,4 +1,4 @@
-import type { RequestEntry } from "../../server/request-entry.ts";
+import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import type { Output } from "../output.ts";
 import { usageError } from "../report-error.ts";

@@ -1,16 +1,16 @@
-// A project for browsers need not name this library itself.
-/// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
 import type { ApprovalBody } from "../../protocol/approval.ts";
 import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
 import type { CallOptions } from "../call-options.ts";
-import type { PromptStream } from "../prompt-stream.ts";
 import type { StreamItem } from "../read-stream.ts";
-import { createResultStream } from "../result-stream.ts";
+import { createResultStream, type PromptStream } from "../result-stream.ts";
 import { route } from "../route-call.ts";
 import { connectionClosed } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
 import { openSocket, type Socket } from "./open-socket.ts";
+
+// A project for browsers need not name this library itself.
+/// <reference lib="esnext.disposable" preserve="true" />
 
 /**
  * A WebSocket to an instance: many prompts, those of one session in their order, others side by side.

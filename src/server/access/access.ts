@@ -2,7 +2,7 @@ import type { AuthRequest } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";
-import { defaultInstance } from "../reachable-agent.ts";
+import { defaultInstance } from "../reachable.ts";
 import { answerInTime } from "./answer-in-time.ts";
 import { createKeyCheck } from "./api-keys.ts";
 import { checkHost, isLoopbackAddress } from "./host.ts";

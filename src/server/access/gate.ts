@@ -1,10 +1,9 @@
+import { isIPv6 } from "node:net";
 import type { RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { Access, RequestHead } from "./access.ts";
 import { hostNameOf } from "./host.ts";
-import { networkOf } from "./network-of.ts";
-import { createRateLimiter } from "./rate-limit.ts";
 
 /** Access and allowance together: what every request and every WebSocket passes. */
 export interface Gate extends Pick<Access, "crossOriginHeaders"> {
@@ -73,4 +72,65 @@ function adviceForHost(host: string | undefined): string {
 
 function shorten(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/**
+ * Whom an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
+ * `2001:db8:0:1::/64`. A subscriber has at least that much (RFC 6177), and could otherwise come from another
+ * address each time. Text that is no address stands for itself.
+ */
+export function networkOf(address: string): string {
+  // A socket for both protocols sees IPv4 as `::ffff:203.0.113.7`.
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  if (!isIPv6(plain)) return plain;
+  const [left = [], right = []] = plain.split("::").map((side) => side.split(":").filter(Boolean));
+  // Its last two groups may be written as an IPv4 address.
+  const written = left.length + right.length + (plain.includes(".") ? 1 : 0);
+  const omitted = Array.from({ length: 8 - written }, () => "0");
+  const groups = [...left, ...omitted, ...right].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
+/** Takes one request of somebody's allowance. Throws `too_many_requests` when it is used up. */
+type RateLimiter = (who: string) => void;
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** Past this many, the one that nobody has used for the longest time is forgotten: it is full again. */
+const maxBuckets = 100_000;
+
+/** A token bucket for each principal, in memory. `now` is in milliseconds and never goes back. */
+export function createRateLimiter(
+  limit: RateLimit,
+  now: () => number = () => performance.now(),
+): RateLimiter {
+  const burst = limit.burst ?? limit.requests;
+  const perMs = limit.requests / ((limit.per_seconds ?? 60) * 1_000);
+  // The map keeps the order of last use.
+  const buckets = new Map<string, Bucket>();
+  return (who) => {
+    const at = now();
+    const bucket = buckets.get(who) ?? { tokens: burst, filledAt: at };
+    bucket.tokens = Math.min(burst, bucket.tokens + (at - bucket.filledAt) * perMs);
+    bucket.filledAt = at;
+    buckets.delete(who);
+    buckets.set(who, bucket);
+    if (buckets.size > maxBuckets) {
+      for (const oldest of buckets.keys()) {
+        buckets.delete(oldest);
+        break;
+      }
+    }
+    if (bucket.tokens < 1) {
+      throw new KitError({
+        code: "too_many_requests",
+        message: "You have made too many requests.",
+        meta: { retry_after_s: Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000)) },
+      });
+    }
+    bucket.tokens -= 1;
+  };
 }

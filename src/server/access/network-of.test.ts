@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { createAccess } from "./access.ts";
-import { createGate } from "./gate.ts";
-import { networkOf } from "./network-of.ts";
+import { createGate, networkOf } from "./gate.ts";
 
 test("an IPv4 address is one client, however it is written", () => {
   expect(networkOf("203.0.113.7")).toBe("203.0.113.7");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSegment } from "./read-segment.ts";
+import { readSegment } from "./read-head.ts";
 
 const read = (raw: string) => readSegment(raw, { name: "id" });
 

@@ -5,11 +5,10 @@ import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import { descriptionRoutes, homeRoutes } from "../../protocol/routes/project-routes.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
-import { homePage } from "../home/home-page.ts";
-import { homeStyle } from "../home/home-style.ts";
+import { homePage, homeStyle } from "../home/home-page.ts";
 import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
 import { toOpenApiDocument } from "../openapi-document.ts";
-import type { Reach } from "../reach.ts";
+import type { Reach } from "../reachable.ts";
 import { htmlReply } from "../reply.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
 

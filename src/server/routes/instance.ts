@@ -1,6 +1,6 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
 import type { Principal } from "../../protocol/access.ts";
-import { checkAgent } from "../reachable-agent.ts";
+import { checkAgent } from "../reachable.ts";
 import type { RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 

@@ -6,10 +6,10 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
-import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-headers.ts";
+import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-head.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { WorkContext } from "../service-context.ts";
-import { isOver, streamRun } from "../stream/run-stream.ts";
+import { isOver, streamRun } from "../streams/run-stream.ts";
 
 const defaultPageSize = 100;
 

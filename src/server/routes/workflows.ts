@@ -1,10 +1,10 @@
 import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
-import { checkWorkflow } from "../reachable-agent.ts";
-import { readIdempotencyKey } from "../request/read-headers.ts";
+import { checkWorkflow } from "../reachable.ts";
+import { readIdempotencyKey } from "../request/read-head.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { streamRun, toCompleted } from "../stream/run-stream.ts";
-import { wantsEvents } from "../stream/server-sent-events.ts";
+import { streamRun, toCompleted } from "../streams/run-stream.ts";
+import { wantsEvents } from "../streams/server-sent-events.ts";
 import { principalOf } from "./instance.ts";
 
 /** `/workflows`: the list of them, and starting a run of one. */

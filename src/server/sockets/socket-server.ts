@@ -5,13 +5,19 @@ import { KitError } from "../../base/kit-error.ts";
 import { socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { Gate } from "../access/gate.ts";
 import { createPlaces, type Place } from "../access/places.ts";
+import type { RequestEntry } from "../answer-request.ts";
 import { toErrorReply } from "../error-reply.ts";
-import type { RequestEntry } from "../request-entry.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
 import { type Connection, createConnection, type FrameHandler, readFrames } from "./connection.ts";
-import { checkTarget, findTarget, type SocketTarget } from "./find-target.ts";
-import { type Handshake, readHandshake, toRequest } from "./read-handshake.ts";
+import {
+  checkTarget,
+  findTarget,
+  type Handshake,
+  readHandshake,
+  type SocketTarget,
+  toRequest,
+} from "./handshake.ts";
 import { serveWorkflow } from "./workflow-connection.ts";
 
 /** The WebSockets of a server. */

@@ -1,5 +1,7 @@
+import type { Exposure } from "../app/config/server-schema.ts";
 import type { App } from "../app/service/app.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
+import type { LoadedAgent } from "../app/sources/load-source.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ServiceContext } from "./service-context.ts";
 
@@ -51,4 +53,22 @@ export function checkWorkflow(app: App, name: string): void {
         : "This workflow cannot be used: its file is broken.",
     ...(problem === undefined ? {} : { hint: `${problem.path}: ${problem.message}` }),
   });
+}
+
+/** Which agents a server answers for. */
+export interface Reach {
+  /** Whether requests reach the agent. The default agent without a file declares nothing. */
+  serves(agent: Pick<LoadedAgent, "triggers"> | undefined): boolean;
+  /** Whether they reach it only because this is `kit dev`: `kit start` would answer 404. */
+  isDevOnly(agent: Pick<LoadedAgent, "triggers">): boolean;
+}
+
+/** `isOpen` says whether the server serves every agent because nobody but its developer reaches it. */
+export function createReach(expose: Exposure, isOpen: () => boolean): Reach {
+  const declares = (agent: Pick<LoadedAgent, "triggers"> | undefined): boolean =>
+    expose === "all" || agent?.triggers.webhook === true;
+  return {
+    serves: (agent) => declares(agent) || isOpen(),
+    isDevOnly: (agent) => !declares(agent) && isOpen(),
+  };
 }

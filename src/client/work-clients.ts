@@ -1,4 +1,7 @@
+import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../protocol/dispatch.ts";
+import type { TouchedSessionPage } from "../protocol/session-entry.ts";
+import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
@@ -26,5 +29,35 @@ export function createDispatchesClient({ request }: Transport): DispatchesClient
       const call = { params: params(id), body: {}, options, repeatable: true } as const;
       return (await request(route("POST /dispatches/{dispatch_id}/cancel", call))).cancelled;
     },
+  };
+}
+
+/** The tool calls of all agents that wait for approval; `agents.approve` decides one. */
+export interface ApprovalsClient {
+  /** Oldest first. */
+  list(query?: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage>;
+}
+
+export function createApprovalsClient({ request }: Transport): ApprovalsClient {
+  return {
+    list: (query = {}, options) => request(route("GET /approvals", { query, options })),
+  };
+}
+
+/** What a server keeps of its agents. */
+export interface SessionsClient {
+  /** In the order in which they were made. */
+  list(query?: SessionsQuery, options?: CallOptions): Promise<TouchedSessionPage>;
+  /**
+   * Removes those of a page that nobody has touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
+   * hour.
+   */
+  prune(body: PruneBody, options?: CallOptions): Promise<PrunedPage>;
+}
+
+export function createSessionsClient({ request }: Transport): SessionsClient {
+  return {
+    list: (query = {}, options) => request(route("GET /sessions", { query, options })),
+    prune: (body, options) => request(route("POST /sessions/prune", { body, options, repeatable: true })),
   };
 }

@@ -1,6 +1,10 @@
 import type { IncomingMessage } from "node:http";
+import { KitError } from "../../base/kit-error.ts";
 import { bearerProtocolPrefix } from "../../protocol/socket-protocol.ts";
 import type { RequestHead } from "../access/access.ts";
+import { checkAgent, checkWorkflow } from "../reachable.ts";
+import { readSegment } from "../request/read-head.ts";
+import type { ServiceContext } from "../service-context.ts";
 
 /** The head of a handshake, and where it comes from. */
 export interface Handshake extends RequestHead {
@@ -46,4 +50,31 @@ function keyAmong(protocols: string): string | undefined {
   const key = Buffer.from(bearer.slice(bearerProtocolPrefix.length), "base64url").toString("utf8");
   // Nothing else can stand in a header, and so nothing else is a key.
   return /^[\x21-\x7e]{1,4096}$/.test(key) ? key : undefined;
+}
+
+/** What a WebSocket is opened to, as the `ready` frame says it. */
+export type SocketTarget =
+  | { readonly target: "agent"; readonly name: string; readonly instance_id: string }
+  | { readonly target: "workflow"; readonly name: string };
+
+/** Reads the target out of a path. Throws `invalid_request`, and `not_found` for any other path. */
+export function findTarget(path: string): SocketTarget {
+  const [, kind, name = "", id, ...rest] = path.split("/");
+  if (kind === "agents" && id !== undefined && rest.length === 0) {
+    return {
+      target: "agent",
+      name: readSegment(name, { name: "name" }),
+      instance_id: readSegment(id, { name: "id" }),
+    };
+  }
+  if (kind === "workflows" && id === undefined) {
+    return { target: "workflow", name: readSegment(name, { name: "name" }) };
+  }
+  throw new KitError({ code: "not_found", message: "There is no WebSocket here." });
+}
+
+/** Refuses what does not exist, or is not reachable. */
+export function checkTarget(context: ServiceContext, { target, name }: SocketTarget): void {
+  if (target === "agent") checkAgent(context, name);
+  else checkWorkflow(context.service.app, name);
 }

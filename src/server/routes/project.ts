@@ -1,16 +1,17 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { listSpecs } from "../../project/query/whole-answers.ts";
-import { specRoutes } from "../../protocol/routes/project-routes.ts";
+import type { IndexingProgress } from "../../protocol/indexing.ts";
+import { guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
-import { indexingOf, notFoundYet } from "../not-indexed-yet.ts";
-import { invalidSegment } from "../request/read-segment.ts";
+import { invalidSegment } from "../request/read-head.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
 
 /** `/api/specs`: list and search, one, diagnostics, impact, coverage, stale, graph, validate. */
@@ -64,4 +65,51 @@ function findSpec(project: Project, id: string): SpecBlock {
   }
   const message = "There is no spec block with this id.";
   throw notFoundYet(project, new KitError({ code: "spec_not_found", message }));
+}
+
+/** `/api/guidelines`: list, one, convert, export. */
+export function bindGuidelineRoutes(project: Project, authorization: Authorization): readonly Route[] {
+  const { guidelines } = project;
+  const handlers: Handlers<typeof guidelineRoutes> = {
+    "GET /api/guidelines": {
+      aliases: { source: sourceTypeOf },
+      async handle({ query }) {
+        if (query.file !== undefined) await project.ready(query.file);
+        return guidelines.list(query);
+      },
+    },
+    "GET /api/guidelines/{id}": ({ segment }) => {
+      const guideline = guidelines.get(segment("id"));
+      if (guideline !== undefined) return guideline;
+      const message = "There is no guideline with this id.";
+      throw notFoundYet(project, new KitError({ code: "guideline_not_found", message }));
+    },
+    "POST /api/guidelines/convert": {
+      aliases: { format: conversionFormatOf },
+      async handle({ body, principal, itemAction: action }) {
+        if (body.preview === false) await authorization.check({ principal, action });
+        return guidelines.convert(body);
+      },
+    },
+    "POST /api/guidelines/export": {
+      aliases: { format: conversionFormatOf },
+      handle: ({ body }) => guidelines.export(body),
+    },
+  };
+  return bindRoutes(guidelineRoutes, handlers, guardProject(authorization));
+}
+
+/** The sign of an answer that may lack what is not indexed yet. */
+export function indexingOf(project: Project): { readonly indexing?: IndexingProgress } {
+  const indexing = project.indexing();
+  return indexing === undefined ? {} : { indexing };
+}
+
+/** What is not found in a project that is still being indexed may be there: the caller is to ask again. */
+function notFoundYet(project: Project, notFound: KitError): KitError {
+  const indexing = project.indexing();
+  if (indexing === undefined) return notFound;
+  const { done, total } = indexing;
+  const message = `It is not among what is indexed so far (${done} of ${total} files). Ask again in a moment.`;
+  return new KitError({ code: "unavailable", message });
 }
