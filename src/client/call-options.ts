@@ -16,7 +16,7 @@ export interface KitClientOptions {
   /** Ends all that the client does. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an agent or a
+   * The time of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an agent or a
    * workflow have no limit but their own.
    */
   readonly timeoutMs?: number | undefined;
@@ -49,7 +49,7 @@ export interface RetryPolicy {
 export interface CallOptions {
   /** Rejects with its reason, and closes the connection. */
   readonly signal?: AbortSignal | undefined;
-  /** Of the call with all its attempts; of a stream, until it begins. */
+  /** The time of the call with all its attempts; for a stream, until it begins. */
   readonly timeoutMs?: number | undefined;
 }
 

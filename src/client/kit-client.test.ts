@@ -216,7 +216,7 @@ test("a wrong key, an unknown agent and a name that is none are told apart", asy
   await expect(collect(stranger.agents.events("echo", { id: "1" }))).rejects.toMatchObject({
     code: "unauthorized",
   });
-  await expect(client.agents.invoke("nobody", { id: "1", message: "x" })).rejects.toMatchObject({
+  await expect(client.agents.invoke("no-such-agent", { id: "1", message: "x" })).rejects.toMatchObject({
     code: "agent_not_found",
   });
   for (const id of ["", ".", ".."]) {

@@ -21,7 +21,7 @@ export interface SpecsClient {
   /** Throws `spec_not_found`. */
   get(specId: string, options?: CallOptions): Promise<SpecBlock>;
   diagnostics(options?: CallOptions): Promise<readonly Diagnostic[]>;
-  /** What a change of files or blocks affects. */
+  /** The specs that a change of files or blocks affects. */
   impact(request: ImpactRequest, options?: CallOptions): Promise<Impact>;
   /** Which acceptance criteria a test names. */
   coverage(query?: CoverageQuery, options?: CallOptions): Promise<CoveragePage>;

@@ -4,7 +4,7 @@ import type { EventType, KitEvent } from "../protocol/event.ts";
 import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
 import { connectionLost } from "./to-kit-error.ts";
 
-/** What a stream carries: events, and where it has a result, that or an error envelope as the last. */
+/** The items of a stream: events, and at the end its result or an error envelope, where it has one. */
 export type StreamItem =
   | { readonly kind: "event"; readonly event: KitEvent }
   | { readonly kind: "result" | "failure"; readonly body: unknown };
@@ -16,7 +16,7 @@ interface Reset {
 
 /**
  * Reads the items of an answer as they come. Throws `unavailable` when the connection breaks, or is
- * silent for `idleTimeoutMs`: the server sends a comment every 15 s. Whoever leaves early closes it.
+ * silent for `idleTimeoutMs`: the server sends a comment every 15 s. A reader that leaves early closes it.
  */
 export async function* readStream(
   response: Response,

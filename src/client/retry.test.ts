@@ -147,7 +147,7 @@ test("an answer that is none of kit's is told by its status", async () => {
   await expect(other.client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("a call ends with its time, and with nobody there", async () => {
+test("a call ends with its time, and where no server is there", async () => {
   const { client } = await answering([silent], { timeoutMs: 50 });
   await expect(client.health()).rejects.toMatchObject({ code: "unavailable" });
   await expect(client.agents.invoke("a", { id: "1", message: "x" }, { timeoutMs: 20 })).rejects.toMatchObject(
@@ -155,8 +155,8 @@ test("a call ends with its time, and with nobody there", async () => {
       code: "unavailable",
     },
   );
-  const nobody = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
-  await expect(nobody.health()).rejects.toMatchObject({ code: "unavailable" });
+  const absent = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
+  await expect(absent.health()).rejects.toMatchObject({ code: "unavailable" });
 });
 
 test("the client's own signal ends all that it does", async () => {

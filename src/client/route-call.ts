@@ -22,7 +22,7 @@ export interface RouteCall<Reply> extends Call {
   readonly "~reply"?: Reply;
 }
 
-/** What a call of a route takes, as the table of routes says it. */
+/** The input of a call, as the table of routes says it. */
 type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Key>, string>> }) &

@@ -105,7 +105,7 @@ test("when the connection breaks, what is under way fails, and the next prompt o
   expect((await connection.prompt("again").result()).text).toBe("again");
 });
 
-test("a connection lives on in a page whose timers sleep while nobody looks at it", async () => {
+test("a connection lives on in a page in the background, whose timers sleep", async () => {
   // Browsers let a hidden page's timers run once a minute, and its messages come all the same.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
   try {
@@ -191,7 +191,7 @@ test("a run whose connection breaks is followed over HTTP to its end", async () 
 test("a refused connection says why", async () => {
   const stranger = new KitClient({ baseUrl: served.url, apiKey: "wrong" });
   await expect(stranger.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unauthorized" });
-  await expect(client.agents.connect("nobody", { id: "1" })).rejects.toMatchObject({
+  await expect(client.agents.connect("no-such-agent", { id: "1" })).rejects.toMatchObject({
     code: "agent_not_found",
   });
   await expect(client.workflows.connect("nothing")).rejects.toMatchObject({ code: "workflow_not_found" });
@@ -201,8 +201,8 @@ test("a refused connection says why", async () => {
   await expect(client.agents.connect("echo", { id: "a/b" })).rejects.toMatchObject({
     code: "invalid_request",
   });
-  const nobody = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
-  await expect(nobody.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unavailable" });
+  const absent = new KitClient({ baseUrl: "http://127.0.0.1:1", retry: { attempts: 1 } });
+  await expect(absent.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unavailable" });
 });
 
 test("a server that closes ends what waits on a connection", async () => {

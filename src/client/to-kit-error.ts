@@ -43,7 +43,7 @@ export function connectionLost(cause?: unknown): KitError {
   });
 }
 
-/** This side has closed it: unlike a connection that was lost, nobody is to make it again. */
+/** This side has closed it: unlike a lost connection, it is not made again. */
 export function connectionClosed(): KitError {
   return new KitError({ code: "aborted", message: "The connection was closed." });
 }

@@ -5,7 +5,7 @@ import { inTime } from "./in-time.ts";
 import type { Call, RouteCall } from "./route-call.ts";
 import { isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
 
-/** What all parts of a client share. */
+/** The parts of a client that all calls share. */
 export interface Transport {
   readonly retry: RetryPolicy;
   readonly timeoutMs: number;

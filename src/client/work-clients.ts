@@ -6,7 +6,7 @@ import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
-/** What became of inputs that were handed over. */
+/** Inputs that were handed over, and their outcome. */
 export interface DispatchesClient {
   /** Newest first; `status: "failed"` are the dead letters. */
   list(query?: DispatchQuery, options?: CallOptions): Promise<DispatchPage>;
@@ -44,12 +44,12 @@ export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   };
 }
 
-/** What a server keeps of its agents. */
+/** The sessions that a server keeps of its agents. */
 export interface SessionsClient {
   /** In the order in which they were made. */
   list(query?: SessionsQuery, options?: CallOptions): Promise<TouchedSessionPage>;
   /**
-   * Removes those of a page that nobody has touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
+   * Removes the sessions of a page that were not touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
    * hour.
    */
   prune(body: PruneBody, options?: CallOptions): Promise<PrunedPage>;

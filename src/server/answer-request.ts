@@ -18,7 +18,7 @@ export interface AnswerOptions {
   readonly onRequest: ((entry: RequestEntry) => void) | undefined;
 }
 
-/** What happens around every route: one function, because each layer that a request passes costs it some. */
+/** The work around every route. One function, because each layer costs every request time. */
 export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): AnswerRequest {
   return async (context, work) => {
     const started = onRequest === undefined ? 0 : performance.now();
@@ -99,9 +99,9 @@ export interface RequestEntry {
   readonly path: string;
   readonly status: number;
   readonly duration_ms: number;
-  /** The id of the principal whose key the request carried; absent where nobody is asked for one. */
+  /** The id of the principal whose key the request carried; absent where no key is asked for. */
   readonly principal?: string;
-  /** Of the request's `traceparent`. */
+  /** From the request's `traceparent`. */
   readonly trace_id?: string;
   readonly span_id?: string;
 }

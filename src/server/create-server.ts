@@ -32,14 +32,14 @@ import { createSocketServer } from "./sockets/socket-server.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 
 export interface ServerOptions {
-  /** Whoever opened it closes it, after the server. */
+  /** Its opener closes it, after the server. */
   readonly project: Project;
-  /** Agents and workflows; without it, there are no routes for them. Whoever opened it drains it, after the server. */
+  /** Agents and workflows; without it, there are no routes for them. Its opener closes it, after the server. */
   readonly service?: Service;
   readonly access?: AccessOptions;
   /** Asked before anything is done, and about each name and record that a list would give. */
   readonly authorize?: AuthorizeHook;
-  /** Counted per principal, or per address where nobody is asked for a key. */
+  /** Counted per principal, or per address where no key is asked for. */
   readonly rateLimit?: RateLimit;
   readonly limits?: Partial<ServerLimits>;
   /** Which agents requests reach; default `declared`: those whose file says `triggers = { webhook: true }`. */
@@ -71,7 +71,7 @@ export interface KitServer {
   readonly app: Hono<ServerEnv>;
   /**
    * Starts listening; gives the address, with the real port where 0 was asked for. Throws `forbidden`
-   * for a public address that nobody guards, and `conflict` when the port is taken.
+   * for a public address that no key protects, and `conflict` when the port is taken.
    */
   listen(options?: ListenOptions): Promise<ListenAddress>;
   /**

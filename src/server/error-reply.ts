@@ -44,7 +44,7 @@ function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] 
 }
 
 /**
- * What a developer is told besides. What a request is refused for is no fault in any code: it has a hint at most,
+ * The details for a developer. A refused request is no fault in any code: its error has a hint at most,
  * and strangers, the pages of foreign sites among them, are told nothing of where kit lies on this machine.
  */
 function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {
@@ -103,7 +103,7 @@ function detailsOf(error: KitError<ErrorCode>): string {
   return issues.map((issue: unknown) => `${fieldOf(issue, "path")}: ${fieldOf(issue, "message")}`).join("; ");
 }
 
-/** Of what passes by itself: which store is away and since when, and when to come again; "" for all else. */
+/** For errors that pass by themselves: which store is away and since when, and when to try again; else "". */
 function whenToRetry({ meta }: KitError<ErrorCode>): string {
   const { store, since, retry_after_s } = meta ?? {};
   const away =

@@ -93,7 +93,7 @@ async function check(one: HttpCase): Promise<void> {
   expect(server.errors()).toBe("");
   const after = await server.state();
   expect(after.polluted).toBe(false);
-  // What hangs ends with the time limit of the test.
+  // A request that hangs ends with the time limit of the test.
   expect(after.processorMs - processorMs).toBeLessThan(one.max_ms ?? 2_000);
   expect(await snapshotOf(shop.root)).toEqual(before);
   if (one.expected.session_isolated === true) expect(await history(server)).toEqual(said);
@@ -123,10 +123,10 @@ async function countDispatches(server: ServerProcess): Promise<number> {
   return JSON.parse(reply.body).dispatches.length;
 }
 
-/** What somebody else has said; with POST, after something was said. */
+/** The history of another client; with POST, after a prompt. */
 async function history(server: ServerProcess, { method = "GET" } = {}): Promise<string> {
   const headers = { ...keyOf(server), "content-type": "application/json" };
-  const path = "/agents/echo/somebody-else";
+  const path = "/agents/echo/another-client";
   if (method === "POST")
     await sendRequest(server.port, { method, path, headers, body: '{"message":"mine"}' });
   return (await sendRequest(server.port, { path: `${path}/history`, headers })).body;

@@ -1,4 +1,4 @@
-/** What one request may cost. Times are in milliseconds, sizes in bytes. */
+/** The limits of one request. Times are in milliseconds, sizes in bytes. */
 export interface ServerLimits {
   readonly bodyBytes: number;
   /** Arrays and objects inside each other. */
@@ -6,7 +6,7 @@ export interface ServerLimits {
   /** All headers of one request together. */
   readonly headerBytes: number;
   readonly headerCount: number;
-  /** Of one connection, answered or not: requests that are sent while earlier ones wait. */
+  /** Requests of one connection that are sent while earlier ones wait, answered or not. */
   readonly pipelinedRequests: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersTimeoutMs: number;
@@ -26,14 +26,14 @@ export interface ServerLimits {
   readonly eventStreams: number;
   /** How many of them one principal may have; undefined: as many as are left for others. */
   readonly eventStreamsPerPrincipal?: number;
-  /** What may wait for one client that reads slowly; past it, the client is given up. */
+  /** Unread events of one client; past this, the client is disconnected. */
   readonly unreadBytes: number;
   readonly webSockets: number;
   /** How many of them one principal may have; undefined: as many as are left for others. */
   readonly webSocketsPerPrincipal?: number;
   /** Prompts under way on one WebSocket, and approvals that are being looked at. */
   readonly webSocketPrompts: number;
-  /** Of one message on a WebSocket. */
+  /** The size of one message on a WebSocket. */
   readonly webSocketMessageBytes: number;
   /** How long `close()` waits for replies under way. */
   readonly closeGraceMs: number;

@@ -168,7 +168,7 @@ function send({ status, headers, body }: ReplyParts, outgoing: ServerResponse): 
 
 /**
  * Answers what the HTTP parser refused: a malformed or oversized head, a body that never ends. The
- * connection is closed, for nobody knows where the next request would begin.
+ * connection is closed, because the start of the next request is unknown.
  */
 function sendRaw({ status, headers, body }: ReplyParts, socket: Duplex): void {
   const all = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
@@ -251,7 +251,7 @@ const most = { bytes: 64 * 1024 * 1024, ms: 10_000 } as const;
 
 /**
  * Lets what is left of a body arrive, and throws it away; resolves at once when nothing is left. A
- * connection that is closed over bytes that nobody has read is reset, and its client may lose the reply.
+ * connection that is closed over unread bytes is reset, and its client may lose the reply.
  */
 async function discardBody(incoming: IncomingMessage): Promise<void> {
   if (incoming.complete || incoming.destroyed) return;

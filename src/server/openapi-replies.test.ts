@@ -37,7 +37,7 @@ afterAll(() => served.close());
 
 const validators = new Map<string, ValidateFunction>();
 
-/** What is wrong with a value by a schema of the description. */
+/** The faults of a value by a schema of the description. */
 function faultsOf(schema: object | undefined, value: unknown): unknown {
   if (schema === undefined) return "no schema";
   const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"kit:openapi#/components/');

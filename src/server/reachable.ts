@@ -8,7 +8,7 @@ import type { ServiceContext } from "./service-context.ts";
 /** The name of the project's default agent, which needs no file. */
 const defaultAgentName = "default";
 
-/** What `/prompt/{session}` prompts. */
+/** The instance that `/prompt/{session}` prompts. */
 export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instance_id: "default" };
 
 /**
@@ -63,7 +63,7 @@ export interface Reach {
   isDevOnly(agent: Pick<LoadedAgent, "triggers">): boolean;
 }
 
-/** `isOpen` says whether the server serves every agent because nobody but its developer reaches it. */
+/** `isOpen` says whether the server serves every agent because only its developer reaches it. */
 export function createReach(expose: Exposure, isOpen: () => boolean): Reach {
   const declares = (agent: Pick<LoadedAgent, "triggers"> | undefined): boolean =>
     expose === "all" || agent?.triggers.webhook === true;

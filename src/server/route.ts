@@ -102,7 +102,7 @@ export interface Route extends RouteSpec {
   answer(context: ServerContext, server: RouteServer): Promise<Response>;
 }
 
-/** What every route takes from its server. */
+/** The parts of the server that every route needs. */
 export interface RouteServer {
   readonly limits: ServerLimits;
   /** Takes the application's keys out of a value that is sent. */

@@ -5,7 +5,7 @@ import type { ServerLimits } from "./limits.ts";
 import type { Reach } from "./reachable.ts";
 import type { EventStreams } from "./streams/event-streams.ts";
 
-/** What the routes of runs and dispatches share: they need the engine alone. */
+/** The parts that the routes of runs and dispatches share: they need the engine alone. */
 export interface WorkContext {
   readonly service: Pick<Service, "engine">;
   readonly authorization: Authorization;
@@ -17,7 +17,7 @@ export interface WorkContext {
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
 }
 
-/** What the routes of agents and workflows share. */
+/** The parts that the routes of agents and workflows share. */
 export interface ServiceContext extends WorkContext {
   readonly service: Service;
   readonly reach: Reach;

@@ -35,7 +35,7 @@ beforeEach(() => {
   events = [];
 });
 
-/** What the first operation, or the run, says of where it comes from. */
+/** The trace of the first operation, or of the run. */
 async function asked(): Promise<unknown> {
   for (;;) {
     const [first] = events.filter(({ type }) => type === "operation_start" || type === "run_start");

@@ -83,7 +83,7 @@ export async function openSocket(
   const beatMs = Math.min(transport.idleTimeoutMs, longestTimerMs) / beatsPerIdleTimeout;
   const beat = setInterval(onBeat, beatMs);
 
-  // Counts from a ping on, not from what was heard last: a page that nobody looks at beats once a minute only.
+  // Counts from a ping on, not from what was heard last: a page in the background beats once a minute only.
   function onBeat(): void {
     if (!isReady) return;
     const now = Date.now();

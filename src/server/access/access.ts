@@ -8,7 +8,7 @@ import { createKeyCheck } from "./api-keys.ts";
 import { checkHost, isLoopbackAddress } from "./host.ts";
 import { checkOrigin } from "./origin.ts";
 
-/** Who may use a server. */
+/** The access rules of a server. */
 export interface AccessOptions {
   /** Requests must carry one of these as `Authorization: Bearer <key>`. */
   readonly apiKeys?: readonly string[];
@@ -28,7 +28,7 @@ export interface RequestHead {
   /** As sent, percent-encoded, without the query. */
   readonly path: string;
   readonly headers: Headers;
-  /** What the request names as `Host`, or where its URL leads. */
+  /** The `Host` that the request names, or the host of its URL. */
   readonly host: string;
   /** The address of this machine that the connection came in on. */
   readonly localAddress: string;
@@ -37,11 +37,11 @@ export interface RequestHead {
 /** The gate in front of every route. */
 export interface Access {
   /**
-   * Gives who asks; undefined where nobody is asked for a key. Throws `invalid_request`,
+   * Gives the sender; undefined where no key is asked for. Throws `invalid_request`,
    * `unauthorized` or `forbidden`.
    */
   check(head: RequestHead): Promise<Principal | undefined>;
-  /** Refuses to bind an address that others can reach while nobody is asked for a key. */
+  /** Refuses to bind an address that others can reach while no key is asked for. */
   checkBinding(host: string): void;
   /** Headers that let an allowed foreign page read the reply; undefined for all others. */
   crossOriginHeaders(origin: string | undefined): Readonly<Record<string, string>> | undefined;

@@ -1,6 +1,6 @@
 import { withDeadline } from "../../base/abort.ts";
 
-/** A function of the configuration that is asked who somebody is, or what somebody may do. */
+/** A function of the configuration that says who a sender is, or what a sender may do. */
 export interface AskedHook {
   /** Its key in the configuration. */
   readonly name: string;

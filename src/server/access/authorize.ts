@@ -4,16 +4,16 @@ import type { ServerLimits } from "../limits.ts";
 import type { RouteRequest } from "../route.ts";
 import { answerInTime } from "./answer-in-time.ts";
 
-/** What the configuration's `authorize` says. Without a hook, whoever may use the server may do everything. */
+/** The answers of the configuration's `authorize`. Without a hook, every sender that the server lets in may do everything. */
 export interface Authorization {
   /** Throws `forbidden` for what is refused; what the hook throws, or that it does not answer, refuses as well. */
   check(request: AuthorizeRequest): Promise<void>;
   /**
-   * Of what was permitted just now and goes on: a function to call before each thing that it gives. Asks again once
+   * For work that was permitted just now and goes on: a function to call before each item that it gives. Asks again once
    * the last answer is `permissionMs` old; throws what `check` throws.
    */
   whilePermitted(request: AuthorizeRequest): () => Promise<void>;
-  /** Those of a list that may be seen, in their order: `toRequest` says what each is asked about. */
+  /** The items of a list that may be seen, in their order; `toRequest` gives the question about each. */
   permitted<Item>(
     items: readonly Item[],
     toRequest: (item: Item) => AuthorizeRequest,

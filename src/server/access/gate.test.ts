@@ -153,8 +153,8 @@ describe("an idempotency key is its principal's own:", () => {
   const keyed = { ...bearer, "idempotency-key": "1" };
   const keyedByAnother = { ...another, "idempotency-key": "1" };
 
-  test("nobody is given the result of another's run", async () => {
-    // Who may run a workflow need not be one who may read what others' runs came to.
+  test("a sender is not given the result of another's run", async () => {
+    // A sender who may run a workflow need not be one who may read the results of others' runs.
     const authorize = ({ action }: AuthorizeRequest): boolean => action === "workflow.run";
     await withServer({ ...options, authorize }, async ({ send, stream, service }) => {
       const path = "/workflows/strict?wait=result";

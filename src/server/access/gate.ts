@@ -9,7 +9,7 @@ import { hostNameOf } from "./host.ts";
 export interface Gate extends Pick<Access, "crossOriginHeaders"> {
   /** Gives who asks. Throws what `Access.check` throws, and `too_many_requests`. */
   check(head: RequestHead & { readonly remoteAddress: string }): Promise<Principal | undefined>;
-  /** Takes one more of somebody's allowance. Throws `too_many_requests`. */
+  /** Counts one more request of a sender. Throws `too_many_requests`. */
   count(principal: Principal | undefined, remoteAddress: string): void;
 }
 
@@ -29,12 +29,12 @@ export function createGate(
     count,
     async check(head) {
       const principal = await access.check(head).catch((error: unknown) => {
-        // Whoever tries keys has an allowance, too.
+        // Failed authentication counts against the rate limit.
         count(undefined, head.remoteAddress);
         advise(error, head);
         throw error;
       });
-      // Whoever watches over the server asks often, and a preflight is the browser's question.
+      // Health checks and CORS preflights are not counted.
       if (head.path !== "/health" && head.method !== "OPTIONS") count(principal, head.remoteAddress);
       return principal;
     },
@@ -75,7 +75,7 @@ function shorten(text: string): string {
 }
 
 /**
- * Whom an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
+ * The network that an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
  * `2001:db8:0:1::/64`. A subscriber has at least that much (RFC 6177), and could otherwise come from another
  * address each time. Text that is no address stands for itself.
  */
@@ -91,7 +91,7 @@ export function networkOf(address: string): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }
 
-/** Takes one request of somebody's allowance. Throws `too_many_requests` when it is used up. */
+/** Counts one request of a sender. Throws `too_many_requests` when its allowance is used up. */
 type RateLimiter = (who: string) => void;
 
 interface Bucket {
@@ -99,7 +99,7 @@ interface Bucket {
   filledAt: number;
 }
 
-/** Past this many, the one that nobody has used for the longest time is forgotten: it is full again. */
+/** Past this many, the least recently used one is forgotten: it is full again. */
 const maxBuckets = 100_000;
 
 /** A token bucket for each principal, in memory. `now` is in milliseconds and never goes back. */

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { KitError } from "../../base/kit-error.ts";
 
-/** What decides which `Host` names are answered. */
+/** The rules by which `Host` names are answered. */
 export interface HostRules {
   /** The address of this machine that the connection came in on. */
   readonly localAddress: string;

@@ -35,7 +35,7 @@ test("whoever comes next finds room, however much the others take, and all is gi
   );
 });
 
-test("a share of one's own is kept to, and those whom nobody knows have none", () => {
+test("a share that the configuration sets is kept to, and senders without a principal have none", () => {
   const open = createPlaces({ what: "connections", places: 5, share: 4 });
   const own = [1, 2, 3, 4].map(() => open.take("one"));
   expect(() => open.take("one")).toThrow(

@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 /** Places for what stays open: streams of events, WebSockets. */
 export interface Places {
   /**
-   * Takes a place for a principal, or for somebody nobody knows. Throws `unavailable` when all are taken, and
+   * Takes a place for a principal, or for an unknown sender. Throws `unavailable` when all are taken, and
    * `too_many_requests` when the principal has its share of them.
    */
   take(principal: string | undefined): Place;
@@ -15,14 +15,14 @@ export interface Place {
 }
 
 export interface PlacesOptions {
-  /** What takes them, in the plural. */
+  /** The name of the connections that take them, in the plural. */
   readonly what: string;
   readonly places: number;
   /** How many of them one principal may have; without it, as many as are left for others. */
   readonly share?: number | undefined;
 }
 
-/** When to come again. Nobody knows when a place is given back. */
+/** When to try again. It is not known when a place becomes free. */
 const retryAfterS = 5;
 
 /**
@@ -50,7 +50,7 @@ export function createPlaces({ what, places, share }: PlacesOptions): Places {
     throw new KitError({
       code: "too_many_requests",
       message: `${own} ${what} of yours are open, which is the share of one principal.`,
-      hint: "Close those that nobody reads any more, or come again when others have left.",
+      hint: "Close those that are not read any more, or try again when others have left.",
       meta: { scope: "principal", open: own, retry_after_s: retryAfterS },
     });
   };

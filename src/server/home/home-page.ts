@@ -4,9 +4,9 @@ import { frameworkLabel, frameworkOf } from "../../specs/frameworks.ts";
 
 type Markup = ReturnType<typeof html>;
 
-/** What the command on the page is made of. */
+/** The parts of the command on the page. */
 export interface HomeExample {
-  /** Of this server, as the reader's browser named it. */
+  /** The origin of this server, as the reader's browser named it. */
   readonly origin: string;
   readonly file: string;
   /** An agent that `kit start` serves, too; undefined where there is none. */

@@ -119,7 +119,7 @@ describe("agents", () => {
 
   test("that do not exist, are broken or are not reachable say so, and never who else is there", async () => {
     const cases = [
-      ["nobody", "agent_not_found"],
+      ["no-such-agent", "agent_not_found"],
       ["__proto__", "agent_not_found"],
       ["broken", "agent_not_found"],
       ["hidden", "agent_not_webhook"],
@@ -231,7 +231,7 @@ describe("agents", () => {
     expect((await served.send("/agents/echo/old/history")).status).toBe(404);
   });
 
-  test("wait for somebody's word before a tool that asks for it", async () => {
+  test("wait for an approval before a tool that asks for one", async () => {
     const asked = served.send("/agents/careful/1", { body: { message: "pay 5" } });
     const request = await firstEvent("/agents/careful/1/events", "approval_request");
     const { body } = await served.send("/agents/careful/1/approvals");

@@ -105,7 +105,7 @@ export function indexingOf(project: Project): { readonly indexing?: IndexingProg
   return indexing === undefined ? {} : { indexing };
 }
 
-/** What is not found in a project that is still being indexed may be there: the caller is to ask again. */
+/** While a project is being indexed, a record that is not found may still come: the caller should ask again. */
 function notFoundYet(project: Project, notFound: KitError): KitError {
   const indexing = project.indexing();
   if (indexing === undefined) return notFound;

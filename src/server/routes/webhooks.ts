@@ -22,7 +22,7 @@ export function bindWebhookRoutes({ service, limits, masked }: ServiceContext): 
         dispatch: (agent, { id, session, input, idempotencyKey }) =>
           service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
             idempotencyKey,
-            // Who signs for this webhook is one sender, however many threads it writes to.
+            // The signer of this webhook is one sender, however many threads it writes to.
             principal: `webhook/${name}`,
           }),
         once: service.engine.once,

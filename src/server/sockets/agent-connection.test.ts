@@ -144,7 +144,7 @@ describe("a connection to an agent", () => {
     expect((await served.send("/health")).status).toBe(200);
   });
 
-  test("gives the word that a tool waits for", async () => {
+  test("approves the call that a tool waits for", async () => {
     const client = await open("/agents/careful/ws");
     await client.until("ready");
     const ask = async (request_id: string) => {
@@ -173,7 +173,7 @@ describe("a connection to an agent", () => {
   });
 });
 
-test("words that nobody has judged yet are bounded, and take of the allowance", async () => {
+test("approvals that are not decided yet are bounded, and count against the rate limit", async () => {
   const asked = Promise.withResolvers<boolean>();
   // Files that are written within a tick of the clock after a tool ran count as written by it.
   await delay(40);

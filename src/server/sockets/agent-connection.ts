@@ -21,7 +21,7 @@ type ApproveFrame = Extract<ClientFrame, { type: "approve" }>;
 
 /**
  * A connection to an instance: many prompts, those of one session in their order, others side by side.
- * What is under way is aborted when the connection is gone.
+ * Prompts under way are aborted when the connection is gone.
  */
 export function serveAgent(
   connection: Connection,
@@ -130,7 +130,7 @@ export function serveAgent(
     }
   };
 
-  // What somebody is connected to is not removed for its age.
+  // An instance with an open connection is not removed for its age.
   const detach = service.sessions.attach(target);
   const leave = (): void => connection.close(closeCodes.goingAway, "The server is closing.");
   const abortAll = (message: string): void => {
@@ -143,7 +143,7 @@ export function serveAgent(
         case "prompt":
           return accept(frame);
         case "abort":
-          // What has ended in the meantime has had its answer.
+          // A prompt that has ended in the meantime was answered.
           return underWay
             .get(frame.request_id)
             ?.abort(new KitError({ code: "aborted", message: "The client aborted the prompt." }));

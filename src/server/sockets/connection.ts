@@ -31,7 +31,7 @@ export interface Connection {
   readonly isOpen: boolean;
 }
 
-/** Who answers the frames of a connection. */
+/** The handler of a connection's frames. */
 export interface FrameHandler {
   onFrame(frame: ClientFrame): void;
   /** The connection is gone. */

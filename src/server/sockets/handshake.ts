@@ -52,7 +52,7 @@ function keyAmong(protocols: string): string | undefined {
   return /^[\x21-\x7e]{1,4096}$/.test(key) ? key : undefined;
 }
 
-/** What a WebSocket is opened to, as the `ready` frame says it. */
+/** The target of a WebSocket, as the `ready` frame says it. */
 export type SocketTarget =
   | { readonly target: "agent"; readonly name: string; readonly instance_id: string }
   | { readonly target: "workflow"; readonly name: string };

@@ -14,7 +14,7 @@ afterAll(async () => {
 const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
 
-/** What a handshake is refused with. */
+/** The refusal of a handshake. */
 async function refusal(url: string, options?: SocketOptions) {
   const error = await openSocket(url, options).then(
     () => undefined,
@@ -35,7 +35,7 @@ const handshake = [
 describe("a handshake", () => {
   test("that leads nowhere is answered like a request", async () => {
     const cases = [
-      ["/agents/nobody/1", 404, "agent_not_found"],
+      ["/agents/no-such-agent/1", 404, "agent_not_found"],
       ["/agents/hidden/1", 404, "agent_not_webhook"],
       ["/workflows/nothing", 404, "workflow_not_found"],
       ["/agents/..%2fecho/1", 400, "invalid_request"],
@@ -203,7 +203,7 @@ test("a server that closes waits no longer than it says", async () => {
   expect(await reply).toBeInstanceOf(TypeError);
 });
 
-test("a server that closes cuts a handshake that nobody has judged yet", async () => {
+test("a server that closes cuts a handshake that is not decided yet", async () => {
   const asked = Promise.withResolvers<void>();
   const closing = await serveService({
     limits: { closeGraceMs: 50, hookTimeoutMs: 3_600_000 },

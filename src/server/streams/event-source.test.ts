@@ -33,7 +33,7 @@ afterAll(async () => {
   await served.close();
 });
 
-/** What a real EventSource hears until it gives up: the types of the events, in order. */
+/** The types of the events that a real EventSource receives until it gives up, in order. */
 async function listen(path: string): Promise<readonly string[]> {
   statuses = [];
   const { port } = hasty.address() as AddressInfo;

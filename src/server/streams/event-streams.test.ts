@@ -38,7 +38,7 @@ async function readInPieces(
   return seen;
 }
 
-/** What events say, however deltas are joined; the others with their indexes. */
+/** The content of events, however deltas are joined; the others with their indexes. */
 function saidBy(events: readonly KitEvent[]): string {
   return events.map((event) => ("text" in event ? event.text : `|${event.index} ${event.type}|`)).join("");
 }
@@ -157,7 +157,7 @@ async function openRaw(path: string, body?: unknown) {
   return socket;
 }
 
-test("a client that reads slowly gets all that was said, with deltas joined, and delays nobody", async () => {
+test("a client that reads slowly gets every event, with deltas joined, and delays no other client", async () => {
   const socket = await openRaw("/agents/echo/slow-reader", { message: "long" });
   const target = { agent: "echo", instance_id: "slow-reader" };
   for await (const event of served.service.events(target, {})) if (event.type === "operation") break;
@@ -252,7 +252,7 @@ describe("with keys, a principal", () => {
         headers: { ...as("first").headers, accept: "text/event-stream" },
       });
       expect(prompt.status).toBe(429);
-      // What was refused has begun no work, and takes no place.
+      // A refused request has begun no work, and takes no place.
       const other = await shared.stream("/agents/echo/1/events", as("second"));
       expect(other.status).toBe(200);
       await other.body?.cancel();

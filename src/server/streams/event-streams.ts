@@ -7,12 +7,12 @@ import { encodeComment } from "./server-sent-events.ts";
 export interface EventStreamsOptions {
   /** A stream that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
-  /** Those of the streams that may be open at once. */
+  /** The places of the streams that may be open at once. */
   readonly places: Places;
 }
 
 export interface StreamOptions {
-  /** What `reserve` has given; it is given back when the stream ends. */
+  /** The place from `reserve`; the stream releases it when it ends. */
   readonly place: Place;
   /** Whether the server may end it when it closes: for streams that their reader can take up again. */
   readonly resumable: boolean;

@@ -83,7 +83,7 @@ function hasEnded({ status }: RunRecord): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** What a run that has ended came to. Throws its failure, whose `meta.run_id` names it. */
+/** The result of a run that has ended. Throws its failure, whose `meta.run_id` names it. */
 export function toCompleted(runId: string, record: RunRecord | undefined): RunCompleted {
   const meta = { run_id: runId };
   if (record === undefined)

@@ -3,7 +3,7 @@ import { type DeltaEvent, EventBuffer, toDelta } from "../../protocol/event-buff
 
 /** Past this many unread events, neighbouring deltas of one turn are joined. */
 const joinBeyond = 64;
-/** What the common fields of an event take on the wire, about. */
+/** The size of an event's common fields on the wire, about. */
 const deltaOverhead = 350;
 
 export interface SendBufferOptions {

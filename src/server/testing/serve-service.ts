@@ -14,7 +14,7 @@ export interface ServedService {
   readonly server: KitServer;
   readonly service: Service;
   readonly echo: EchoModel;
-  /** What became an internal error. */
+  /** The errors that became `internal_error`. */
   readonly errors: readonly unknown[];
   /** Sends JSON and reads JSON; the method is POST where there is a body. */
   send(path: string, request?: SentJson): Promise<JsonReply>;
@@ -48,7 +48,7 @@ export async function serveService({
   /** By path; `null` leaves one of `serviceFiles` out. */
   readonly files?: Readonly<Record<string, string | null>>;
   readonly host?: string;
-  /** What agents and workflows are told of the environment. */
+  /** The environment of agents and workflows. */
   readonly env?: Readonly<Record<string, string>>;
   readonly engine?: Partial<EngineLimits>;
 } = {}): Promise<ServedService> {

@@ -9,7 +9,7 @@ export const canary = "canary-5f2c";
 export interface ServerState {
   /** How many connections it has. */
   readonly sockets: number;
-  /** Whether somebody wrote to the prototype of all objects. */
+  /** Whether the prototype of all objects was changed. */
   readonly polluted: boolean;
   /** Milliseconds that its thread has computed so far. */
   readonly processorMs: number;
@@ -18,7 +18,7 @@ export interface ServerState {
 export interface ServerProcess {
   readonly port: number;
   readonly child: ChildProcess;
-  /** What the process wrote to stderr: every internal error. */
+  /** The process's stderr: every internal error. */
   errors(): string;
   state(): Promise<ServerState>;
   stop(): Promise<void>;

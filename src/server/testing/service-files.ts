@@ -15,7 +15,7 @@ const webhook = (scheme: string, secret: string): string => `export default {
 };
 `;
 
-/** What the senders of the project's webhooks sign with. */
+/** The secrets with which senders sign for the project's webhooks. */
 export const webhookSecrets = {
   github: "github-secret",
   standard: "whsec_c3RhbmRhcmQgc2VjcmV0LCAyNCBieXRlcw==",
