@@ -2,13 +2,7 @@ import { origins } from "../app/runtime/origins.ts";
 import type { Principal } from "../protocol/access.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 import type { Gate } from "./access/gate.ts";
-import type { ServerContext } from "./route.ts";
-
-/** Answers a request by what `work` gives, once it is let in; refuses it otherwise. */
-export type AnswerRequest = (
-  context: ServerContext,
-  work: () => Response | Promise<Response>,
-) => Promise<Response>;
+import type { AnswerRequest, ServerContext } from "./route.ts";
 
 export interface AnswerOptions {
   readonly gate: Gate;

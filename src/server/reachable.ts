@@ -3,7 +3,6 @@ import type { App } from "../app/service/app.ts";
 import type { InstanceTarget } from "../app/service/service.ts";
 import type { LoadedAgent } from "../app/sources/load-source.ts";
 import { KitError } from "../base/kit-error.ts";
-import type { ServiceContext } from "./service-context.ts";
 
 /** The name of the project's default agent, which needs no file. */
 const defaultAgentName = "default";
@@ -16,7 +15,7 @@ export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instan
  * says which agents there are.
  */
 export function checkAgent(
-  { service: { app }, reach }: Pick<ServiceContext, "service" | "reach">,
+  { service: { app }, reach }: { readonly service: { readonly app: App }; readonly reach: Reach },
   name: string,
 ): void {
   const agent = app.agents().find((one) => one.name === name);

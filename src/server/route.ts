@@ -13,7 +13,6 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
-import type { AnswerRequest } from "./answer-request.ts";
 import type { ServerLimits } from "./limits.ts";
 import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
 import { checkInput, locateIssues } from "./request/check-input.ts";
@@ -226,6 +225,12 @@ function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<s
   }
   return input;
 }
+
+/** Answers a request by what `work` gives, once it is let in; refuses it otherwise. */
+export type AnswerRequest = (
+  context: ServerContext,
+  work: () => Response | Promise<Response>,
+) => Promise<Response>;
 
 /** Mounts routes, on every path of theirs a refusal of the other methods, and one of all other paths. */
 export function mountRoutes(

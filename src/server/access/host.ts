@@ -16,7 +16,7 @@ export interface HostRules {
  * this machine still sends its own name). Throws `invalid_request` or `forbidden`.
  *
  * A name is ours when it is configured, a loopback name, or, beyond loopback, an IP address, which
- * nobody can rebind. A guarded server on a public address with no configured names answers to any: a
+ * cannot be rebound. A guarded server on a public address with no configured names answers to any: a
  * browser attaches no key by itself.
  */
 export function checkHost(header: string | undefined, rules: HostRules): void {

@@ -1,17 +1,19 @@
 import { keyOfSender } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/name-fault.ts";
+import type { Principal } from "../../protocol/access.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
-import type { RouteRequest } from "../route.ts";
+
+interface SenderHead {
+  readonly principal: Principal | undefined;
+  header(name: string): string | undefined;
+}
 
 /**
  * The `Idempotency-Key` of a request, as its sender's own: the same work, asked for again by the same principal under
  * the same key, is done once. Throws `invalid_request` unless it has 1 to 128 printable ASCII characters.
  */
-export function readIdempotencyKey({
-  header,
-  principal,
-}: Pick<RouteRequest, "header" | "principal">): string | undefined {
+export function readIdempotencyKey({ header, principal }: SenderHead): string | undefined {
   const key = header("idempotency-key");
   if (key === undefined) return undefined;
   if (/^[\x20-\x7e]{1,128}$/.test(key)) return keyOfSender(principal, key);
@@ -23,7 +25,7 @@ export function readIdempotencyKey({
  * connects again, before `after` of the query, which it repeats. Throws `invalid_request`.
  */
 export function readEventPosition(
-  { header }: Pick<RouteRequest, "header">,
+  { header }: Pick<SenderHead, "header">,
   query: { readonly after?: number | undefined },
 ): number | undefined {
   const id = header("last-event-id");
@@ -33,7 +35,7 @@ export function readEventPosition(
 }
 
 /** Whether a stream is asked for by who has had a part of it: a browser says so whenever it connects again. */
-export function isReconnect({ header }: Pick<RouteRequest, "header">): boolean {
+export function isReconnect({ header }: Pick<SenderHead, "header">): boolean {
   return (header("last-event-id") ?? "") !== "";
 }
 
