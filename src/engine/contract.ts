@@ -15,9 +15,9 @@ import type { TraceContext } from "../protocol/trace-context.ts";
  *   key with another input is a `conflict`. What failed in a way that may pass, or was cancelled, is no answer
  *   to a key: the next request with it has the input done again (a dispatch under its id, a run as a new one).
  * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
- *   Between principals: equal shares; between the sessions of one: in turn. Where nobody is asked who they are, an
- *   instance or a workflow stands for a principal. A session that has failed inputs goes on with the next.
- * - Full is said, not suffered: `too_many_requests` per session and per principal, `unavailable` over all; all carry
+ *   Principals get equal shares, and the sessions of one principal take turns. Without authentication, an instance or
+ *   a workflow counts as a principal. A session continues with its next input after one has failed.
+ * - Back-pressure is explicit: `too_many_requests` per session and per principal, `unavailable` for the engine; each has
  *   `meta.scope` (`session`, `principal`, `instance`, `workflow`, `engine`) and `meta.retry_after_s`.
  * - An attempt that fails in a way that may pass is repeated with backoff; one that crashes its
  *   process counts. After its attempts it is `failed`: a dead letter, to be seen and redriven.
@@ -32,20 +32,20 @@ export interface Engine {
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
   /**
-   * What keeps it from working until somebody does something about it: its files were deleted or replaced, for
-   * instance. Nothing is accepted then.
+   * The problem that stops the engine until an operator fixes it: its files were deleted or replaced, for instance.
+   * The engine accepts nothing then.
    */
   problem?(): KitError | undefined;
 
   /** How much waits and runs at this moment. */
   load(): Promise<EngineLoad>;
 
-  /** Takes up work, also that of a process that died. Without `start`, work is accepted and waits. */
+  /** Claims and runs work, that of a crashed process included. Before `start`, work is accepted and waits. */
   start(handlers: EngineHandlers): Promise<void>;
   /**
-   * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (it is taken up again
-   * by the next start, the attempt uncounted), writes all that is due, and closes. What stands aside is given a
-   * moment only.
+   * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (the next start resumes it, and the
+   * attempt does not count), writes everything that is due, and closes. Work that has released its slot gets five seconds
+   * at most.
    */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 
@@ -82,7 +82,7 @@ export interface Engine {
 
   /**
    * Whether a session that was last touched then (ms since 1970) may be removed for its age: nothing of its instance is to be
-   * done, nobody reads the instance's events, and no run goes on that had begun by then, since it may go on with it. False
+   * done, no reader follows the instance's events, and no run goes on that had begun by then, since it may use the session. False
    * while another process does the work, and for a while after the clock was set forward.
    */
   mayForget(key: SessionKey, touchedMs: number): Promise<boolean>;
@@ -186,7 +186,7 @@ export interface RunFilter {
   readonly cursor?: string | undefined;
 }
 
-/** What does the work. Both are called again after a crash, with the same ids and a higher fence. */
+/** Handlers do the work. The engine calls both again after a crash, with the same ids and a higher fence. */
 export interface EngineHandlers {
   dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
   run(context: RunContext, request: RunRequest): Promise<unknown>;
@@ -202,13 +202,13 @@ export interface EngineHandlers {
   isRetryable?(error: unknown): boolean;
   /** Told each time that work meets a store which is away, and begins to wait. */
   onOutage?(error: unknown, workId: string): void;
-  /** Told by how many milliseconds somebody has set the time of day: forward, or back (negative). */
+  /** Called when the machine's clock was set, with the difference in milliseconds; negative when it was set back. */
   onClockSet?(byMs: number): void;
-  /** What records keep of an error beside its code and message. Default: nothing, since anything may stand there. */
+  /** Gives the cause that records keep beside an error's code and message. Default: none, since a cause may hold secrets. */
   causeOf?(error: unknown): ErrorCause | undefined;
 }
 
-/** What every handler is told. */
+/** The context of one attempt. */
 export interface WorkContext {
   /** The dispatch or the run; for work of `inLine`, an id of its own. */
   readonly id: string;
@@ -222,10 +222,10 @@ export interface WorkContext {
    */
   readonly signal: AbortSignal;
   /**
-   * Says that the work waits for something that may take long, such as a person's word, and does nothing
-   * meanwhile: other work may begin in its place, though none of its session. Gives the way back.
+   * Releases the worker slot while the work waits for something slow, such as an approval. Other work may begin
+   * meanwhile, though none of its session. Returns the function that takes the slot back.
    */
-  standAside(): () => void;
+  releaseSlot(): () => void;
   /**
    * Rejects with `lease_lost` when another worker has taken over, also before the signal has said so: for what
    * must not be done by two.
@@ -234,7 +234,7 @@ export interface WorkContext {
 }
 
 /**
- * What a run is told. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` takes the
+ * The context of a run. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` takes the
  * next position of the run's journal, in the order of the calls; after a crash those that have ended
  * give their recorded result at once. A position that was recorded under another kind or name ends
  * the run with `replay_mismatch`, which names both.
@@ -296,12 +296,12 @@ export interface StepOptions {
   readonly attempts?: number;
   /** Before the second attempt; doubled for each further one, up to a minute. Default 500. */
   readonly backoffMs?: number;
-  /** Of one attempt; its signal fires and the step fails with `unavailable`. */
+  /** Time limit of one attempt, in milliseconds; then its signal fires and the step fails with `unavailable`. */
   readonly timeoutMs?: number;
 }
 
 /**
- * What happened, per stream, in the order of its indexes, which only rise. Streams are named by
+ * Events per stream, in the order of their indexes, which only rise. Streams are named by
  * `agentStream` and `runStream`. An event can be read at once; it is on disk a moment later (at most
  * 100 ms), or with `flush`. What a killed process had not written is lost to readers, and its indexes
  * are never given again.
@@ -318,11 +318,12 @@ export interface EventLog {
   append(stream: string, event: KitEvent): void;
   /** Resolves once all that was appended is on disk. */
   flush(): Promise<void>;
-  /** Those after an index, oldest first; `limit` 1 to 1,000, default 100. */
+  /** Events after an index, oldest first; `limit` 1 to 1,000, default 100. */
   read(stream: string, options?: EventReadOptions): Promise<readonly KitEvent[]>;
   /**
-   * Those after an index, then each new one as it is made, until the stream has ended or the signal
-   * fires. Where retention has removed what comes next for one who goes on, a `gap` says so. A slow reader holds no more memory than a fast one: it reads from disk what it has missed.
+   * Yields the events after an index, then each new one, until the stream has ended or the signal fires. A `gap` event
+   * stands for events that retention has removed. A slow reader holds no more memory than a fast one: it reads from disk
+   * the events that it has missed.
    */
   subscribe(stream: string, options?: EventSubscription): AsyncIterable<KitEvent>;
   /** Says that nothing more will come: those who read get to the end. */

@@ -8,22 +8,22 @@ import { type Clock, systemClock } from "../base/clock.ts";
  * as time that has passed.
  */
 export interface Timeline extends Clock {
-  /** Milliseconds; close to those since 1970 on a machine whose clock nobody has set. */
+  /** Milliseconds; close to those since 1970 as long as the machine's clock is not set. */
   now(): number;
-  /** What the time of day will be, as it is set now, at a time of this. */
+  /** Converts a time of the timeline to the time of day, as the clock is set now. */
   toWall(ms: number): number;
-  /** Reads how far another process has come. */
+  /** Reads the position that another process has stored. */
   resume(): void;
-  /** In a transaction: puts down how far it has come. */
+  /** Stores the position. Call it in a transaction. */
   mark(): void;
   /**
    * By how many milliseconds the time of day was set since the last look: forward, back (negative), or 0. What is less than
    * 1.5 s is none: a time service corrects it bit by bit.
    */
   jump(): number;
-  /** In a transaction: nothing is to be removed for its age until that time of this. */
+  /** Keeps all records until a time of the timeline. Call it in a transaction. */
   keepUntil(ms: number): void;
-  /** Whether what is old may be removed. */
+  /** Whether retention may remove old records now. */
   mayRemove(): boolean;
 }
 

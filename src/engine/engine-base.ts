@@ -11,18 +11,18 @@ import type { WorkLines } from "./embedded/work/work-lines.ts";
 export interface EngineBase {
   /** The time of day: what records say, and when schedules are due. */
   readonly clock: Clock;
-  /** What waits, pauses and claims are counted by. */
+  /** The clock of waits, pauses and claims. */
   readonly time: Timeline;
   readonly lease: Lease;
   readonly blobs: Blobs;
-  /** Where all that is to be done stands in line. */
+  /** The queue of all work. */
   readonly lines: WorkLines;
   /**
-   * Fires, with a `KitError` `aborted`, when a drain has waited long enough: what runs is to end now, and
-   * is given back as if its attempt had not been.
+   * Fires, with a `KitError` `aborted`, when a drain has waited long enough: running work must end now, and is requeued
+   * without counting its attempt.
    */
   readonly stopping: AbortSignal;
-  /** Fires as soon as a drain begins: what only waits for a store that is away is not waited for. */
+  /** Fires as soon as a drain begins: no work waits for an unavailable store any longer. */
   readonly draining: AbortSignal;
   /**
    * Runs `write` in the next transaction, together with what others write at the time, in the order of
@@ -69,25 +69,24 @@ export interface Blobs {
   size(stored: string): number;
 }
 
-/** What does work while this process holds the lease: dispatches, runs, schedules. */
+/** A part does work while this process holds the lease: dispatches, runs, schedules. */
 export interface EnginePart {
   /**
-   * The lease has just been gained, for the first time or again: takes over what a dead holder left as
-   * running, and lets what waits join the lines (`base.lines`, closed until all parts are done).
-   * `base.lease.signal` is the one of this tenure: once it fires, the part forgets its timers and
-   * whatever else it holds, until the next call.
+   * Called each time this process gains the lease: requeues the running work of a dead holder, and enqueues waiting
+   * work (`base.lines`, closed until all parts have started). Once `base.lease.signal`, which belongs to this tenure,
+   * fires, the part drops its timers and its other state until the next call.
    */
-  takeUp(handlers: EngineHandlers): Promise<void>;
+  start(handlers: EngineHandlers): Promise<void>;
   /**
-   * Another process has written. With or without the lease: resolves those who wait for an end; with it:
-   * takes up what was admitted, and heeds what was cancelled.
+   * Called when another process has written. Resolves callers that wait for an end. With the lease, also enqueues
+   * admitted work and aborts cancelled work.
    */
-  lookAround(): void;
+  onForeignWrite(): void;
   /** The engine calls it after the machine's clock was set, forward or back. */
   clockSet?(): Promise<void>;
-  /** The engine is about to close: whoever waits for an end is told so, with `reason`. */
+  /** Called before the engine closes: callers that wait for an end are rejected with `reason`. */
   close(reason: unknown): void;
-  /** Removes a small batch of what ended before a time (ms); false once there is no more. */
+  /** Removes a small batch of work that ended before a time (ms); false once there is no more. */
   prune?(endedBefore: number): Promise<boolean>;
 }
 
@@ -110,13 +109,13 @@ export interface EngineLimits {
   readonly backoffMs: number;
   /** The longest time between two attempts. Default 60,000. */
   readonly longestBackoffMs: number;
-  /** What has ended is kept for so long. Default seven days. */
+  /** How long ended work is kept. Default seven days. */
   readonly retentionMs: number;
   /** After the clock was set forward, nothing is removed for its age for as long, at most; default: `retentionMs`. */
   readonly longestRetentionMs?: number;
   /** The newest events that a stream keeps; older ones go. Default 100,000. */
   readonly eventsPerStream: number;
-  /** What all events together may take on disk; over it the oldest go. Default 1 GiB. */
+  /** Bytes that all events together may take on disk; above it the oldest are deleted. Default 1 GiB. */
   readonly eventBytes: number;
   /** How long the process that works may be silent before another takes over. Default 10,000. */
   readonly leaseMs: number;

@@ -12,7 +12,7 @@ export interface EventLogSubject {
 
 export interface OpenEventLog {
   readonly log: EventLog;
-  /** Lets so much time pass that all is on disk, and nothing in memory that nobody uses. */
+  /** Waits until all events are on disk, and unused streams have left memory. */
   settle(): Promise<void>;
   /** Closes it in order; readers get to their end. */
   close(): Promise<void>;
@@ -192,7 +192,7 @@ export function eventLogContract(subject: EventLogSubject): void {
       await log.delete("run/unknown");
     });
 
-    test("a slow reader of a long stream misses nothing and delays nobody", async () => {
+    test("a slow reader of a long stream misses nothing and delays no other reader", async () => {
       const { log, settle } = await open();
       const slow = log.subscribe(stream)[Symbol.asyncIterator]();
       const seen: number[] = [];

@@ -11,7 +11,7 @@ export interface PageSource<Row, Item> {
   readonly limit: number | undefined;
   readonly size: (row: Row) => number;
   readonly toItem: (row: Row) => Item;
-  /** What the page after this row begins with. */
+  /** The cursor of the page that starts after this row. */
   readonly toCursor: (row: Row) => string;
 }
 

@@ -3,11 +3,11 @@ import type { FinishReason, Message } from "../protocol/message.ts";
 import type { TurnContent } from "../protocol/tracing.ts";
 import { names, others } from "./names.ts";
 
-/** Of one attribute: what receivers take as a rule. */
+/** The longest attribute, which most receivers accept. */
 const maxChars = 128 * 1024;
 const maxTextChars = 16 * 1024;
 
-/** What a model is asked, as the conventions write it: JSON in one attribute each. */
+/** The input of a model in the form of the conventions: JSON, one attribute each. */
 export function inputAttributes({ system, messages }: TurnContent, openInference: boolean): Attributes {
   const input = toJson(messages.map(toInputMessage));
   return {
@@ -17,7 +17,7 @@ export function inputAttributes({ system, messages }: TurnContent, openInference
   };
 }
 
-/** What a model has said, as far as events have it. */
+/** The output of a model, as far as events contain it. */
 export class Answer {
   #text = "";
   #reasoning = "";

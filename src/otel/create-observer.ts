@@ -14,7 +14,7 @@ export interface OpenTelemetryObserver {
 }
 
 /**
- * Makes OpenTelemetry spans and metrics of kit's events: for each run, step, operation, turn, call of a tool, task and
+ * Makes OpenTelemetry spans and metrics from kit's events: for each run, step, operation, turn, call of a tool, task and
  * compaction. Give it wherever a listener goes: `onEvent` of an agent, of `openAgents` and `openService`, `app.observe`.
  * It enters `@opentelemetry/api` alone; without an SDK, nothing is recorded.
  *
@@ -34,8 +34,11 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
 }
 
 /**
- * Makes the spans of events that were stored: those that a live observer made, with the times of the events. What has no
- * end in them makes none. No metrics: they were counted when it happened.
+ * Makes the spans of stored events, the same as a live observer made, with the times of the events. Work without an end
+ * event makes no span. Makes no metrics, which were counted when the events happened.
+ *
+ * @example
+ * replayEvents(await service.engine.events.read("agent/reviewer/pr-7", { limit: 1_000 }));
  */
 export function replayEvents(
   events: Iterable<KitEvent>,

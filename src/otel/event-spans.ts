@@ -192,7 +192,7 @@ export class EventSpans implements Tracing {
     for (const event of events) {
       const [key, isStart] = spanOf(event) ?? [];
       if (key === undefined) continue;
-      // What was begun twice was interrupted: it is the newer one that goes on.
+      // An operation that begins twice was interrupted: the newer span continues.
       if (isStart) open.set(key, event);
       else open.delete(key);
     }

@@ -114,7 +114,7 @@ function tokenCountsOf(meter: Meter): TokenCounts {
   return counts;
 }
 
-/** What of a turn's attributes its metrics have. */
+/** The attributes of a turn that its metrics have. */
 export function inferenceAttributes(attributes: Attributes): Attributes {
   const { operation, provider, requestModel } = names;
   return {

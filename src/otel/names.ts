@@ -94,7 +94,7 @@ const providers: readonly (readonly [prefix: string, name: string])[] = [
   ["moonshot", "moonshot_ai"],
 ];
 
-/** Of `openai.responses` it is `openai`; of a log without it, what stands before the model's name. */
+/** The provider: `openai` for `openai.responses`; for a log without it, the prefix of the model's name. */
 export function providerOf(provider: string | undefined, model: string): string {
   const full = provider ?? (model.includes("/") ? model.slice(0, model.indexOf("/")) : model);
   const found = providers.find(

@@ -168,10 +168,10 @@ const failing: readonly (readonly [string, Script, Setting, readonly string[]])[
     ["chat test", "execute_tool breaks tool_error", "chat test", "invoke_agent tester"],
   ],
   [
-    "a tool that nobody has",
-    [{ toolCalls: [{ name: "nobody" }] }, { text: "ok" }],
+    "an unknown tool",
+    [{ toolCalls: [{ name: "missing" }] }, { text: "ok" }],
     {},
-    ["chat test", "execute_tool nobody tool_error", "chat test", "invoke_agent tester"],
+    ["chat test", "execute_tool missing tool_error", "chat test", "invoke_agent tester"],
   ],
   [
     "a call that is denied",
@@ -224,7 +224,7 @@ test.each(failing)(
   },
 );
 
-test.each(["in an answer", "in a tool", "while it waits for a word"])(
+test.each(["in an answer", "in a tool", "while it waits for approval"])(
   "nothing is left open after an abort %s",
   async (where) => {
     const stopping = new AbortController();
@@ -240,7 +240,7 @@ test.each(["in an answer", "in a tool", "while it waits for a word"])(
       queueMicrotask(stop);
       return { text: "late", delayMs: 500 };
     };
-    const needsApproval = where === "while it waits for a word";
+    const needsApproval = where === "while it waits for approval";
     const run = begin(script, { profile: { tools: [{ ...slow, needsApproval }] } });
     run.agent.subscribe((event) => {
       if (event.type === "approval_request") stop();
@@ -252,7 +252,7 @@ test.each(["in an answer", "in a tool", "while it waits for a word"])(
   },
 );
 
-test("a word that somebody gives is told on the call's span", async () => {
+test("an approval decision is recorded on the call's span", async () => {
   const run = begin([{ toolCalls: [ask] }, { text: "ok" }], {
     profile: { tools: [{ ...price, needsApproval: true }] },
   });
@@ -314,8 +314,8 @@ test("spans hold no content, unless it is asked for", async () => {
   const profile: AgentProfile = { instructions: canary, tools: [{ ...price, execute: () => canary }] };
   const plain = begin(script, { profile });
   await plain.session.prompt(canary);
-  const told = (run: typeof plain): string => JSON.stringify(shapeOf(run.spans()));
-  expect(told(plain)).not.toContain(canary);
+  const recordedText = (run: typeof plain): string => JSON.stringify(shapeOf(run.spans()));
+  expect(recordedText(plain)).not.toContain(canary);
   const full = begin(script, { profile, options: { captureContent: true } });
   await full.session.prompt(canary);
   const attributes = full.spans().map((span) => span.attributes);

@@ -2,21 +2,24 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { type Meter, metrics } from "@opentelemetry/api";
 import { version } from "../base/version.ts";
 
-/** What a service has to do at this moment. */
+/** The load of a service at this moment. */
 export interface ServiceLoad {
   /** Accepted inputs and runs that have not begun. */
   readonly queued_dispatches: number;
   readonly queued_runs: number;
   readonly running_runs: number;
   readonly waiting_runs: number;
-  /** Inputs that have failed and that nobody has redriven. */
+  /** Failed inputs that were not redriven. */
   readonly dead_letters: number;
   readonly waiting_approvals: number;
 }
 
 /**
- * Measures what waits and runs in a service, and the delay of the event loop, whenever the SDK reads its metrics. Gives what
- * ends it. A `load` that fails, of a store that is away for instance, is measured again the next time.
+ * Measures waiting and running work of a service, and the delay of the event loop, whenever the SDK reads its metrics.
+ * Returns the function that stops it. When `load` fails, because a store is away for instance, the next read measures again.
+ *
+ * @example
+ * const stop = observeService(async () => ({ ...(await service.engine.load()), waiting_approvals: 0 }));
  */
 export function observeService(
   load: () => Promise<ServiceLoad>,
@@ -26,7 +29,7 @@ export function observeService(
     meter.createObservableGauge(name, { unit, description });
   const queue = gauge("kit.queue.depth", "{item}", "Accepted work that has not begun.");
   const runs = gauge("kit.runs", "{run}", "Runs of workflows at work, and those that wait.");
-  const approvals = gauge("kit.approvals.waiting", "{call}", "Calls of tools that wait for somebody's word.");
+  const approvals = gauge("kit.approvals.waiting", "{call}", "Tool calls that wait for approval.");
   const dead = gauge("kit.dead_letters", "{item}", "Inputs that have failed for good.");
   const mean = gauge(
     "nodejs.eventloop.delay.mean",

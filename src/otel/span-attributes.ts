@@ -25,7 +25,7 @@ export interface AttributeOptions {
   readonly openInference: boolean;
 }
 
-/** What every span says: of which kind it is, and whose. */
+/** Attributes of every span: its kind, agent, instance and session. */
 export function commonAttributes(of: SpanOf, event: KitEvent, options: AttributeOptions): Attributes {
   const { agent, instance_id, session, run_id, task_id } = event;
   const attributes: Attributes = { ...options.attributes, "kit.kind": `kit.${of}` };
@@ -109,7 +109,7 @@ export function usageAttributes(usage: Usage, { openInference }: AttributeOption
   return attributes;
 }
 
-/** Of an MCP server's tool the span of the call is that of the request, too. */
+/** The span of a call to an MCP server's tool also stands for the request. */
 export function toolAttributes({ tool, tool_call_id, mcp }: EventOf<"tool_start">): Attributes {
   const attributes: Attributes = {
     [names.operation]: operations.tool,

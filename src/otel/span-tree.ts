@@ -20,7 +20,7 @@ export interface OpenSpan {
   readonly below: Set<string>;
   /** Why it has failed, where that is known before it ends. */
   failure?: string | undefined;
-  /** What is wanted again at its end. */
+  /** Data that the end of the span needs. */
   readonly attributes: Attributes;
 }
 

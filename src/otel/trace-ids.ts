@@ -15,7 +15,7 @@ export interface IdGenerator {
   generateSpanId(): string;
 }
 
-/** What the span is of that begins now; the SDK asks for its ids while it begins. */
+/** The subject of the span that begins now; the SDK asks for its ids while it begins. */
 let seed: string | undefined;
 
 /**
@@ -32,8 +32,11 @@ export function withSeed<Value>(of: string, begin: () => Value): Value {
 }
 
 /**
- * Ids for the SDK's tracer provider: of kit's spans the same in every process, of all others random. `kit start --otel`
- * sets it; an SDK of your own has it as `new TracerProvider({ idGenerator: createIdGenerator() })`.
+ * Ids for the SDK's tracer provider: kit's spans have the same ids in every process, others random ones. `kit start --otel`
+ * sets it.
+ *
+ * @example
+ * const provider = new NodeTracerProvider({ idGenerator: createIdGenerator() });
  */
 export function createIdGenerator(): IdGenerator {
   return {
@@ -91,8 +94,10 @@ export function toHeaders(span: SpanContext | undefined): TraceContext | undefin
 }
 
 /**
- * The headers of the span that is at work in the code that calls: `new KitClient({ trace: activeTrace })` hands it on
- * with every request. Undefined where nothing is traced.
+ * The trace headers of the caller's active span; undefined without one.
+ *
+ * @example
+ * const client = new KitClient({ baseUrl: "http://localhost:4000", trace: activeTrace });
  */
 export function activeTrace(): TraceContext | undefined {
   return toHeaders(trace.getSpanContext(context.active()));

@@ -1,4 +1,4 @@
-/** What a sandbox can do beyond files; ask these, never its name. */
+/** The abilities of a sandbox beyond files; check these, never its name. */
 export interface SandboxCapabilities {
   /** Commands run at all. */
   readonly exec: boolean;
@@ -22,7 +22,7 @@ export interface DirectoryEntry {
   readonly kind: FileStat["kind"];
 }
 
-/** What stands between a command and the machine it runs on. */
+/** The isolation between a command and the machine that it runs on. */
 export interface SandboxIsolation {
   /**
    * `remote`: commands run on a machine of the sandbox's own, which keeps `CommandAccess` itself.
@@ -35,7 +35,7 @@ export interface SandboxIsolation {
   readonly hint?: string;
 }
 
-/** What one command may do. A wall keeps it, whatever the program is; without a wall nothing does. */
+/** The access of one command. A wall enforces it for any program; without a wall it is not enforced. */
 export interface CommandAccess {
   /** Whether files of the workspace may be changed; default true, for a program's own calls. */
   readonly write?: boolean;
@@ -64,7 +64,7 @@ export interface ExecRequest {
   readonly maxOutputBytes?: number;
   /** Hears the output while the command runs, as long as all of it is kept. */
   readonly onOutput?: (chunk: { readonly stream: "stdout" | "stderr"; readonly text: string }) => void;
-  /** What the command may do; by default it may write in the workspace, and reach no host. */
+  /** The access of the command; by default it may write in the workspace, and reach no host. */
   readonly access?: CommandAccess;
 }
 
@@ -147,7 +147,7 @@ export interface Sandbox {
    * work in, too: a path in it then means the same file to everybody.
    */
   readonly hostRoot?: string;
-  /** What keeps commands to their `access`; a sandbox without it has no wall. */
+  /** The isolation that keeps commands to their `access`; a sandbox without it has no wall. */
   readonly isolation?: () => Promise<SandboxIsolation>;
   /**
    * Where a path leads, relative to the workspace root, with links followed; "" for the root. What does
@@ -199,7 +199,7 @@ export type IsolationMode = "required" | "auto" | "off";
 
 export interface IsolationOptions {
   readonly isolation?: IsolationMode;
-  /** What one command may use up, with all that it starts. */
+  /** Limits of one command, with all the processes that it starts. */
   readonly limits?: CommandLimits;
 }
 
@@ -210,7 +210,7 @@ export interface CommandLimits {
   readonly memoryMb?: number;
 }
 
-/** Whose sandbox it is: agent, instance and session make the workspace. */
+/** The owner of a sandbox: agent, instance and session name the workspace. */
 export interface SandboxOwner {
   readonly agent: string;
   readonly instance_id: string;
@@ -221,7 +221,7 @@ export interface SandboxOwner {
   readonly skill_folders?: readonly string[];
   /** Hosts that the agent's commands may reach: a machine of a vendor is closed to all others. */
   readonly network?: readonly string[];
-  /** What the project's configuration says of isolation; an option of the sandbox itself goes before it. */
+  /** Isolation settings of the project's configuration; an option of the sandbox takes precedence. */
   readonly isolation?: IsolationOptions;
 }
 
@@ -250,7 +250,7 @@ export interface SandboxMachine {
   readonly in_use: boolean;
 }
 
-/** What a session has changed of the files that its machine started with. */
+/** The changes of a session to the files that its machine started with. */
 export interface SandboxChanges {
   /** For `git apply` at the root of the project; empty when nothing has changed. */
   readonly patch: string;
@@ -274,7 +274,7 @@ export interface SandboxMachines {
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
-  /** What keeps the commands of its sandboxes to their `access`, without opening one. */
+  /** The isolation of its sandboxes, found without opening one. */
   readonly isolation?: (owner: Pick<SandboxOwner, "isolation">) => Promise<SandboxIsolation>;
   open(context: SandboxOwner & { readonly signal?: AbortSignal }): Promise<Sandbox>;
   /**

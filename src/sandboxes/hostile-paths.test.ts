@@ -57,7 +57,7 @@ const subjects: readonly {
 const ofSessions = (op: string): boolean => op === "open_session";
 const ofProjects = (op: string): boolean => op === "convert_guideline";
 const ofSandboxes = (op: string): boolean => !ofSessions(op) && !ofProjects(op);
-/** What kit itself does with files of a project, and no sandbox is between. */
+/** File operations of kit itself, without a sandbox. */
 const ofFiles = (op: string): boolean => /^(?:read|write)_/.test(op);
 
 const tested = new Set<string>();
@@ -147,7 +147,7 @@ describe("the hostile paths of tests/security/paths.json", () => {
         async call() {
           const project = await openProject({ root: join(base, "root"), indexFile: ":memory:" });
           try {
-            // What a title cannot hold, such as a line break, ends it.
+            // A character that a title cannot hold, such as a line break, ends it.
             const found = project.guidelines.list({}).guidelines.find(({ is_sample }) => !is_sample);
             expect(found).toBeDefined();
             return await project.guidelines.convert({

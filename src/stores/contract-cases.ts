@@ -102,7 +102,7 @@ const checks: Readonly<Record<string, Check>> = {
       await assert.rejects(async () => store.append({ key, expected, entries, input }), conflict);
     }
     assert.deepEqual(await store.read(key), [entry("a"), entry("b"), entry("c")]);
-    // What is refused leaves no trace: the next writer goes on at the same place, with an input of its own.
+    // A refused append leaves no trace: the next writer continues at the same position, with an input of its own.
     await store.append({ key, expected: 3, entries: [entry("d")], input: "op_2" });
     await store.append({ key: other, expected: 0, entries: [entry("e")], input });
     await assert.rejects(
@@ -199,7 +199,7 @@ const checks: Readonly<Record<string, Check>> = {
       }
       const cursor = first.next_cursor;
       assert.ok(cursor !== undefined);
-      // What goes meanwhile takes nothing of the next page along.
+      // Sessions deleted meanwhile do not shorten the next page.
       await store.delete({ ...key, agent: "y" });
       const second = await listAll({ limit: 2, cursor });
       assert.deepEqual(

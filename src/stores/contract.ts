@@ -51,7 +51,7 @@ export interface SessionStore {
    * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.
    */
   deleteUntouched?(key: SessionKey, before: number): MaybePromise<boolean>;
-  /** What keeps it from working until somebody does something about it, such as a file that is gone. */
+  /** The problem that stops the store until an operator fixes it, such as a file that is gone. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;
 }

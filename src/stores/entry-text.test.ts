@@ -15,7 +15,7 @@ const content = fc.array(
     fc.record({ type: fc.constant("image"), media_type: text, data: text }),
   ),
 );
-// What a newer kit, or a store's user, may have put beside the fields that are known.
+// Fields that a newer kit, or a user of the store, may have added.
 const unknown = fc.dictionary(fc.constantFrom("mood", "2", "__other"), fc.jsonValue(), { maxKeys: 1 });
 const plus = (known: fc.Arbitrary<object>): fc.Arbitrary<object> =>
   fc.tuple(known, unknown).map(([fields, others]) => ({ ...others, ...fields }));
@@ -100,7 +100,7 @@ test.each([
   '[2,"user"]',
   '[2,"user","op_1","2026-11-20T10:00:00.000Z"]',
   '[2,"assistant","op_1","2026-11-20T10:00:00.000Z",[]]',
-  '[2,"nobody","op_1","2026-11-20T10:00:00.000Z",[]]',
+  '[2,"unknown","op_1","2026-11-20T10:00:00.000Z",[]]',
   '{"version":1}',
   '{"version":1,"type":"message"}',
   '{"version":1,"type":"message","message":{"role":"user"}}',

@@ -44,7 +44,7 @@ export function placeOf(cursor: string | undefined): number {
   throw new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
 }
 
-/** What an append at another position than the session's is refused with. */
+/** The error of an append at another position than the session's. */
 export function conflict(cause?: unknown): KitError {
   return new KitError({
     code: "conflict",

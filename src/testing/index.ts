@@ -1,9 +1,10 @@
-/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores, sandboxes and backends. */
+/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores, sandboxes, engines and backends. */
 
 import "../base/require-node.ts";
 
 export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
+export { type EngineCaseLimits, type EngineSubject, engineCases } from "../engine/contract-cases.ts";
 export { type Recording, type RecordingOptions, readRecording } from "../models/recording/read-recording.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";
 export { startFakeE2b } from "../sandboxes/e2b/testing/fake-e2b.ts";

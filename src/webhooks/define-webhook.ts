@@ -59,7 +59,7 @@ const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => strin
   handle: (value) => (typeof value === "function" ? undefined : "must be a function"),
 };
 
-/** What is wrong with a webhook of which plain JavaScript may have written anything; it never quotes a value. */
+/** Checks the fields of a webhook that plain JavaScript may have defined; messages never quote a value. */
 export function faultOfWebhook(definition: object): string | undefined {
   for (const name of Object.keys(definition)) {
     if (Object.hasOwn(fields, name)) continue;
@@ -73,7 +73,16 @@ export function faultOfWebhook(definition: object): string | undefined {
   return undefined;
 }
 
-/** Defines a verified webhook. Throws `TypeError` for a secret that is a text, and for a field that no webhook has. */
+/**
+ * Defines a verified webhook. Throws `TypeError` for a secret that is a text, and for an unknown field.
+ *
+ * @example
+ * export default defineWebhook({
+ *   secret: (env) => env.GITHUB_SECRET,
+ *   scheme: "github",
+ *   handle: ({ payload, dispatch }) => dispatch("reviewer", { id: "inbox", input: payload }),
+ * });
+ */
 export function defineWebhook(definition: Omit<WebhookDefinition, "kind">): WebhookDefinition {
   const fault = faultOfWebhook(definition);
   if (fault !== undefined) throw new TypeError(toSentence(fault));

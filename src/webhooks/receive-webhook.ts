@@ -7,7 +7,7 @@ import { sha256, toBytes } from "./webhook-scheme.ts";
 
 /** A webhook as it arrives, and what it needs of the application. */
 export interface IncomingWebhook {
-  /** Of the file: a part of the idempotency keys. */
+  /** The name of the file: a part of the idempotency keys. */
   readonly name: string;
   readonly headers: Headers;
   /** As it came, byte for byte. */
@@ -92,7 +92,7 @@ async function handOver(
     : { status: 200, body: given };
 }
 
-/** Ids are made of what senders send; one that no path can name would be an instance that nobody reaches. */
+/** Checks ids, which come from senders: an instance whose id no path can hold could not be reached. */
 function checkNames({ id, session = "default" }: WebhookDispatch): void {
   for (const [path, value] of Object.entries({ id, session })) {
     const fault = typeof value === "string" ? faultOfName(value) : "must be a string";

@@ -5,7 +5,7 @@ export interface VerifyWebhookOptions extends WebhookSecret {
   readonly toleranceSeconds?: number;
   /** Remembers deliveries, so that each is told apart from its repetitions. */
   readonly deliveries?: DeliveryLog;
-  /** Who sends, where several share a log: two senders may choose the same id. Default: the scheme. */
+  /** Name of the sender when several senders share a log: two of them may choose the same id. Default: the scheme. */
   readonly source?: string;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -36,10 +36,13 @@ export interface VerifiedWebhook {
 }
 
 /**
- * Checks who has sent a webhook before anything is done with it: the signature over the raw body, in
- * constant time, and the sender's time where it is signed.
+ * Authenticates the sender of a webhook: checks the signature over the raw body, in constant time, and the sender's time
+ * where it is signed.
  *
  * Throws `KitError` `invalid_signature` or `stale_timestamp` (both 401), `TypeError` for an empty secret.
+ *
+ * @example
+ * const { delivery_id, body } = await verifyWebhook(request, { scheme: "github", secret: "a long random text" });
  */
 export async function verifyWebhook(
   request:
@@ -52,7 +55,7 @@ export async function verifyWebhook(
   const now = (options.now ?? Date.now)();
   const toleranceSeconds = options.toleranceSeconds ?? 300;
   const { delivery_id } = await checkDelivery({ headers, body }, options, { now, toleranceSeconds });
-  // Senders sign a delivery anew each time they repeat it, for hours; past twice the tolerance nobody else can.
+  // Senders sign each repetition of a delivery anew, for hours; past twice the tolerance a copied delivery is refused.
   const keptSeconds = Math.max(86_400, 2 * toleranceSeconds);
   const key = `${options.source ?? options.scheme}:${delivery_id}`;
   const isNew = (await options.deliveries?.claim(key, now + keptSeconds * 1_000)) ?? true;
@@ -72,7 +75,12 @@ async function bytesOf(
     : new Uint8Array(request.body);
 }
 
-/** Remembers deliveries as long as the process lives, at most `max` of them (default 100,000). */
+/**
+ * Remembers deliveries as long as the process lives, at most `max` of them (default 100,000).
+ *
+ * @example
+ * const deliveries = createMemoryDeliveries({ max: 10_000 });
+ */
 export function createMemoryDeliveries(options: { readonly max?: number } = {}): DeliveryLog {
   const max = options.max ?? 100_000;
   const taken = new Map<string, number>();

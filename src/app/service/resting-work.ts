@@ -121,7 +121,7 @@ export class RestingWork {
   /** Resolves once the work is to resume. Throws the reason where another process, or the next start, resumes it. */
   async #rest(): Promise<void> {
     const { signal } = this.#context;
-    const takeSlot = this.#context.standAside();
+    const takeSlot = this.#context.releaseSlot();
     await new Promise<void>((resolve) => {
       const isDue = [...this.#asked.values()].some(({ outcome }) => outcome !== undefined);
       if (isDue || signal.aborted) return resolve();
@@ -206,7 +206,7 @@ export class WorkSlots {
   /** Frees the slot until there is an answer: a person may take days. After a while the work rests, if it can. */
   async #whileAside<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
     const { context, resting } = this.#current.getStore() ?? {};
-    const takeSlot = context?.standAside();
+    const takeSlot = context?.releaseSlot();
     try {
       return await (resting === undefined ? ask(wait.signal) : this.#askResting(resting, ask, wait));
     } finally {

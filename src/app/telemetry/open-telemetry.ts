@@ -15,11 +15,11 @@ import {
 export interface TelemetryOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config?: TelemetryConfig | undefined;
-  /** Told in sentences what was lost, and what is not as somebody asked for it. */
+  /** Called with sentences about lost data, and about settings that cannot be followed. */
   readonly say: (text: string) => void;
 }
 
-/** What sends a process's spans and metrics. */
+/** Sends the spans and metrics of a process. */
 export interface Telemetry {
   readonly observer: OpenTelemetryObserver;
   /** Where they go, for the person who has started it. */

@@ -80,7 +80,7 @@ test("an end without a receiver says what is lost", async () => {
   expect(lost).toEqual([[7, "the receiver could not be reached before the end"]]);
 });
 
-test("an exporter that throws harms nobody", async () => {
+test("an exporter that throws does not disturb the queue", async () => {
   const { queue, lost, end } = begin(() => {
     throw new Error("broken");
   });

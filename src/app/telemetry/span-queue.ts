@@ -145,7 +145,7 @@ function isRefusal(error: Error): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
-/** Of an answer its status; what a receiver writes beside it may be anything. */
+/** The status of an answer; its body may hold anything. */
 function reasonOf(error: Error): string {
   const code = "code" in error ? String(error.code) : "";
   if (/^\d{3}$/.test(code)) return `the receiver answered with status ${code}`;

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 
-/** What the variables of OpenTelemetry say, for what kit sends. */
+/** Settings from OpenTelemetry's environment variables. */
 export interface TelemetrySettings {
   /** Absent where traces, or metrics, are not to be sent. */
   readonly traces?: OtlpTarget;
@@ -10,7 +10,7 @@ export interface TelemetrySettings {
   readonly queue: { readonly spans: number; readonly batch: number; readonly delayMs: number };
   readonly metricIntervalMs: number;
   readonly capturesContent: boolean;
-  /** Sentences about what is not as somebody asked for it. */
+  /** Sentences about settings that cannot be followed. */
   readonly remarks: readonly string[];
 }
 
@@ -94,7 +94,7 @@ export function readTelemetrySettings(environment: Environment): TelemetrySettin
   };
 }
 
-/** What headers of receivers hold: keys, as a rule. */
+/** The values of receivers' headers, which are usually keys. */
 export function secretsOfTelemetry(environment: Environment): readonly string[] {
   return ["", "TRACES_", "METRICS_"].flatMap((signal) =>
     Object.values(headersOf(environment, signal)).flatMap((value) => [

@@ -165,22 +165,22 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(most, 3);
   },
 
-  "work that stands aside lets others work, though none of its session": async (tools) => {
+  "work that releases its slot lets other work begin, though none of its session": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const word = gate();
     const ended: unknown[] = [];
     await engine.start(
       handlers({
-        async dispatch({ standAside }, { input }) {
+        async dispatch({ releaseSlot }, { input }) {
           if (input === "asks") {
-            const goOn = standAside();
+            const goOn = releaseSlot();
             await word.opened;
             goOn();
           }
           ended.push(input);
         },
-        async run({ standAside }) {
-          const goOn = standAside();
+        async run({ releaseSlot }) {
+          const goOn = releaseSlot();
           await word.opened;
           goOn();
         },

@@ -5,7 +5,7 @@ import type { Engine, EngineHandlers, RunContext, WorkContext } from "../contrac
 /** The session that most cases work in. */
 export const sessionKey: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 
-/** What a case asks of an engine's settings; what it leaves out is the engine's own. */
+/** Limits that a case needs; the engine's defaults hold for the others. */
 export interface EngineCaseLimits {
   readonly waitingPerSession?: number;
   readonly waiting?: number;
@@ -15,7 +15,7 @@ export interface EngineCaseLimits {
   readonly backoffMs?: number;
 }
 
-/** How the cases come to an engine. `reopen` opens the data of the last `create` again, where it lasts. */
+/** Opens the engines of the cases. `reopen` opens the data of the last `create` again; leave it out for an engine in memory. */
 export interface EngineSubject {
   readonly create: (limits?: EngineCaseLimits) => Engine | Promise<Engine>;
   readonly reopen?: (limits?: EngineCaseLimits) => Engine | Promise<Engine>;

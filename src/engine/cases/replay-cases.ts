@@ -212,7 +212,9 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.equal(record.result, "step");
   },
 
-  "waits go on: a sleep to its end, a signal that came while nobody worked is there": async (tools) => {
+  "waits resume: a sleep ends at its time, and a signal that came while no worker ran is delivered": async (
+    tools,
+  ) => {
     const flow = async (context: RunContext): Promise<unknown> => {
       const [, signal, late] = await Promise.all([
         context.sleep(30),

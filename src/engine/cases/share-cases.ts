@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../contract.ts";
 import { type EngineCheck, type EngineSubject, gate, handlers, toCases } from "./engine-check.ts";
 
-/** That nobody suffers from how much others send. */
+/** Cases on fairness: the work of one principal does not delay that of others. */
 export function shareCases(subject: EngineSubject): readonly ContractCase[] {
   return toCases(subject, { fresh: shares, lasting: sharesThatLast });
 }
@@ -109,7 +109,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
       code: "too_many_requests",
     });
     await engine.startRun({ workflow: "w", payload: 4, principal: "shy" });
-    // Where nobody is asked who they are, a workflow has a share.
+    // Without principals, each workflow has a share.
     await engine.startRun({ workflow: "other", payload: 5 });
   },
 

@@ -62,8 +62,8 @@ test("a drain does not wait half a minute for a person's word", async () => {
   const reasons: unknown[] = [];
   await engine.start(
     handlers({
-      async dispatch({ standAside, signal }) {
-        standAside();
+      async dispatch({ releaseSlot, signal }) {
+        releaseSlot();
         asked.open();
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         reasons.push(signal.reason instanceof KitError ? signal.reason.meta : signal.reason);
@@ -80,7 +80,7 @@ test("a drain does not wait half a minute for a person's word", async () => {
   await drained;
 });
 
-test("what was under way when a machine fell asleep goes on, where nobody else has taken it", async () => {
+test("work in progress continues after the machine slept, as long as no other process has claimed it", async () => {
   const { engine, clock } = open();
   const { opened: end, open: letEnd } = gate();
   const attempts: number[] = [];
@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test("a sleep goes on after a restart, with a clock that was set back while nobody ran", async () => {
+test("a sleep resumes after a restart when the clock was set back while no process ran", async () => {
   const folder = temporaryFolder();
   const clock = createManualClock(noon);
   const woken: unknown[] = [];
@@ -236,7 +236,7 @@ test("a clock that is set forward an hour makes up for a schedule once, and come
 test.each([
   ["back", -hour],
   ["forward", hour],
-])("nobody takes over from a process that lives when the clock is set %s an hour", async (_, jump) => {
+])("no process takes over from a live holder when the clock is set %s an hour", async (_, jump) => {
   const folder = temporaryFolder();
   const clock = createManualClock(noon);
   const { engine } = open({ clock, folder });

@@ -22,16 +22,16 @@ export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
   readonly folder?: string;
   readonly clock?: Clock;
-  /** Those that are not named keep their defaults. */
+  /** Limits that are left out keep their defaults. */
   readonly limits?: Partial<EngineLimits>;
 }
 
-/** After an abort: how long a handler may go on that does not heed its signal. */
+/** How long a drain waits for a handler that ignores its aborted signal. */
 const abortPatienceMs = 2_000;
-/** How often, at most, what only reads looks whether the database is there. */
-const lookMs = 10;
-/** How long a drain waits for nothing but what stands aside: it waits for somebody, who may take days. */
-const asidePatienceMs = 5_000;
+/** Reads check at most this often whether the database file is still there. */
+const checkEveryMs = 10;
+/** How long a drain waits for work that waits for an approval, which may take days. */
+const approvalPatienceMs = 5_000;
 
 /**
  * The engine of one machine: accepted work lies in SQLite in a folder. Several processes may share the
@@ -67,13 +67,13 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   let state: "new" | "started" | "closed" = "new";
   let drained: Promise<void> | undefined;
 
-  /** What only reads goes on until all is written. */
+  /** Wraps a read: it works until the drain has written everything, and gives store faults as errors of kit. */
   function reading<Arguments extends unknown[], Result>(
     read: (...given: Arguments) => Promise<Result>,
   ): (...given: Arguments) => Promise<Result> {
     return async (...given) => {
       if (!base.database.isOpen) throw closing();
-      core.file.check(lookMs);
+      core.file.check(checkEveryMs);
       return await read(...given).catch((error: unknown) => {
         throw core.faults.toError(error);
       });
@@ -90,8 +90,8 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     base.lines.close({ clear: true });
     core.drain();
     const { lines } = base;
-    if (await endsWithin(timeoutMs, lines.calm(), clock)) {
-      await endsWithin(Math.min(timeoutMs, asidePatienceMs), lines.idle(), clock);
+    if (await endsWithin(timeoutMs, lines.slotsFree(), clock)) {
+      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), lines.idle(), clock);
     }
     core.stop();
     await endsWithin(abortPatienceMs, lines.idle(), clock);
@@ -197,7 +197,8 @@ function createForgetting(
 
 /** Counts what waits and runs; `attached` are the inputs that wait without being stored. */
 function createLoadReader({ database }: EmbeddedBase, attached: () => number): () => EngineLoad {
-  // By counters and partial indices: what has ended well is passed over, however much it is.
+  // Counters and partial indexes keep the cost independent of completed work. `status <> 'completed'` repeats the
+  // condition of the partial indexes, which SQLite otherwise does not use.
   const read = query<EngineLoad>(
     database,
     `SELECT (SELECT waiting FROM dispatch_load) AS queued_dispatches,

@@ -12,7 +12,7 @@ import { createLease, createProcessLock, type LeaseHolder } from "./lease/lease.
 import { createTimeline } from "./lease/timeline.ts";
 import { createWorkLines } from "./work/create-work-lines.ts";
 
-/** What the parts share, and what only the engine itself may use. */
+/** The base that the parts share, and the controls that the engine keeps to itself. */
 export interface EngineCore {
   readonly base: EmbeddedBase;
   readonly lease: LeaseHolder;
@@ -70,7 +70,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
         return write();
       });
       return fenced.catch((error: unknown) => {
-        // Who finds out first tells all others: what else runs here must not go on until the next beat.
+        // The first write that is refused ends the lease for all work of this process at once, not at the next heartbeat.
         if (isLost(error) && (fence ?? lease.fence) === lease.fence) lease.lose();
         throw error;
       });
@@ -98,7 +98,7 @@ function stopped(): KitError {
   return new KitError({
     code: "aborted",
     message: "The engine is stopping. The work is taken up again later.",
-    // A call that waits for somebody's approval is not closed then: it is asked about again.
+    // An approval request stays open: the resumed work asks for the decision again.
     meta: { will_resume: true },
   });
 }

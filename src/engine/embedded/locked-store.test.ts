@@ -34,7 +34,7 @@ test("a store that another program locks for a moment delays receipts and ends, 
   });
   end.resolve();
   const record = engine.awaitDispatch(first.dispatch_id);
-  // What only reads goes on meanwhile, and so does the rest of the process.
+  // Reads and the rest of the process continue meanwhile.
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
   expect((await engine.getDispatch(first.dispatch_id))?.status).toBe("running");
   events.push("unlocked");

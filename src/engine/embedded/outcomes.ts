@@ -18,7 +18,7 @@ interface OutcomeRow {
   readonly value: string | null;
 }
 
-/** What is done once for a key, with its outcome on disk. */
+/** Runs work once per key, with its outcome on disk. */
 export function createOutcomes(base: EmbeddedBase): Outcomes {
   const { database, blobs, clock, time } = base;
   const byKey = query<OutcomeRow>(
@@ -44,10 +44,10 @@ export function createOutcomes(base: EmbeddedBase): Outcomes {
     `DELETE FROM outcomes WHERE outcome_key IN (
        SELECT outcome_key FROM outcomes WHERE coalesce(done_at, claimed_until) < ? LIMIT ?)`,
   );
-  /** Of this process: who comes while the work runs waits for it. */
+  /** Work that runs in this process: later callers with the same key wait for it. */
   const running = new Map<string, Promise<unknown>>();
 
-  /** What is stored already; undefined once the key is claimed for us. */
+  /** The stored outcome, or undefined once this process has claimed the key. */
   function claimOrFind(key: string, claim: string): Promise<string | undefined> {
     return base.commit(() => {
       const now = time.now();
@@ -88,8 +88,8 @@ export function createOutcomes(base: EmbeddedBase): Outcomes {
       running.set(key, now);
       return now;
     },
-    takeUp: async () => undefined,
-    lookAround: () => undefined,
+    start: async () => undefined,
+    onForeignWrite: () => undefined,
     close: () => undefined,
     async prune(endedBefore) {
       return (await base.commit(() => prune.run(endedBefore, pruned), { fenced: true })) === pruned;

@@ -31,7 +31,7 @@ interface ScheduleRow {
 const retryMs = 5_000;
 
 /**
- * Starts runs at the times of cron expressions. What came while nobody worked is made up for once. An
+ * Starts runs at the times of cron expressions. Times that passed while no worker ran are made up for once. An
  * occurrence is named by schedule and time, so that it starts one run, whoever starts it and however often; when the
  * clock is set back by so much that several of a schedule's times pass again, they are other occurrences.
  */
@@ -143,14 +143,14 @@ export function createSchedules(base: EmbeddedBase, options: SchedulesOptions): 
       return sql.all.all().map(toRecord);
     },
 
-    async takeUp() {
+    async start() {
       tenure = lease.signal;
       tenure.addEventListener("abort", () => timer?.abort(), { once: true });
       await base.commit(followClock, { fenced: true });
       arm();
     },
 
-    lookAround: () => arm(),
+    onForeignWrite: () => arm(),
 
     async clockSet() {
       await base.commit(followClock, { fenced: true });

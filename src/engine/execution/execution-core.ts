@@ -7,7 +7,7 @@ import type { GuardedCalls } from "./run-promises.ts";
 
 export type Dispatcher = (request: AdmitRequest) => Promise<DispatchReceipt>;
 
-/** What the executions of an engine share. */
+/** Services that the executions of an engine share. */
 export interface ExecutionHost {
   readonly base: EngineBase;
   readonly events: EventLog;
@@ -15,7 +15,7 @@ export interface ExecutionHost {
   readonly admit: Dispatcher;
 }
 
-/** What the calls of a run's context go through. */
+/** Services of an execution for the calls of its context. */
 export interface ExecutionCore {
   readonly host: ExecutionHost;
   readonly run: RunRow;
@@ -33,8 +33,8 @@ export interface ExecutionCore {
   record(head: Omit<JournalEntry, "outcome">, end: Omit<EntryEnd, "ended_as">): EntryEnd;
   /** Waits for a store that is away; a run that a drain finds so is left to the next start, and does not go on. */
   waitForStore(ms: number): Promise<void>;
-  /** Gives what was recorded, when it is its turn. */
-  told(end: EntryEnd): Promise<unknown>;
+  /** Resolves with a recorded outcome, in the order in which the outcomes were recorded. */
+  deliver(end: EntryEnd): Promise<unknown>;
   /** Something has changed that may let the run be suspended, or not any more. */
   settle(): void;
 }

@@ -39,7 +39,7 @@ export interface Execution {
   /** Leaves it behind; its signal fires with the reason. */
   leave(reason: unknown): void;
   /** A signal may have come for one of its waits. */
-  look(): void;
+  checkWaits(): void;
 }
 
 /** How long a run may do nothing but wait before it is suspended; the first of it also when its slot is wanted. */
@@ -55,7 +55,7 @@ const unwindMs = 5_000;
 export function createExecution(
   host: ExecutionHost,
   handlers: EngineHandlers,
-  taken: Pick<RunContext, "fence" | "standAside"> & { readonly run: RunRow; readonly lastEvent: number },
+  taken: Pick<RunContext, "fence" | "releaseSlot"> & { readonly run: RunRow; readonly lastEvent: number },
 ): Execution {
   const { base, journal } = host;
   const { run, fence } = taken;
@@ -102,7 +102,7 @@ export function createExecution(
   /** Suspends it after its grace; gives the way to call that off. */
   function rest(): () => void {
     let callOff = after(leastGraceMs, () => {
-      const keepSlot = base.lines.offerSlot(suspend);
+      const keepSlot = base.lines.onSlotWanted(suspend);
       const stop = after(graceMs - leastGraceMs, suspend);
       callOff = () => {
         keepSlot();
@@ -175,7 +175,7 @@ export function createExecution(
         try {
           return await base.commit(write, { fence });
         } catch (error) {
-          // What the transaction has counted is undone with it.
+          // The counts of a rolled-back transaction are undone with it.
           ends = committedEnds;
           throw error;
         } finally {
@@ -192,7 +192,7 @@ export function createExecution(
       journal.end(run.id, head, end);
       return end;
     },
-    told: ({ state, value, ended_as }) =>
+    deliver: ({ state, value, ended_as }) =>
       new Promise((resolve, refuse) => {
         deliveries.add(ended_as, () => {
           try {
@@ -214,7 +214,7 @@ export function createExecution(
   const context: RunContext = createRunContext(core, {
     waits,
     fence,
-    standAside: taken.standAside,
+    releaseSlot: taken.releaseSlot,
     checkFence: fenceCheck(base, fence),
     checkResult,
     emit: createRunEvents(host.events, {
@@ -266,7 +266,7 @@ export function createExecution(
       ending.promise.then(callOff, callOff);
     },
     leave: (reason) => close({ kind: "left" }, reason),
-    look: waits.look,
+    checkWaits: waits.checkWaits,
   };
 }
 

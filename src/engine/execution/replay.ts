@@ -53,15 +53,15 @@ function describe(kind: EntryKind, name: string): string {
   return name === "" ? kind : `${kind} ${JSON.stringify(name)}`;
 }
 
-/** What a run can ask its context for, as its journal knows it. */
+/** The kinds of journal entries: the calls of a run's context. */
 export type EntryKind = "step" | "sleep" | "wait" | "now" | "uuid" | "dispatch";
 
-/** What a journal holds of one position. */
+/** The journal entry of one position. */
 export interface JournalEntry {
   /** From 1, in the order in which the run asked. */
   readonly position: number;
   readonly kind: EntryKind;
-  /** Of a step or a signal; the agent of a dispatch; empty for the rest. */
+  /** The name of a step or a signal, or the agent of a dispatch; empty for other kinds. */
   readonly name: string;
   readonly outcome: EntryOutcome;
 }

@@ -12,7 +12,7 @@ import { attemptStep, storeError, toStepError } from "./steps.ts";
 import type { Waits } from "./waits.ts";
 
 export interface RunContextParts
-  extends Pick<RunContext, "fence" | "standAside" | "checkFence" | "emit" | "checkResult"> {
+  extends Pick<RunContext, "fence" | "releaseSlot" | "checkFence" | "emit" | "checkResult"> {
   readonly waits: Waits;
 }
 
@@ -22,7 +22,7 @@ interface OpenStep {
   asked: number;
 }
 
-/** What a run is told, over its execution. */
+/** Creates the context of a run over its execution. */
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
   const { clock } = host.base;
@@ -45,12 +45,12 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     return core.guard(async () => {
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
-      if (outcome !== undefined && outcome.state !== "pending") return await core.told(outcome);
+      if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
       const head = { position, kind, name };
       return await core.atWork(async () => {
         const { state, value } = await attempt(work, `${run.run_id}:${position}`);
         const stored = await core.store(value);
-        return await core.told(await core.commit(() => core.record(head, { state, value: stored })));
+        return await core.deliver(await core.commit(() => core.record(head, { state, value: stored })));
       });
     });
 
@@ -61,7 +61,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
           checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
           return { state: "done", value } as const;
         } catch (error) {
-          // What a cancelled run's step throws is no outcome of the step.
+          // An error that a step throws after its run was cancelled is no outcome of the step.
           if (core.signal.aborted) throw core.signal.reason;
           if (isOutage(error, run.run_id, core.handlers)) {
             await core.waitForStore(outagePause(outages));
@@ -125,7 +125,7 @@ function checkName(name: unknown): KitError | undefined {
   return misused("The name of a step, a signal or an agent is a text of 1 to 256 characters.");
 }
 
-/** Nobody who started the run is to blame for what its code asks. */
+/** `internal_error`, not `invalid_request`: the workflow's code is wrong, not its caller. */
 function misused(message: string): KitError {
   return new KitError({ code: "internal_error", message });
 }

@@ -9,7 +9,7 @@ export interface RunRow {
   readonly run_id: string;
   readonly workflow: string;
   readonly status: RunStatus;
-  /** 1 once somebody has asked for its end. */
+  /** 1 once a caller has cancelled it. */
   readonly cancelling: number;
   readonly crashes: number;
   readonly crashed_at: number;
@@ -48,7 +48,7 @@ export interface RunJournal {
   take(signal: PendingSignal): void;
   /** Whether a wait has begun for which there is a signal already. */
   canGoOn(run: number): boolean;
-  /** What a run waits for that has not ended. */
+  /** The waits of a run that are open. */
   waits(run: number, toWall: Timeline["toWall"]): readonly RunWait[];
   delete(run: number): void;
 }

@@ -40,7 +40,7 @@ test("all that hangs on one end is done before the next is told", async () => {
   expect(order).toEqual(["first", "second"]);
 });
 
-test("an end that nobody asks for holds the others up for a while only", async () => {
+test("an outcome that the workflow does not ask for delays later outcomes for a limited time only", async () => {
   const told: number[] = [];
   let giveUp: () => void = () => undefined;
   const deliveries = createDeliveries({

@@ -13,7 +13,7 @@ export interface StepCall {
   readonly clock: Clock;
   readonly name: string;
   readonly idempotencyKey: string;
-  /** Of the run. */
+  /** The signal of the run. */
   readonly signal: AbortSignal;
   readonly options: StepOptions;
 }
@@ -54,11 +54,11 @@ function timedOut(name: string, timeoutMs: number | undefined): KitError {
   });
 }
 
-/** What a journal keeps of an error. */
+/** An error as the journal stores it. */
 type StoredError = Omit<KitErrorInit, "cause"> & { readonly cause?: ErrorCause };
 
 /**
- * What a step throws at its run: the `KitError` that its work threw, else an `internal_error`, because
+ * The error that a step throws to its run: the `KitError` that its work threw, else an `internal_error`, because
  * the text of a foreign error may hold what no caller is to see. It goes into the cause and the hint.
  */
 export function toStepError(error: unknown, what: string): KitError {

@@ -11,7 +11,7 @@ export interface Waits {
     how: { readonly ms: number | undefined; readonly schema?: unknown },
   ): Promise<unknown>;
   /** Ends those whose time or signal has come. */
-  look(): void;
+  checkWaits(): void;
   /** How many are open. */
   readonly size: number;
   /** When the first of them ends by itself. */
@@ -67,10 +67,10 @@ export function createWaits(core: ExecutionCore): Waits {
     const at = earliest();
     if (closed || at === undefined) return;
     callOff = new AbortController();
-    sleepUntil(time, at, callOff.signal).then(look, () => undefined);
+    sleepUntil(time, at, callOff.signal).then(checkWaits, () => undefined);
   }
 
-  function look(): void {
+  function checkWaits(): void {
     if (closed || looking) return;
     if (![...open.values()].some(isDue)) {
       arm();
@@ -79,7 +79,7 @@ export function createWaits(core: ExecutionCore): Waits {
     looking = true;
     void core.atWork(endThoseDue).finally(() => {
       looking = false;
-      if (open.size > 0) look();
+      if (open.size > 0) checkWaits();
     });
   }
 
@@ -118,22 +118,22 @@ export function createWaits(core: ExecutionCore): Waits {
     async wait(kind, name, { ms, schema }) {
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
-      if (outcome !== undefined && outcome.state !== "pending") return await core.told(outcome);
+      if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
       const head = { position, kind, name };
       const isNew = outcome === undefined;
       const deadline = isNew ? (ms === undefined ? undefined : Math.ceil(time.now() + ms)) : outcome.deadline;
       const ended = isNew ? await begin(head, deadline, schema) : undefined;
-      if (ended !== undefined) return await core.told(ended);
+      if (ended !== undefined) return await core.deliver(ended);
       if (closed) return await new Promise<never>(() => undefined);
       const end = await new Promise<EntryEnd>((resolve) => {
         open.set(position, { head, deadline, end: resolve });
-        // A signal may have come before this wait was there to be told.
-        look();
+        // A signal may have come before this wait was registered.
+        checkWaits();
         core.settle();
       });
-      return await core.told(end);
+      return await core.deliver(end);
     },
-    look,
+    checkWaits,
     get size() {
       return open.size;
     },

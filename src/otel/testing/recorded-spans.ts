@@ -44,7 +44,7 @@ function pathsOf(spans: readonly ReadableSpan[]): readonly string[] {
   return spans.map(pathOf).sort();
 }
 
-/** What is the same whoever exports it: names, parents, times, attributes, status; ids where they are wanted. */
+/** The data that does not depend on the exporter: names, parents, times, attributes, status; ids on request. */
 export function shapeOf(spans: readonly ReadableSpan[], ids = false): readonly unknown[] {
   const paths = new Map(spans.map((span) => [span.spanContext().spanId, span.name]));
   return spans

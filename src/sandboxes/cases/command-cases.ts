@@ -113,7 +113,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     );
   },
 
-  "nobody is asked for anything": async (sandbox) => {
+  "commands never prompt": async (sandbox) => {
     const { stdout } = await sandbox.exec({ command: 'echo "$PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT"' });
     assert.equal(stdout, "cat cat 0\n");
   },

@@ -16,7 +16,7 @@ import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts
 
 const vendor = "daytona";
 const startSeconds = 120;
-/** States of a machine that nobody can start again. */
+/** States of a machine that cannot be started again. */
 const endStates = new Set(["destroyed", "destroying", "error", "build_failed"]);
 
 interface Client {
@@ -114,7 +114,7 @@ function paramsOf({ snapshot, image }: DaytonaOptions, { labels, env, network, a
     labels: { ...labels },
     envVars: { ...env },
     autoStopInterval: Math.max(1, Math.ceil(aliveMs / 60_000)),
-    // What it holds is somebody's work: kit removes it, with the session.
+    // The machine holds a session's work: kit removes it together with the session.
     autoDeleteInterval: -1,
     ...(network === undefined
       ? {}
@@ -133,7 +133,7 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
       request.signal?.throwIfAborted();
       let mayRun = false;
       try {
-        const line = await bring(machine, request);
+        const line = await runScript(machine, request);
         if (request.isCommand !== true) {
           mayRun = true;
           return await execute(machine, line, request);
@@ -163,7 +163,10 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
 }
 
 /** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
-async function bring(machine: DaytonaMachine, { script, args, stdin, env = {} }: RemoteRun): Promise<string> {
+async function runScript(
+  machine: DaytonaMachine,
+  { script, args, stdin, env = {} }: RemoteRun,
+): Promise<string> {
   const id = `/tmp/.kit-in-${randomUUID()}`;
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
   const files = [
@@ -293,6 +296,6 @@ export interface DaytonaOptions extends RemoteOptions {
   readonly target?: string;
   /** Where the vendor's interface is; default: the vendor's own. */
   readonly apiUrl?: string;
-  /** What one request to the vendor may take, in milliseconds; default 60,000. Commands have limits of their own. */
+  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Commands have limits of their own. */
   readonly requestTimeoutMs?: number;
 }

@@ -1,4 +1,4 @@
-/** What kit uses of `@daytona/sdk` 0.216.0, so that its types need not be installed. */
+/** The part of `@daytona/sdk` 0.216.0 that kit uses, so that its types need not be installed. */
 export interface DaytonaSdk {
   readonly Daytona: new (config: DaytonaConfig) => DaytonaClient;
   readonly DaytonaError: abstract new (...args: never) => DaytonaFailure;

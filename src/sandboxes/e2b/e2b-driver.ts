@@ -133,7 +133,7 @@ async function run(sdk: Sdk, machine: Machine, request: RemoteRun): Promise<{ re
     if (signal?.aborted === true && !started) throw signal.reason;
     if (started) throw lost(sdk, error);
     const remote = toRemote(sdk, error);
-    // Whether the request arrived before the connection broke, nobody knows.
+    // It is unknown whether the request arrived before the connection broke.
     throw reasonOf(remote) === "unreachable" && !wasRefused(error)
       ? remoteError(vendor, "lost", { cause: error })
       : remote;
@@ -204,6 +204,6 @@ export interface E2bOptions extends RemoteOptions {
   readonly apiUrl?: string;
   /** Where all machines are reached, in place of what the domain says. */
   readonly sandboxUrl?: string;
-  /** What one request to the vendor may take, in milliseconds; default 60,000. Commands have limits of their own. */
+  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Commands have limits of their own. */
   readonly requestTimeoutMs?: number;
 }

@@ -6,6 +6,9 @@ import type { LocalOptions } from "./open-local.ts";
 /**
  * The real folder, which every session shares; its commands run as this process's user. Paths cannot
  * leave the folder, but a command can do all that its user may: grant commands with that in mind.
+ *
+ * @example
+ * export default createAgent(() => ({ instructions: "Fix the tests.", sandbox: local() }));
  */
 export function local(options: LocalOptions = {}): SandboxFactory {
   return {
@@ -16,7 +19,7 @@ export function local(options: LocalOptions = {}): SandboxFactory {
     },
     async open(context) {
       context.signal?.throwIfAborted();
-      // Whoever imports kit pays for a sandbox when one is opened.
+      // A sandbox's code is loaded when the first one is opened, not when kit is imported.
       const { openLocal } = await import("./open-local.ts");
       return await openLocal(options, context);
     },

@@ -51,7 +51,7 @@ export function createModalDriver(options: ModalOptions, root: string): RemoteDr
         try {
           return toMachine(await client.sandboxes.create(app, image, creationOf(spec)));
         } catch (error) {
-          // What is not found here is an environment or an image.
+          // A 404 here means that an environment or an image is missing.
           throw toRemote(error, reasonFor(error) === "gone" ? "refused" : reasonFor(error));
         }
       }),

@@ -10,7 +10,7 @@ export function statusOf(error: unknown): { readonly code: number; readonly call
   return { code: error.code, call: path.slice(path.lastIndexOf("/") + 1) };
 }
 
-/** What the vendor's package has thrown, as kit's error. */
+/** Converts an error of the vendor's package to an error of kit. */
 export function toRemote(error: unknown, reason: RemoteReason = reasonFor(error)): Error {
   const hint = reason === "key" ? "Set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET." : detailOf(error);
   return remoteError(vendor, reason, { cause: error, ...(hint === undefined ? {} : { hint }) });

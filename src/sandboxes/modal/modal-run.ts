@@ -111,7 +111,7 @@ async function heardInTime(ending: Promise<number>): Promise<void> {
   }
 }
 
-/** What an error means that came before the vendor said that the script runs. */
+/** Converts an error that came before the vendor reported that the script runs. */
 async function explain(machine: ModalMachine, error: unknown): Promise<Error> {
   const reason = reasonFor(error);
   if (reason !== "unreachable" && reason !== "gone" && reason !== "refused") return toRemote(error, reason);

@@ -19,7 +19,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
   remoteTests(bench);
 
   test("a call is a start, its output and its end; a command's errors are one more", async () => {
-    // What a machine needs beside: a key of hours, the app, the image, and its list of none.
+    // Further requests for a machine: a key that lasts for hours, the app, the image, and an empty list of machines.
     const factory = bench.factory();
     const owner = bench.nextOwner();
     const sandbox = await factory.open(owner);

@@ -1,7 +1,7 @@
 import { loadSdk } from "../remote/load-sdk.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
-/** What kit uses of `modal` 0.11.1, so that its types need not be installed. */
+/** The part of `modal` 0.11.1 that kit uses, so that its types need not be installed. */
 export interface ModalSdk {
   readonly ModalClient: new (params: ModalParams) => ModalClient;
 }

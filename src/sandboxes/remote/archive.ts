@@ -92,7 +92,7 @@ interface Head {
   readonly size: number;
   readonly mode: number;
   readonly type: string;
-  /** Of a link. */
+  /** The target of a link. */
   readonly target?: Buffer;
 }
 
@@ -122,14 +122,14 @@ function headOf({ name, size, mode, type, target }: Head): Buffer {
 
 const unzip = promisify(gunzip);
 
-/** What a script has packed into a line. */
+/** Unpacks the line that a script has packed. */
 export async function unpack(line: string | undefined): Promise<Buffer> {
   return line === undefined || line === "" ? Buffer.alloc(0) : await unzip(Buffer.from(line, "base64"));
 }
 
 const zip = promisify(gzip);
 
-/** What a script unpacks, in base64. */
+/** Packs an archive for a script, in base64. */
 export async function pack(bytes: Buffer): Promise<string> {
   return (await zip(bytes)).toString("base64");
 }

@@ -10,13 +10,13 @@ import { answer, failure, namesOf, type RemoteView } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
 import { staysInside } from "./seed.ts";
 
-/** What has changed in a workspace since it was filled with the files of the project: three round trips. */
+/** The changes in a workspace since it was filled with the files of the project; takes three round trips. */
 export async function readChanges(view: RemoteView): Promise<SandboxChanges> {
   const { files, links } = await walkRemotely(view, "", { allLinks: true });
   const known = [...files, ...links];
   const [base, sums, baseKinds, kinds] = await ask(view, scripts.sums, known);
   const before = statesOf(base, baseKinds);
-  // What was uploaded counts on, though an ignore file may leave it out by now.
+  // Uploaded files still count when an ignore file leaves them out by now.
   const more = [...before.keys()].filter((path) => !known.includes(path));
   const rest = more.length === 0 ? [] : await ask(view, scripts.sums, more);
   const now = new Map([...statesOf(sums, kinds), ...statesOf(rest[1], rest[3])]);
@@ -55,7 +55,7 @@ const nothingUploaded = (cause: unknown): KitError =>
     cause,
   });
 
-/** What tells one state of a file or link from another, by path. */
+/** Fingerprints of the states of files and links, by path. */
 function statesOf(sums: Buffer | undefined, kinds: Buffer | undefined): ReadonlyMap<string, string> {
   const plain = (path: string): string => path.replace(/^\.\//, "");
   const states = new Map(

@@ -1,6 +1,6 @@
-/** What one vendor gives: machines, and a script that runs on one of them. Everything else is kit's own. */
+/** The interface to one vendor: machines, and scripts that run on them. Everything else is kit's own. */
 export interface RemoteDriver {
-  /** Of the sandbox, its errors and its configuration: "e2b". */
+  /** The name of the sandbox, in its errors and its configuration too: "e2b". */
   readonly name: string;
   /** The workspace on a machine, absolute; made when it is missing. */
   readonly folder: string;

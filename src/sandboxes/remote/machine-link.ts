@@ -99,7 +99,7 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
   };
   const start = async (): Promise<OpenMachine> => {
     await resting;
-    // Of two openers of a new session, the second finds the machine of the first.
+    // When two callers open a new session at once, the second finds the machine of the first.
     return (await records.read(owner)) === undefined ? await records.alone(owner, bringUp) : await bringUp();
   };
   const bringUp = async (): Promise<OpenMachine> => {
@@ -116,7 +116,7 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       await records.write(owner, machine.id);
       return open;
     } catch (error) {
-      // A machine that nobody can use would cost money for nothing.
+      // A machine that no session can use would cost money for nothing.
       if (isNew) await driver.destroy(machine.id).catch(() => undefined);
       throw error;
     }

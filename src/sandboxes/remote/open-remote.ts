@@ -25,7 +25,7 @@ export async function openRemote(remote: Remote, owner: SandboxOwner): Promise<S
 export async function removeRemote(remote: Remote, owner: SandboxOwner): Promise<void> {
   const root = rootOf(owner);
   const records = recordsOf(remote, await remote.driverAt(root), root);
-  // Where no machine was ever made, nobody is asked.
+  // A project that never made a machine needs no request to the vendor.
   if (remote.options.project === undefined && !(await records.isUsed())) return;
   const driver = await remote.driverAt(root);
   const known = await records.read(owner);
@@ -118,7 +118,7 @@ async function linkOf(remote: Remote, owner: SandboxOwner) {
   };
 }
 
-/** The rules for a machine. Throws where somebody counts on rules that the vendor does not have. */
+/** The network rules for a machine. Throws for rules that the vendor cannot enforce. */
 function networkFor(
   driver: RemoteDriver,
   asked: RemoteOptions["network"] = [],

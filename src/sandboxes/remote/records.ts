@@ -8,9 +8,9 @@ import { assertNoLinkOut } from "../../files/links-out.ts";
 import type { SandboxOwner } from "../contract.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 
-/** What kit remembers of a project's machines, in `.kit/machines`: which of them is whose, and the project's own name. */
+/** The records of a project's machines in `.kit/machines`: their sessions, and the project's own id. */
 export interface MachineRecords {
-  /** What tells the machines of this project from those of any other. */
+  /** The id that distinguishes the machines of this project from those of others. */
   project(): Promise<string>;
   /** Whether a machine was ever made for this project. */
   isUsed(): Promise<boolean>;

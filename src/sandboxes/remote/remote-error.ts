@@ -46,7 +46,7 @@ const messages: Readonly<Record<RemoteReason, string>> = {
 
 const hints: Partial<Record<RemoteReason, string>> = {
   quota:
-    "'kit sandboxes list' shows the machines of this project, 'kit sandboxes prune' removes those that nobody needs.",
+    "'kit sandboxes list' shows the machines of this project, 'kit sandboxes prune' removes those without a session.",
 };
 
 interface RemoteErrorDetails {

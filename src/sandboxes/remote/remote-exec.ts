@@ -16,7 +16,7 @@ const defaultMaxOutputBytes = 1024 * 1024;
 const floodBytes = 64 * 1024 * 1024;
 /** A script and its arguments are one argument of a shell, of which Linux takes 128 KiB. */
 const maxWordBytes = 100_000;
-/** How long the machine waits beyond a time limit before it ends the command by itself: nobody may be there to do it. */
+/** How long the machine waits beyond a time limit before it ends the command itself, because kit may be gone. */
 const spareSeconds = 15;
 
 /** Runs a command on the machine, in one round trip; ending it before it ends itself takes another. */
@@ -61,8 +61,8 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
       onOutput: output.add,
       ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
     });
-    const told = output.told(word);
-    if (told !== undefined && told === exitCode) throw failure(told, folder);
+    const reported = output.parseExitCode(word);
+    if (reported !== undefined && reported === exitCode) throw failure(reported, folder);
     // Its own script has been killed, and what that started may go on.
     if (exitCode < 0) await view.link.run({ script: endScript, args: [id] }).catch(() => undefined);
     const reason = stop.reason();
@@ -100,7 +100,7 @@ function wordsOf(command: ExecRequest["command"]): readonly string[] {
   return words;
 }
 
-/** What goes for every command, unless this one says something else. */
+/** Variables of every command, unless the command sets its own. */
 function settings(env: Readonly<Record<string, string>>): string {
   const names = Object.keys(nobodyThere).filter((name) => !Object.hasOwn(env, name));
   return `export ${names.map((name) => `${name}=${nobodyThere[name]}`).join(" ")}\n`;
@@ -144,7 +144,7 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
     try {
       onOutput({ stream, text });
     } catch {
-      // Who listens badly must not harm the command.
+      // A listener that throws must not end the command.
     }
   };
   return {
@@ -154,17 +154,17 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
       flooded = listener;
     },
     add: hand,
-    /** The exit code that the script itself has told, when it could not enter the folder. */
-    told(word: string): number | undefined {
+    /** The exit code that the script printed after a mark, when it could not enter the folder. */
+    parseExitCode(mark: string): number | undefined {
       const text = stderr.text();
-      return text.startsWith(`${word}:`) ? Number(text.slice(word.length + 1)) : undefined;
+      return text.startsWith(`${mark}:`) ? Number(text.slice(mark.length + 1)) : undefined;
     },
   };
 }
 
 /**
  * Runs a command in a process group of its own, and ends with it all that it started: what left the group is found
- * by a mark in its environment. Should nobody be there any more to end it, its time limit does.
+ * by a mark in its environment. When no process is left to end it, its time limit does.
  *
  * $1: root, $2: folder, $3: id, $4: seconds, $5: 1 when there is standard input, $6: how files can be kept,
  * $7: a word that the command does not know, $8: how many paths are kept, which follow; then the words of the command.

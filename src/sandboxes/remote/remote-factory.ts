@@ -4,7 +4,7 @@ import type { RemoteDriver } from "./driver.ts";
 import { isolationBy, type RemoteOptions } from "./remote-options.ts";
 
 /**
- * The sandboxes of one vendor. Opening one talks to nobody: the first call that needs the machine starts it.
+ * The sandboxes of one vendor. Opening one sends no request: the first call that needs the machine starts it.
  * `driverAt` gives the vendor's primitives, by the package of the project at that root.
  */
 export function createRemoteFactory(
@@ -12,7 +12,7 @@ export function createRemoteFactory(
   options: RemoteOptions,
   driverAt: (root: string) => Promise<RemoteDriver>,
 ): SandboxFactory {
-  // Whoever imports kit pays for a machine when one is opened.
+  // The code for machines is loaded when the first sandbox is opened, not when kit is imported.
   const load = async () => await import("./open-remote.ts");
   return {
     name,
@@ -23,7 +23,7 @@ export function createRemoteFactory(
       return await openRemote({ options, driverAt }, context);
     },
     locate({ project_root }) {
-      // What a machine starts with is the project's; what it has become, only its sandbox can read.
+      // A machine starts with the project's files; only its sandbox can read its current ones.
       const folder = project_root ?? process.cwd();
       const hasProject = options.upload === true || typeof options.upload === "string";
       return hasProject

@@ -1,11 +1,11 @@
 import type { SandboxIsolation } from "../contract.ts";
 
-/** What every remote sandbox can be told. */
+/** Options of every remote sandbox. */
 export interface RemoteOptions {
   /** The vendor's key; default: its variable of the environment. */
   readonly apiKey?: string;
   /**
-   * What a new machine gets of the project, by the state of Git: files that are tracked or new, as they are now;
+   * The files of the project that a new machine gets, by the state of Git: files that are tracked or new, as they are now;
    * none that Git ignores, and none that hold secrets. `true` for the repository, or a folder of it. Default: nothing.
    */
   readonly upload?: boolean | string;
@@ -29,7 +29,7 @@ export interface RemoteOptions {
   readonly project?: string;
 }
 
-/** What keeps commands to their access on a machine where files can be kept from them by that program. */
+/** The isolation on a machine that has that program to keep files from commands. */
 export function isolationBy(name: string, wall: string): SandboxIsolation {
   if (wall !== "") {
     return {

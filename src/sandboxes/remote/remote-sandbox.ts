@@ -96,7 +96,7 @@ async function writeTo(
   await answer(view, pathIn(view, path), {
     ...withInput(scripts.write, content),
     args: [expected, String(content.length)],
-    // What it replaced may be what it has written itself.
+    // The replaced text may come from an earlier attempt of the same call.
     repeatable: expected === "",
   });
 }

@@ -114,7 +114,7 @@ async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fet
   return { contents: readArchive(archive), isCut: archive.length >= mostFetched };
 }
 
-/** What lies below a path, as searches see it; with `allLinks` also links that lead to no file of the workspace. */
+/** The entries below a path, as searches see them; with `allLinks` also links that lead to no file of the workspace. */
 export async function walkRemotely(
   view: RemoteView,
   inside: string,

@@ -34,7 +34,7 @@ export interface PathScript extends Pick<ScriptRun, "script" | "stdin" | "signal
   readonly args?: readonly string[];
 }
 
-/** What a script says of a path of the workspace. */
+/** A script's answer about a path of the workspace. */
 export async function answer(view: RemoteView, inside: string, run: PathScript): Promise<string> {
   if (view.closing.signal.aborted) throw closed();
   const { args = [], ...rest } = run;
@@ -46,7 +46,7 @@ export async function answer(view: RemoteView, inside: string, run: PathScript):
 export const closed = (): KitError =>
   new KitError({ code: "unavailable", message: "The sandbox is closed." });
 
-/** What the exit code of a script says of a path. */
+/** The meaning of a script's exit code for a path. */
 export function failure(exitCode: number, inside: string, stderr = ""): KitError {
   const path = inside === "" ? "The workspace" : inside;
   switch (exitCode) {

@@ -1,5 +1,5 @@
 /**
- * What runs on a machine. Each script is POSIX shell with GNU tools, gets the root of the workspace as its first
+ * Scripts that run on a machine. Each is POSIX shell with GNU tools, gets the root of the workspace as its first
  * argument and a path below it as the second, and answers with one of `outcomes` when it fails. What comes in is
  * `input`, which `withInput` defines.
  */
@@ -48,7 +48,7 @@ const makeFolder = `[ -d "$dir" ] || mkdir -p -- "$dir" 2>/dev/null || {
 }
 `;
 
-/** What to leave out of a listing, whatever the ignore files say: `isSkippedName`. */
+/** Names that a listing leaves out, whatever the ignore files say: `isSkippedName`. */
 const skipped = "\\( -name node_modules -o -name .git -o -name .kit -o -name .hg -o -name .svn \\) -prune -o";
 
 const pack = "gzip -cn | base64 -w0; echo";
@@ -56,19 +56,19 @@ const pack = "gzip -cn | base64 -w0; echo";
 const toArchive = "tar -c --format=gnu --null --no-recursion --ignore-failed-read -T - 2>/dev/null";
 const archive = `${toArchive} | ${pack}`;
 
-/** What one search fetches at a time, as it is held in memory here. */
+/** Bytes that one search fetches at a time, since kit holds them in memory. */
 export const mostFetched: number = 64 * 1024 * 1024;
 
-/** Of the names that come in, those of regular files. */
+/** Prints the names from standard input that are regular files. */
 const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && printf "%s\\0" "$f"; done' kit`;
 
-/** Those of regular files and of links. */
+/** Prints the names from standard input that are regular files or links. */
 const onlyEntries = `xargs -0r sh -c 'for f; do { [ -f "$f" ] || [ -L "$f" ]; } && printf "%s\\0" "$f"; done' kit`;
 
-/** What a checksum does not tell, for \`find\`: which files can be run ("x" and the path), and links with their targets ("l"). */
+/** Prints, with \`find\`, state that a checksum lacks: executable files ("x" and the path), and links with their targets ("l"). */
 const kinds = `\\( -type f -perm -100 -printf "x%p\\0" -o -type l -printf "l%p\\0%l\\0" \\)`;
 
-/** What the scripts need beside a POSIX shell; each is tried once, when a machine is opened. */
+/** Programs that the scripts need beside a POSIX shell; each is checked once, when a machine is opened. */
 const tools: Readonly<Record<string, string>> = {
   "realpath -m": `realpath -m -- "$t/none/x"`,
   "find -printf": `find "$t" -printf '%y%P\\0'`,
@@ -255,7 +255,7 @@ keep() { if [ -z "$1" ]; then cat; else LC_ALL=C xargs -0r grep -laFZ $2 -e "$1"
 input | base64 -d | few "$3" | keep "$4" "$5" | ${toArchive} | head -c ${mostFetched} | ${pack}`,
 };
 
-/** What one argument of a program holds at most is 128 KiB; the rest goes through standard input. */
+/** One argument of a program holds at most 128 KiB; longer input goes through standard input. */
 const maxInline = 96 * 1024;
 
 /** A script with its input: within the script itself where it fits, which saves the round trips of standard input. */

@@ -108,7 +108,7 @@ async function create(
   try {
     await client.devboxes.awaitRunning(id, { longPoll: { timeoutMs: startTimeoutMs } });
   } catch (error) {
-    // A machine that nobody knows of would cost money for nothing.
+    // A machine that kit does not know would cost money for nothing.
     await client.devboxes.shutdown(id).catch(() => undefined);
     throw error;
   }

@@ -10,6 +10,6 @@ export interface RunloopOptions extends RemoteOptions {
   readonly size?: Size;
   /** Where the vendor's interface is; default: the vendor's own. */
   readonly apiUrl?: string;
-  /** What one request to the vendor may take, in milliseconds; default 60,000. Commands have limits of their own. */
+  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Commands have limits of their own. */
   readonly requestTimeoutMs?: number;
 }

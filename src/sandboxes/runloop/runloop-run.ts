@@ -13,7 +13,7 @@ export interface Devbox {
 /** How long one request waits for the end: of a command, whose output is then heard as it comes, and of a script. */
 const commandSeconds = 1;
 const scriptSeconds = 25;
-/** What a shell says of a program that was ended by force. */
+/** The exit code of a shell for a killed program. */
 const killed = 137;
 /** The vendor answers with the last lines alone, and a hundred of them unless it is told. */
 const mostLines = 100_000;
@@ -34,7 +34,7 @@ export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ re
   };
   let phase: Phase = "before";
   try {
-    const command = await bring(box, request);
+    const command = await runScript(box, request);
     phase = "asked";
     const asked = {
       command,
@@ -73,7 +73,7 @@ function isWhole({ status, stdout, stderr, stdout_truncated, stderr_truncated }:
 }
 
 /** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
-async function bring(
+async function runScript(
   { sdk, client, id }: Devbox,
   { script, args, stdin, env = {}, signal }: RemoteRun,
 ): Promise<string> {
@@ -156,7 +156,7 @@ export type RunloopClient = InstanceType<RunloopSdk["Runloop"]>;
 export const vendor = "runloop";
 export const keyHint = "Set RUNLOOP_API_KEY.";
 
-/** What the vendor's package has thrown, as kit's error. */
+/** Converts an error of the vendor's package to an error of kit. */
 export function toRemote(
   sdk: RunloopSdk,
   error: unknown,

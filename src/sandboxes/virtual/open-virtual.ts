@@ -63,7 +63,7 @@ function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): 
     isolation: mergeIsolation(options, owner.isolation),
     hidden: [options.root ?? owner.project_root ?? process.cwd()].map((folder) => resolve(folder)),
     ownFolder: async () => join(homeOf(root), "wall"),
-    // What surrounds the workspace says nothing about it: projects ignore `.kit` as a whole.
+    // Ignore files above the workspace do not apply: projects ignore `.kit` as a whole.
     outerRules: () => [],
   });
 }
@@ -139,7 +139,7 @@ async function createWorkspace(path: string, options: VirtualOptions, owner: San
     await rename(fresh, path);
   } catch (error) {
     await rm(fresh, { recursive: true, force: true });
-    // Somebody else opened the same session at the same time, and was first.
+    // Another caller opened the same session at the same time, and was first.
     if (hasCode(error, "ENOTEMPTY") || hasCode(error, "EEXIST")) return;
     throw error;
   }
@@ -152,7 +152,7 @@ export interface VirtualOptions extends IsolationOptions {
   readonly folder?: string;
   /** Files of a new workspace, by path; one that exists is left as it is. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
-  /** What commands get beside `PATH`, a home of their own and the language. */
+  /** Variables for commands beside `PATH`, a home of their own and the language. */
   readonly env?: Readonly<Record<string, string>>;
 }
 

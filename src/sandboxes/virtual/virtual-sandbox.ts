@@ -8,6 +8,9 @@ import { folderOfAll, type VirtualOptions } from "./open-virtual.ts";
  * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave
  * it; a command runs as this process's user, with a home folder of the workspace's own and nothing of
  * this process's environment, but it is not walled in: grant commands with that in mind.
+ *
+ * @example
+ * export default createAgent(() => ({ instructions: "Draft a report.", sandbox: virtual() }));
  */
 export function virtual(options: VirtualOptions = {}): SandboxFactory {
   return {
@@ -18,7 +21,7 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
     },
     async open(context) {
       context.signal?.throwIfAborted();
-      // Whoever imports kit pays for a sandbox when one is opened.
+      // A sandbox's code is loaded when the first one is opened, not when kit is imported.
       const { openVirtual } = await import("./open-virtual.ts");
       return await openVirtual(options, context);
     },
@@ -35,7 +38,7 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
   };
 }
 
-/** Most sessions only talk: the name of a workspace, a hash, is made when somebody looks for it. */
+/** Most sessions only talk: the name of a workspace, a hash, is computed on first use. */
 class OwnFolder implements WorkspaceLocation {
   readonly shared = false;
   readonly above: string;

@@ -20,7 +20,13 @@ interface Log {
   touchedAt: number;
 }
 
-/** Sessions that live as long as the process: for tests, and for work that nobody will continue. */
+/**
+ * Sessions that live as long as the process: for tests, and for work that is never continued.
+ *
+ * @example
+ * const store = new InMemorySessionStore();
+ * export default createAgent(() => ({ instructions: "Answer briefly.", store }));
+ */
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
   #made = 0;

@@ -14,7 +14,7 @@ export interface AnswerGuardOptions {
 
 /** A call that runs. */
 export interface GuardedCall {
-  /** Whether its caller was told that it failed: nothing more is to be asked for it. */
+  /** Whether the call has failed for its caller: no further query may run for it. */
   readonly isOver: boolean;
   /** It has a connection: `stop` breaks it when the call is given up, `bytes` says how much has come over it. */
   begin(connection: { readonly stop: () => void; readonly bytes: () => number }): void;
@@ -24,8 +24,8 @@ export interface GuardedCall {
 const silentLooks = 5;
 
 /**
- * Notices a database that takes connections and says nothing, or whose host is gone without a word: a network tells
- * nobody of either. While it is silent, calls are refused at once, and it is asked in the background until it answers.
+ * Detects a database that accepts connections and does not answer, or whose host is gone: the network reports neither.
+ * While the database is silent, calls are refused at once, and the guard probes it in the background until it answers.
  */
 export class AnswerGuard {
   readonly #options: AnswerGuardOptions;

@@ -25,7 +25,7 @@ const outages: readonly string[] = [
   "58", // system error: reading or writing failed
 ];
 
-/** What a query threw, as an error of kit. */
+/** Converts an error of a query to an error of kit. */
 export function toStoreError(error: unknown, since: number): KitError {
   if (error instanceof KitError) return error;
   const code = sqlState(error);
@@ -33,7 +33,7 @@ export function toStoreError(error: unknown, since: number): KitError {
   const reason = "its database does not answer as it should";
   const said = error instanceof Error && error.message !== "" ? error.message : String(code);
   const hint = `Postgres: ${said}`;
-  // What has no condition is no answer of Postgres: the way there is at fault.
+  // An error without a condition name does not come from Postgres: the connection is at fault.
   if (code === undefined || outages.some((start) => code.startsWith(start))) {
     return storeUnavailable({ store: "The session store", reason, hint, since, cause: error });
   }

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { KitError } from "../../base/kit-error.ts";
 
-/** What kit asks of a connection of the package `pg`. */
+/** The part of a connection of the package `pg` that kit uses. */
 export interface PostgresQuery {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
 }
@@ -10,7 +10,7 @@ export interface PostgresResult {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** What kit asks of a pool: a `Pool` of the package `pg` is one. */
+/** The part of a pool that kit uses: a `Pool` of the package `pg` is one. */
 export interface PostgresPool extends PostgresQuery {
   connect(): Promise<PostgresQuery & { release(destroy?: boolean): void }>;
 }

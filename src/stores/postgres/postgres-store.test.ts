@@ -112,7 +112,7 @@ test("a connection that the server has ended while it rested is replaced", async
   const store = useStore();
   await store.append({ key, expected: 0, entries: [entry] });
   await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
-  // What was on its way to the dead connection may fail; nothing is lost, and the next call has a new one.
+  // Queries on the dead connection may fail; nothing is lost, and the next call has a new connection.
   await store.append({ key, expected: 1, entries: [entry] }).catch((error: unknown) => {
     expect(error).toMatchObject({ code: "store_unavailable" });
   });
@@ -152,7 +152,7 @@ test("a Postgres that hangs is noticed soon, refused at once, and gone on with o
       { timeout: 5_000 },
     )
     .toBe(true);
-  // Of those that were on their way one may have come through, never two.
+  // At most one of the queries in flight may have been executed.
   expect((await store.read(key)).length).toBeLessThanOrEqual(2);
 });
 

@@ -34,7 +34,7 @@ export type PostgresSessionStoreOptions = {
   | { readonly pool: PostgresPool }
 );
 
-/** Of a round trip that takes milliseconds; a long read is no silence. */
+/** Time limit of a silent connection; a long read that receives bytes is not silent. */
 const defaultPatienceMs = 2_000;
 
 /**
@@ -42,6 +42,9 @@ const defaultPatienceMs = 2_000;
  *
  * Nothing is opened before the first call, which also makes the tables or brings them up to date. Every call
  * throws `unavailable` where the database, or the package `pg`, is not there; the next one tries again.
+ *
+ * @example
+ * const store = new PostgresSessionStore({ url: "postgres://kit@localhost:5432/kit" });
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #options: PostgresSessionStoreOptions;
@@ -193,7 +196,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 }
 
-/** What has come over a connection of `pg`; 0 for others. */
+/** Bytes received over a connection of `pg`; 0 for others. */
 function bytesRead(connection: PostgresQuery): number {
   const { connection: inner } = connection as { connection?: { stream?: { bytesRead?: number } } };
   return inner?.stream?.bytesRead ?? 0;
@@ -201,7 +204,7 @@ function bytesRead(connection: PostgresQuery): number {
 
 const heard = new WeakSet<PostgresQuery>();
 
-/** A connection of `pg` that breaks while it is lent tells so by an event too, which nobody else listens to. */
+/** A checked-out connection of `pg` that breaks also emits an `error` event, which would end the process without a listener. */
 function hearErrors(connection: PostgresQuery): void {
   if (heard.has(connection)) return;
   heard.add(connection);

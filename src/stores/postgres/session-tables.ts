@@ -4,7 +4,7 @@ import type { PostgresPool, PostgresQuery } from "./postgres-pool.ts";
 /** SQL for the tables of a quoted schema. */
 type Migration = (schema: string) => string;
 
-/** What makes each version of the tables out of the one before it; the first makes them. Never changed. */
+/** Migrations: each makes its version of the tables from the one before; the first creates them. Never changed. */
 export const migrations: readonly Migration[] = [
   (schema) => `
     CREATE TABLE ${schema}.sessions (

@@ -32,7 +32,7 @@ export class LockedWrites {
     });
   }
 
-  /** Those that wait, until one finds the file locked still. */
+  /** Runs waiting writes until one finds the file still locked. */
   #goOn(): void {
     for (const next of [...this.#waiting]) {
       try {

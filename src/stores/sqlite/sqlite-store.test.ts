@@ -48,7 +48,7 @@ test("two stores on one file see each other, and refuse each other's position", 
 
 test("a file that is no session store is refused and left as it is", () => {
   const foreign = join(folder, "foreign.db");
-  writeFileSync(foreign, "not a database, but somebody's data".repeat(50));
+  writeFileSync(foreign, "not a database, but a text file".repeat(50));
   expect(() => new SqliteSessionStore({ file: foreign })).toThrow(
     expect.objectContaining({ code: "unavailable" }),
   );

@@ -26,10 +26,10 @@ export interface SqliteSessionStoreOptions {
 }
 
 const readPatienceMs = 1_000;
-/** What was acknowledged so long after the file was deleted may be gone with it: a look at the disk takes a while. */
+/** Writes acknowledged within this time after the file was deleted may be lost with it; the check costs a system call. */
 const lookMs = 10;
 
-/** What one deletion gives back to the disk at most: some megabytes, in a few milliseconds. */
+/** The most pages that one deletion frees on disk: some megabytes, in a few milliseconds. */
 const givenBackPages = 1_024;
 
 /** Sessions whose place in the file is kept in memory, some 200 bytes each. */
@@ -47,7 +47,7 @@ interface Statements {
 }
 
 interface KnownSession {
-  /** Of its row. */
+  /** The id of its row. */
   readonly id: number;
   /** How many entries it has, as far as this process knows. */
   position: number;
@@ -62,6 +62,10 @@ interface DueAppend {
 /**
  * Sessions in one SQLite file, shared safely by several processes. Methods throw `unavailable` where the file
  * cannot be read or written: the disk is full, another process holds it for long.
+ *
+ * @example
+ * const store = new SqliteSessionStore({ file: ".kit/sessions.db" });
+ * export default createAgent(() => ({ instructions: "Answer briefly.", store }));
  */
 export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;

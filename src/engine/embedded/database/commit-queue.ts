@@ -3,12 +3,12 @@ import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import { rollback } from "../../../sqlite/statements.ts";
 
-/** How long a lock of another process is waited for, unless it is said otherwise. */
+/** The default time to wait for another process's lock. */
 const defaultPatienceMs = 5_000;
 const lockRetryMs = 10;
-/** Of one transaction, so that a flood does not stop the process for long. */
+/** The most writes in one transaction, so that a flood does not block the event loop for long. */
 const largestBatch = 1_000;
-/** Beyond this, callers are told to come again instead of being kept in memory. */
+/** The most writes that wait; further ones are rejected with `unavailable`. */
 const longestQueue = 20_000;
 
 export interface CommitQueue {
@@ -34,7 +34,7 @@ export function createCommitQueue(
   options: {
     readonly faults: StoreFaults;
     readonly lockPatienceMs?: number;
-    /** Called after each transaction, before anybody is told of it: what it throws all are told instead. */
+    /** Called after each commit, before its writers resolve. When it throws, all of them reject with that error. */
     readonly confirm?: () => void;
   },
 ): CommitQueue {

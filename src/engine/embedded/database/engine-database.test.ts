@@ -22,9 +22,9 @@ test("a folder that is not there is made, and what is in it comes back", () => {
 
 test("a file that is no database, or another program's, is refused and left as it is", () => {
   const text = folder();
-  writeFileSync(join(text, "engine.db"), "somebody's notes ".repeat(500));
+  writeFileSync(join(text, "engine.db"), "notes of a user ".repeat(500));
   expect(() => openDatabase(text)).toThrow(refused);
-  expect(readFileSync(join(text, "engine.db"), "utf8")).toBe("somebody's notes ".repeat(500));
+  expect(readFileSync(join(text, "engine.db"), "utf8")).toBe("notes of a user ".repeat(500));
 
   const foreign = folder();
   const database = new DatabaseSync(join(foreign, "engine.db"));

@@ -161,7 +161,7 @@ const scheduleRounds = `
 ALTER TABLE schedules ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 `;
 
-/** What was done once, by key. A row without a value is a claim: somebody does it now. Times are ms since 1970. */
+/** Outcomes of `once`, by key. A row without a value is the claim of a worker that runs it now. Times are ms since 1970. */
 const outcomeTable: string = `
 CREATE TABLE outcomes (
   outcome_key TEXT PRIMARY KEY,
@@ -174,7 +174,7 @@ CREATE INDEX outcomes_by_age ON outcomes (coalesce(done_at, claimed_until));
 ${noteBlobs("outcomes", "outcome_key", ["value"])}`;
 
 /**
- * Whose each input and run is (`owner.ts`), and how many of each owner wait. The row without an owner counts all runs
+ * The owner of each input and run (`owner.ts`), and how many of each owner wait. The row without an owner counts all runs
  * that wait; the inputs are counted by `dispatch_load`.
  */
 const shareTables: string = `

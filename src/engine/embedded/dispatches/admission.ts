@@ -106,8 +106,8 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
   }
 
   /**
-   * What the key has been used for before, in a transaction. What failed in a way that may pass is no answer to it,
-   * and done again.
+   * Finds the earlier input of an idempotency key. Call it in a transaction. An input that failed with a retryable
+   * error, or was cancelled, is enqueued again.
    */
   function earlier(request: AdmitRequest, input: string): Admission | undefined {
     if (request.idempotency_key === undefined) return undefined;

@@ -49,9 +49,9 @@ export class AttachedCalls {
       const leave = (): void => {
         if (lines.leave(place)) refuse(signal?.reason);
       };
-      const begin: Work["begin"] = async (standAside) => {
+      const begin: Work["begin"] = async (releaseSlot) => {
         leaveCount();
-        await this.#perform({ id: place.id, standAside, signal }, work).then(resolve, reject);
+        await this.#perform({ id: place.id, releaseSlot, signal }, work).then(resolve, reject);
         return { ended: true };
       };
       this.#count(place, 1);
@@ -63,9 +63,9 @@ export class AttachedCalls {
   async #perform<Value>(
     {
       id,
-      standAside,
+      releaseSlot,
       signal,
-    }: Pick<WorkContext, "id" | "standAside"> & { readonly signal: AbortSignal | undefined },
+    }: Pick<WorkContext, "id" | "releaseSlot"> & { readonly signal: AbortSignal | undefined },
     work: (context: WorkContext) => Promise<Value>,
   ): Promise<Value> {
     const { lease, stopping } = this.#base;
@@ -73,7 +73,7 @@ export class AttachedCalls {
     try {
       const { fence } = lease;
       const checkFence = fenceCheck(this.#base, fence);
-      return await work({ id, attempt: 1, fence, signal: stop.signal, standAside, checkFence });
+      return await work({ id, attempt: 1, fence, signal: stop.signal, releaseSlot, checkFence });
     } finally {
       stop.unlink();
     }

@@ -46,32 +46,32 @@ export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Disp
   const list = createDispatchList(base);
   const sql = statements(base);
   let handlers: EngineHandlers | undefined;
-  /** What has joined the lines: all up to this place. */
+  /** The highest `seq` that is enqueued in this process. */
   let seen = 0;
   let tenure: AbortSignal | undefined;
 
-  /** New inputs join in the order of their places, also when another process has slipped one in between. */
-  function takeIn(place: DispatchPlace): void {
+  /** Enqueues a new input. Inputs that another process has admitted in between go first, so that `seq` gives the order. */
+  function enqueue(place: DispatchPlace): void {
     if (!isWorking() || place.seq <= seen) return;
     if (place.seq === seen + 1) join(place);
-    else joinNew();
+    else enqueueNew();
   }
 
-  function joinNew(): void {
+  function enqueueNew(): void {
     for (const place of sql.waitingAfter.all(seen)) join(place);
   }
 
-  /** Those that wait, by their index; what has ended is passed over, however much it is. */
-  function joinAll(): void {
+  /** Enqueues all waiting rows by their index, so that the number of ended rows does not matter. */
+  function enqueueAll(): void {
     const newest = Number(sql.newest.get()?.seq ?? 0);
-    for (const { suspect, ...place } of sql.waiting.all()) join(place, suspect === 1);
+    for (const { risky, ...place } of sql.waiting.all()) join(place, risky === 1);
     seen = Math.max(seen, newest);
   }
 
-  function join(place: DispatchPlace, isSuspect = false): void {
+  function join(place: DispatchPlace, isRisky = false): void {
     if (handlers === undefined) return;
     seen = place.seq;
-    lines.join(attempts.toWork(place, handlers, isSuspect));
+    lines.join(attempts.toWork(place, handlers, isRisky));
   }
 
   function isWorking(): boolean {
@@ -80,7 +80,7 @@ export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Disp
 
   async function admit(request: AdmitRequest): Promise<DispatchReceipt> {
     const { receipt, place } = await admissions.admit(request);
-    if (place !== undefined) takeIn(place);
+    if (place !== undefined) enqueue(place);
     return receipt;
   }
 
@@ -125,7 +125,7 @@ export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Disp
         if (row.status !== "failed") throw notDead();
         return admissions.putBack(row);
       });
-      takeIn(place);
+      enqueue(place);
       const record = find(id);
       if (record === undefined) throw unknown();
       return record;
@@ -136,7 +136,7 @@ export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Disp
       return await calls.run(place, work, options?.signal);
     },
 
-    async takeUp(given) {
+    async start(given) {
       const { signal } = lease;
       await base.commit(
         () => {
@@ -150,13 +150,13 @@ export function createDispatches(base: EmbeddedBase, limits: EngineLimits): Disp
       attempts.clear();
       handlers = given;
       tenure = signal;
-      if (isWorking()) joinAll();
+      if (isWorking()) enqueueAll();
       for (const id of waiters.ids()) wakeEnded(id);
     },
 
-    lookAround() {
+    onForeignWrite() {
       if (isWorking()) {
-        joinNew();
+        enqueueNew();
         attempts.leaveCancelled();
         for (const { dispatch_id } of sql.cancelling.all()) attempts.cancel(dispatch_id);
       }
@@ -185,6 +185,7 @@ const diedText = JSON.stringify({
 const place = "seq, dispatch_id, agent, instance_id, session, owner";
 
 function statements({ database }: EmbeddedBase) {
+  // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
   return {
     byId: query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?"),
     hasEnded: query<Pick<DispatchRow, "ended_at">>(
@@ -193,9 +194,9 @@ function statements({ database }: EmbeddedBase) {
     ),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
     // An attempt that failed has set the time of the next one: without it, its process has died.
-    waiting: query<DispatchPlace & { readonly suspect: number }>(
+    waiting: query<DispatchPlace & { readonly risky: number }>(
       database,
-      `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS suspect
+      `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS risky
        FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
     ),
     waitingAfter: query<DispatchPlace>(

@@ -17,8 +17,8 @@ export interface DispatchAttempts {
    * An accepted input as work for its line. Suspects, under which the process has died several times, go one at a
    * time: so the one to blame comes to its end, and takes none of the others with it.
    */
-  toWork(place: DispatchPlace, handlers: EngineHandlers, isSuspect?: boolean): Work;
-  /** Aborts the attempt that runs, because somebody wants its end. */
+  toWork(place: DispatchPlace, handlers: EngineHandlers, isRisky?: boolean): Work;
+  /** Aborts the running attempt of a cancelled dispatch. */
   cancel(dispatchId: string): void;
   /** Lets the lines go on in which a cancelled input was to wait for its next attempt. */
   leaveCancelled(): void;
@@ -34,10 +34,10 @@ export interface AttemptOptions {
 
 interface Attempt {
   readonly row: DispatchRow;
-  /** Of the lease under which it began. */
+  /** The signal of the lease under which the attempt began. */
   readonly tenure: AbortSignal;
   readonly stop: LinkedSignals;
-  readonly standAside: WorkContext["standAside"];
+  readonly releaseSlot: WorkContext["releaseSlot"];
   isCancelled: boolean;
 }
 
@@ -49,8 +49,8 @@ const ended: WorkEnd = { ended: true };
 
 /** Attempts that begin in one turn of the event loop. */
 const perTurn = 8;
-/** How often a suspect looks whether it is its turn. */
-const suspectPauseMs = 25;
+/** How often a risky looks whether it is its turn. */
+const riskyPauseMs = 25;
 
 export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptions): DispatchAttempts {
   const { database, clock, time, blobs, lease, stopping, draining } = base;
@@ -61,7 +61,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
   /** How often each has met a store that is away, since it last reached one. */
   const outages = new Map<string, number>();
   /** The one that is at work. */
-  let suspect: string | undefined;
+  let risky: string | undefined;
   const claim = query<DispatchRow>(
     database,
     `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
@@ -78,7 +78,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
        result = iif(cancelling, NULL, ?3), error = ?4, cancelling = 0
      WHERE dispatch_id = ?5 AND status = 'running' AND fence = ?6 RETURNING status`,
   );
-  const giveBack = query(
+  const requeue = query(
     database,
     `UPDATE dispatches SET status = 'queued', attempts = attempts - ?1, next_attempt_at = ?2, error = ?3
      WHERE dispatch_id = ?4 AND status = 'running' AND fence = ?5 AND cancelling = 0`,
@@ -87,7 +87,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
   async function begin(
     place: DispatchPlace,
     handlers: EngineHandlers,
-    standAside: Attempt["standAside"],
+    releaseSlot: Attempt["releaseSlot"],
   ): Promise<WorkEnd> {
     const fence = lease.fence;
     const tenure = lease.signal;
@@ -100,7 +100,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
         return typeof at === "number" ? waitFor(place, at) : ended;
       }
       const stop = linkSignals([tenure, stopping]);
-      return await work({ row, tenure, stop, standAside, isCancelled: false }, handlers);
+      return await work({ row, tenure, stop, releaseSlot, isCancelled: false }, handlers);
     } catch {
       // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
       return tenure.aborted ? ended : { retryAt: time.now() + limits.backoffMs };
@@ -110,18 +110,18 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
   async function beginAlone(
     place: DispatchPlace,
     handlers: EngineHandlers,
-    standAside: Attempt["standAside"],
+    releaseSlot: Attempt["releaseSlot"],
   ): Promise<WorkEnd> {
     const { dispatch_id: id } = place;
-    if (suspect !== undefined) return waitFor(place, time.now() + suspectPauseMs);
-    suspect = id;
+    if (risky !== undefined) return waitFor(place, time.now() + riskyPauseMs);
+    risky = id;
     const release = (): void => {
-      if (suspect === id) suspect = undefined;
+      if (risky === id) risky = undefined;
     };
-    // What waits for a person does nothing that a process dies of, and may take days.
+    // Work that waits for an approval cannot crash the process, and may wait for days.
     const releasing = (): (() => void) => {
       release();
-      return standAside();
+      return releaseSlot();
     };
     return await begin(place, handlers, releasing).finally(release);
   }
@@ -163,7 +163,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
   }
 
   async function run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
-    const { row, stop, standAside } = attempt;
+    const { row, stop, releaseSlot } = attempt;
     try {
       const { signal } = stop;
       const { dispatch_id: id, attempts, fence } = row;
@@ -172,7 +172,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
         attempt: attempts,
         fence,
         signal,
-        standAside,
+        releaseSlot,
         checkFence: fenceCheck(base, fence),
       };
       const result = await handlers.dispatch(context, toRequest(row));
@@ -201,17 +201,17 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
     const text = JSON.stringify(toEventError(error, handlers.causeOf));
     if (attempt.isCancelled) return await end("cancelled", null, null);
     if (stopping.aborted) {
-      await base.commit(() => giveBack.run(1, null, row.error, row.dispatch_id, fence), { fence });
+      await base.commit(() => requeue.run(1, null, row.error, row.dispatch_id, fence), { fence });
       return ended;
     }
-    if (isOutage(error, row.dispatch_id, handlers)) return await giveBackUntil(outageEnd(row), 1);
+    if (isOutage(error, row.dispatch_id, handlers)) return await requeueUntil(outageEnd(row), 1);
     outages.delete(row.dispatch_id);
     const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
     if (!mayRetry) return await end("failed", null, text);
-    return await giveBackUntil(time.now() + delay(row.attempts, error), 0);
+    return await requeueUntil(time.now() + delay(row.attempts, error), 0);
 
-    async function giveBackUntil(at: number, uncounted: 0 | 1): Promise<WorkEnd> {
-      const write = (): number => giveBack.run(uncounted, at, text, row.dispatch_id, fence);
+    async function requeueUntil(at: number, uncounted: 0 | 1): Promise<WorkEnd> {
+      const write = (): number => requeue.run(uncounted, at, text, row.dispatch_id, fence);
       const isBack = await base.commit(write, { fence });
       // No row was given back: a caller cancelled the dispatch while the attempt was failing.
       return isBack > 0 ? waitFor(row, at) : await end("cancelled", null, null);
@@ -243,11 +243,11 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
   }
 
   return {
-    toWork: (place, handlers, isSuspect = false) => ({
+    toWork: (place, handlers, isRisky = false) => ({
       id: place.dispatch_id,
       line: lineOf(place),
       owner: place.owner,
-      begin: (standAside) => (isSuspect ? beginAlone : begin)(place, handlers, standAside),
+      begin: (releaseSlot) => (isRisky ? beginAlone : begin)(place, handlers, releaseSlot),
     }),
     cancel(dispatchId) {
       const attempt = running.get(dispatchId);
@@ -265,7 +265,7 @@ export function createDispatchAttempts(base: EmbeddedBase, options: AttemptOptio
     clear() {
       retrying.clear();
       outages.clear();
-      suspect = undefined;
+      risky = undefined;
     },
   };
 }

@@ -15,7 +15,7 @@ export interface DispatchRow extends SessionKey {
   readonly status: DispatchStatus;
   readonly attempts: number;
   readonly fence: number;
-  /** 1 once somebody has asked for its end. */
+  /** 1 once a caller has cancelled it. */
   readonly cancelling: number;
   readonly idempotency_key: string | null;
   readonly accepted_at: number;

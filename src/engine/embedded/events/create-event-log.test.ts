@@ -328,7 +328,7 @@ test("readers get to their end when the log closes", async () => {
 
 test("a file that is no event log is refused and left as it is", () => {
   const folder = newFolder();
-  writeFileSync(join(folder, "events.db"), "not a database, but somebody's data".repeat(50));
+  writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
   expect(() => createEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(
     expect.objectContaining({ code: "unavailable" }),
   );

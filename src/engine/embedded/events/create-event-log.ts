@@ -19,40 +19,40 @@ const flushMs = 90;
 const retryMs = 1_000;
 const pruneEveryMs = 60_000;
 const measureEveryMs = 1_000;
-/** What one step makes the file smaller by: a megabyte. */
+/** Pages that one step frees: a megabyte. */
 const shrinkPages = 256;
 /** How often the log looks whether its file is there. */
 const fileLookMs = 1_000;
 /** Rows that one transaction deletes at most. */
 const pruneRows = 200;
-/** Rows that one look of `read` takes: what it holds the thread for. */
+/** Rows that `read` takes at once, which bounds how long it blocks the event loop. */
 const readRows = 8;
 
 export interface EventLogOptions {
   /** Holds `events.db`; must exist. Without one, events are kept in memory. */
   readonly folder?: string;
   readonly clock: Clock;
-  /** Who does not hold it may read only. */
+  /** A process that does not hold the lease may only read. */
   readonly lease: Lease;
   readonly retention?: EventRetention;
   /** Whether what is old may be removed now; default: always. The clock may have been set forward by mistake. */
   readonly mayRemove?: () => boolean;
 }
 
-/** What is kept. Older events are deleted in the background; the indexes of a stream go on. */
+/** Retention. Older events are deleted in the background; the indexes of a stream continue. */
 export interface EventRetention {
   /** Default 7 days. */
   readonly maxAgeMs?: number;
   /** Per stream; default 100,000. A little more may be there. */
   readonly maxEvents?: number;
-  /** Of all streams together; default 1 GiB. Over it the oldest go, down to nine tenths of it. */
+  /** The size of all streams together; default 1 GiB. Above it the oldest events are deleted, down to nine tenths of it. */
   readonly maxBytes?: number;
 }
 
 export interface EmbeddedEventLog extends EventLog {
   /** How many events a stream has; the index of the last one may be higher. */
   count(stream: string): number;
-  /** Whether somebody in this process reads it, or waits for what comes. */
+  /** Whether a reader in this process reads the stream or waits for new events. */
   isRead(stream: string): boolean;
   /** `Engine.problem`, of the log. */
   problem(): KitError | undefined;
@@ -110,7 +110,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     }
   }
 
-  /** What failed is due still, and tried again; an append says when it is too much. */
+  /** Writes due events. Failed events stay due and are retried; `append` throws once too many wait. */
   function write(): "written" | "more" | "failed" {
     try {
       writer.flush();
@@ -140,13 +140,13 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     const least = maxBytes * 0.9;
     isOver = used > (isOver ? least : maxBytes);
     if (isOver) writer.fenced(() => table.deleteBytes(used - least, pruneRows));
-    const isFree = table.giveBack(shrinkPages);
+    const isFree = table.freePages(shrinkPages);
     if (isFree) sizeAtMs = 0;
     return isOver || isFree;
   }
 
-  /** Those after an index, as many as come in one look; none when there are no more. */
-  function look(stream: string, after: number): readonly KitEvent[] {
+  /** A batch of events after an index; empty when there are no more. */
+  function readBatch(stream: string, after: number): readonly KitEvent[] {
     const live = writer.live(stream);
     const id = live?.id ?? table.findStream(stream)?.id;
     const isStored = id !== undefined && (live === undefined || after < live.floor);
@@ -164,7 +164,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     if (events.length === limit) return events;
     let cursor = gap?.index ?? after;
     for (;;) {
-      const page = look(stream, cursor);
+      const page = readBatch(stream, cursor);
       for (const event of page) {
         if (types === undefined || types.includes(event.type)) events.push(event);
         if (events.length === limit) return events;

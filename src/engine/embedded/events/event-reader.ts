@@ -128,8 +128,8 @@ export function createEventReader(
 }
 
 /**
- * What a reader is told who goes on after an index behind which events were removed, for their age or their number.
- * Undefined where the next one is there, or who reads from the beginning.
+ * The `gap` event for a reader that continues after an index whose next events were removed by retention.
+ * Undefined when the next event is there, or when the reader starts at the beginning.
  */
 export function findGap(
   { table, writer }: { readonly table: EventTable; readonly writer: EventWriter },
@@ -154,7 +154,7 @@ export function findGap(
     timestamp: new Date().toISOString(),
     ...(agent === undefined ? {} : { agent }),
     instance_id,
-    // Of none that is known still; of a run its own.
+    // The operation of a removed event is unknown; a run is its own operation.
     operation_id: agent === undefined ? instance_id : "",
     ...(agent === undefined ? { run_id: instance_id } : {}),
   };
@@ -164,9 +164,9 @@ export function findGap(
 const pollMs = 100;
 const pollWritingMs = 1_000;
 
-/** Those who wait for something new in a stream. Each is called once, and waits again if it wants to. */
+/** Readers that wait for new events of a stream. Each is called once, and registers again to wait on. */
 interface Watchers {
-  /** Counts somebody who reads a stream, waiting or not; the function returned counts them out. */
+  /** Counts a reader of a stream, waiting or not; the returned function removes it from the count. */
   read(stream: string): () => void;
   isRead(stream: string): boolean;
   wait(stream: string, wake: () => void): void;
@@ -208,7 +208,7 @@ export function createWatchers({ table, clock, signal, ...options }: WatcherOpti
     try {
       while (watches.size > 0 && !signal.aborted) {
         await clock.sleep(options.isWriting() ? pollWritingMs : pollMs, signal);
-        look();
+        wakeChanged();
       }
     } catch {
       // The log is closing, or its file is out of reach: whoever reads next is told so.
@@ -219,7 +219,7 @@ export function createWatchers({ table, clock, signal, ...options }: WatcherOpti
   }
 
   /** Wakes the readers of streams that another process has changed. */
-  function look(): void {
+  function wakeChanged(): void {
     const current = table.dataVersion();
     if (current === version) return;
     version = current;

@@ -57,10 +57,10 @@ export interface EventTable {
   deleteBefore(writtenMs: number, batches: number): boolean;
   /** Deletes up to `batches` rows of all streams, the oldest first, until they were of so many bytes. */
   deleteBytes(bytes: number, batches: number): void;
-  /** What the rows take, without what is free in the file. */
+  /** Bytes that the rows take, without the free pages of the file. */
   usedBytes(): number;
   /** Makes the file smaller by up to `pages` free pages; whether there may be more. Outside of a transaction. */
-  giveBack(pages: number): boolean;
+  freePages(pages: number): boolean;
   /** Deletes up to `batches` rows of a stream that is gone; whether there may be more. */
   deleteOrphans(id: number, batches: number): boolean;
 }
@@ -209,7 +209,7 @@ export function createEventTable(database: DatabaseSync): EventTable {
       }
     },
     usedBytes: () => ((number(sql.pages) ?? 0) - (number(sql.freePages) ?? 0)) * pageSize,
-    giveBack(pages) {
+    freePages(pages) {
       const free = canShrink ? (number(sql.freePages) ?? 0) : 0;
       if (free === 0) return false;
       database.exec(`PRAGMA incremental_vacuum(${pages})`);

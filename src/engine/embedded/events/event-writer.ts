@@ -11,7 +11,7 @@ import { joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
 
 /** Where a stream goes on after an unclean end: above all that the killed process can have handed out. */
 const crashGap = 10_000;
-/** Of one stream. When as many wait, all is written at once; twice as many wait only if the disk refuses. */
+/** Buffered events per stream that force a flush; up to twice as many are kept while writes fail. */
 const manyEvents = crashGap / 2;
 /** The same over all streams, in UTF-16 units. */
 const muchText = 1_000_000;
@@ -30,7 +30,7 @@ export interface WriterOptions {
   readonly clock: Clock;
   /** Called when the first event after a flush comes in. */
   onDirty(): void;
-  /** Whether somebody follows a stream. */
+  /** Whether a reader follows a stream. */
   isRead(stream: string): boolean;
 }
 
@@ -81,7 +81,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     return lease.fence > 0 && !lease.signal.aborted && generation?.fence === lease.fence;
   }
 
-  /** Makes sure that this process writes, and that no earlier holder of the lease can any more. */
+  /** Claims the right to write for this process, so that no earlier lease holder can write any more. */
   function claim(): number {
     if (generation !== undefined && isWriting()) return generation.id;
     const { fence, signal } = lease;
@@ -92,7 +92,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     generation = table.transaction(() => {
       const newest = table.newestGeneration();
       if (newest !== undefined && newest.fence > fence) throw superseded();
-      // The lease was away for a moment, and nobody has written meanwhile: what waits is still right.
+      // The lease was lost and regained without another writer in between: the buffered events are still valid.
       if (newest !== undefined && newest.id === generation?.id) {
         table.renewGeneration(newest.id, fence);
         return { id: newest.id, fence };
@@ -103,7 +103,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     return generation.id;
   }
 
-  /** Another process has written, or may have: what waits here cannot be written any more. */
+  /** Another process has claimed the streams: drops the buffered events, which cannot be written any more. */
   function superseded(): KitError {
     forget();
     return leaseLost(lease.signal.reason);
@@ -162,16 +162,16 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     try {
       if (isWriting()) takeRows(begun);
     } catch {
-      // Another process writes now: whoever appends is told so.
+      // Another process writes now: the next `append` throws `lease_lost`.
     }
     for (const { resolve } of resolvers) resolve();
   }
 
-  /** In a transaction: the row of a stream that may be new, from now on this process's own. */
+  /** Claims the row of a stream that may be new. Call it in a transaction. */
   function takeRow(name: string, own: number): KnownRow {
     const live = streams.get(name);
     if (live !== undefined) return { id: take(live, own), isOwn: true, last: live.last };
-    // Most streams that begin are new: nobody looks for them first.
+    // Most streams that begin are new, so the insert comes before the lookup.
     const id = table.addStream(name, own);
     if (id !== undefined) return { id, isOwn: true, last: 0 };
     const row = table.findStream(name);
@@ -181,7 +181,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     return { ...row, last, isOwn: true };
   }
 
-  /** In a transaction: makes a stream's row this process's own. Gives its id. */
+  /** Claims the stream's row for this process and returns its id. Call it in a transaction. */
   function take({ name, id, floor }: LiveStream, own: number): number {
     const known = id ?? table.addStream(name, own) ?? table.findStream(name)?.id;
     if (known === undefined) throw new Error("A stream that was there is gone.");
@@ -249,7 +249,7 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
     flush,
     live: (stream) => (isWriting() ? streams.get(stream) : undefined),
     last(stream) {
-      // Before an index is asked for, whoever wrote before this process must have lost that right.
+      // Opening the stream first revokes the right of an earlier writer to give further indexes.
       if (lease.fence > 0 && !lease.signal.aborted) return open(stream).last;
       return table.findStream(stream)?.last ?? 0;
     },

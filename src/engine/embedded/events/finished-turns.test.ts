@@ -61,7 +61,7 @@ test("the deltas of a turn that is over are one event in one row, however many f
   log.close();
 });
 
-test("whatever turns say, and whenever it is written: nobody gets a text twice, or not at all", async () => {
+test("readers get each text exactly once, whatever turns produce and whenever it is written", async () => {
   const property = fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 8 }), async (turns) => {
     await checkTurns(mkdtempSync(join(root, "log-")), turns);
   });
@@ -119,7 +119,7 @@ async function checkTurns(
   open.log.close();
 }
 
-/** What events say, however the deltas are cut. */
+/** The content of events, independent of how deltas are split. */
 function wordsOf(events: readonly KitEvent[]): readonly string[] {
   const words: string[] = [];
   let before = "";

@@ -7,7 +7,7 @@ const maxWrittenEvents = 1_000;
 /** A stream that is being written: its newest events, and which of them are not on disk yet. */
 export interface LiveStream {
   readonly name: string;
-  /** Of its row; undefined while there is none, because it could not be written. */
+  /** The id of its row; undefined until the row is written. */
   id: number | undefined;
   /** Whether its row says that this process writes it. */
   isOwn: boolean;
@@ -48,8 +48,8 @@ export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEv
 }
 
 /**
- * Notes that all is on disk now. Where somebody reads the stream, what was written just now stays for readers who are
- * nearly up to date, what was written before goes.
+ * Notes that all events are on disk. While a reader follows the stream, the newest written events stay in memory for
+ * readers that are nearly up to date; older ones are dropped.
  */
 export function settle(live: LiveStream, isRead: boolean): void {
   const { tail, unwritten } = live;

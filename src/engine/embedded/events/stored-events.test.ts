@@ -89,7 +89,7 @@ function delta(index: number, text: string): StoredEvent {
   };
 }
 
-/** What events say, however the deltas are cut. */
+/** The content of events, independent of how deltas are split. */
 function textsOf(events: readonly KitEvent[]): string {
   return events.map((event) => ("text" in event ? event.text : `|${event.type} ${event.index}|`)).join("");
 }

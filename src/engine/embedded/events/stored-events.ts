@@ -76,7 +76,7 @@ export function toBatches(events: readonly StoredEvent[]): readonly Batch[] {
   return [...toBatches(events.slice(0, middle)), ...toBatches(events.slice(middle))];
 }
 
-/** What `encodeEvents` has written; earlier versions wrote an array of whole events. */
+/** Decodes the rows of `encodeEvents`; earlier versions wrote an array of whole events. */
 export function decodeEvents(data: string): readonly StoredEvent[] {
   // The log's own writing, of events that were checked when they came in.
   const stored = parseStored(data) as readonly StoredEvent[] | { readonly events: readonly Fields[] };

@@ -12,7 +12,7 @@ export interface LeaseHolder extends Lease {
   isFree(): boolean;
   /** In a transaction: takes the lease when it is free, or its holder is dead or late. True when it is ours now. */
   acquire(): boolean;
-  /** Whether nobody else has taken the lease since. */
+  /** Whether no other process has taken the lease since. */
   isOurs(): boolean;
   /** In a transaction: says that we live. False when the lease is another's. */
   renew(): boolean;
@@ -63,14 +63,14 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
 
   function isFree(): boolean {
     const row = read.get();
-    // What is still ours was lost by mistake: nobody else has wanted it.
+    // A row that still names this process was given up by mistake: no other process has claimed the lease.
     if (row === undefined || row.owner === null || row.owner === owner) return true;
     return isSilent(row) || (row.locked === 1 && isUnlocked());
   }
 
   /**
    * Whether the holder has not renewed its lease for as long as it lasts, by what this process has counted: what the
-   * row says of the time of day may be wrong by hours when somebody sets the clock.
+   * row says of the time of day may be wrong by hours after the clock is set.
    */
   function isSilent(row: LeaseRow): boolean {
     const now = elapsedOf(clock);

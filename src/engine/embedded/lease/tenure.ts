@@ -13,8 +13,7 @@ export interface Tenure {
 }
 
 /**
- * Who works on the folder: gains the lease and keeps it, hands the work to the parts while it is held,
- * and notices what other processes write.
+ * Gains the lease and renews it, starts the parts while it is held, and tells them when another process has written.
  */
 export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Tenure {
   const { base, lease, limits } = core;
@@ -35,7 +34,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
       if (!gained || over.signal.aborted) return;
       lease.begin();
       lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
-      for (const part of parts) await part.takeUp(handlers);
+      for (const part of parts) await part.start(handlers);
     } catch (error) {
       lease.lose();
       throw error;
@@ -46,7 +45,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   /** Well before the lease runs out, and again: a locked store must not cost it. */
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
-    // Seen at once by who wakes and has lost it. However late this comes, what nobody has taken is still ours.
+    // A process that wakes after it lost the lease notices here. A late heartbeat keeps a lease that no other process took.
     if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) return lease.lose();
     const jump = base.time.jump();
     await base.commit(() => noteTime(jump), { fenced: true });
@@ -54,7 +53,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     try {
       handlers.onClockSet?.(jump);
     } catch {
-      // The work does not depend on who hears of it.
+      // A listener that throws must not stop the work.
     }
     for (const part of parts) await part.clockSet?.();
   }
@@ -66,11 +65,11 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (jump > 0) base.time.keepUntil(base.time.now() + Math.min(jump, longestRetentionMs));
   }
 
-  async function look(): Promise<void> {
+  async function noticeWrites(): Promise<void> {
     const now = Number(version.get()?.data_version);
     if (now === seen) return;
     seen = now;
-    for (const part of parts) part.lookAround();
+    for (const part of parts) part.onForeignWrite();
   }
 
   async function prune(): Promise<void> {
@@ -84,7 +83,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (lease.isHeld) await core.blobs.sweep(clock.now());
   }
 
-  const background = core.isShared ? [every(() => limits.pollMs, look)] : [];
+  const background = core.isShared ? [every(() => limits.pollMs, noticeWrites)] : [];
 
   /** Again and again. What fails is tried again at its next time: a full disk is no reason to stop. */
   async function every(ms: () => number, task: () => Promise<void>): Promise<void> {

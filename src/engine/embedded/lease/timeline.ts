@@ -19,9 +19,9 @@ export function createTimeline(database: DatabaseSync, clock: Clock): Timeline {
      ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall`,
   );
   const keep = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
-  /** What this is ahead of what the process has counted. */
+  /** The timeline minus the process's own count, in ms. */
   let ahead = 0;
-  /** What the time of day is ahead of this. */
+  /** The time of day minus the timeline, in ms. */
   let offset = 0;
 
   const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);

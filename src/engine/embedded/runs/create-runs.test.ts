@@ -165,7 +165,7 @@ test("a run that waits takes no slot: the next one begins", async () => {
   expect((await engine.awaitRun(first.run_id))?.result).toBe(1);
 });
 
-test("many runs that wait keep nobody else from working: they give their slots back when these are wanted", async () => {
+test("waiting runs do not block other work: they release their slots once other work wants them", async () => {
   const clock = createManualClock();
   const engine = createEmbeddedEngine({ clock, limits: { ...patient, running: 2 } });
   opened.push(engine);
@@ -177,7 +177,7 @@ test("many runs that wait keep nobody else from working: they give their slots b
   const { dispatch_id } = await engine.admit(input);
   const began = clock.now();
   for (let turn = 0; (await engine.getDispatch(dispatch_id))?.status !== "completed"; turn += 1) {
-    if (clock.now() - began >= 1_000) throw new Error("Nobody gave a slot back.");
+    if (clock.now() - began >= 1_000) throw new Error("No waiting run released its slot.");
     await (turn % 20 === 19 ? clock.advance(50) : setImmediate());
   }
   for (const { run_id } of runs) await engine.signal(run_id, { name: "go", payload: run_id });

@@ -20,7 +20,7 @@ export type Runs = EnginePart &
 export interface RunsOptions {
   readonly limits: EngineLimits;
   readonly events: EmbeddedEventLog;
-  /** What a run dispatches through. */
+  /** Admits the inputs that a run dispatches. */
   readonly admit: Dispatcher;
 }
 
@@ -40,14 +40,14 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
   const send = createSignalSender(base, journal, () => handlers?.checkSignal);
   const list = createRunList(base);
   const recover = createRecovery(base);
-  const wakeUps = createWakeUps(base, { queued: joinNew });
+  const wakeUps = createWakeUps(base, { queued: enqueueNew });
   const work = createRunWork(
     { base, events, journal, admit: options.admit },
-    { ended: noteEnd, waits: () => wakeUps.arm(), queued: joinNew },
+    { ended: noteEnd, waits: () => wakeUps.arm(), queued: enqueueNew },
   );
   const sql = statements(base);
   let handlers: EngineHandlers | undefined;
-  /** What has joined the lines: all up to this number of the queue. */
+  /** The highest number of the queue that is enqueued in this process. */
   let seen = 0;
   let tenure: AbortSignal | undefined;
   /** When the writing of other processes was last looked for. */
@@ -57,7 +57,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
     return tenure !== undefined && !tenure.aborted && tenure === lease.signal && !base.stopping.aborted;
   }
 
-  function joinNew(): void {
+  function enqueueNew(): void {
     if (handlers === undefined || !isWorking()) return;
     for (const place of sql.queuedAfter.all(seen)) {
       seen = place.number;
@@ -74,7 +74,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
     waiters.wake(runId);
   }
 
-  /** What another process has cancelled, or a process that died has ended: its stream is ours to end. */
+  /** Ends the streams of runs that another process has cancelled, or that a crashed process has ended. */
   function endStreams(rows: readonly Pick<RunRow, "run_id">[]): void {
     for (const { run_id } of rows) noteEnd(run_id);
   }
@@ -131,7 +131,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
   return {
     async startRun(request) {
       const receipt = await startRun(request);
-      joinNew();
+      enqueueNew();
       return receipt;
     },
 
@@ -159,11 +159,11 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
 
     async signal(runId, signal) {
       await send(runId, signal);
-      joinNew();
-      work.executions.get(runId)?.look();
+      enqueueNew();
+      work.executions.get(runId)?.checkWaits();
     },
 
-    async takeUp(given) {
+    async start(given) {
       const { signal } = lease;
       signal.addEventListener(
         "abort",
@@ -177,7 +177,7 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
       handlers = given;
       tenure = signal;
       seen = 0;
-      joinNew();
+      enqueueNew();
       wakeUps.arm();
       lookedAt = clock.now();
       endStreams(sql.endedLast.all(lastMs));
@@ -185,11 +185,11 @@ export function createRuns(base: EmbeddedBase, options: RunsOptions): Runs {
       for (const { run_id } of sql.orphans.all()) await cancelWithChildren(run_id);
     },
 
-    lookAround() {
+    onForeignWrite() {
       if (isWorking()) {
-        joinNew();
+        enqueueNew();
         for (const { run_id } of sql.cancelling.all()) work.executions.get(run_id)?.cancel();
-        for (const execution of work.executions.values()) execution.look();
+        for (const execution of work.executions.values()) execution.checkWaits();
         endStreams(sql.cancelledSince.all(Math.min(lookedAt, clock.now()) - lastMs));
         lookedAt = clock.now();
       }

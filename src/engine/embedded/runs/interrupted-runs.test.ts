@@ -116,7 +116,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
           };
           await engine.start({
             dispatch: async () => undefined,
-            run: async (context) => await follow(workflow, told(context, journal), { done, onStep }),
+            run: async (context) => await follow(workflow, recorded(context, journal), { done, onStep }),
           });
           if (runId === undefined) {
             runId = (await engine.startRun({ workflow: "plan", payload: {} })).run_id;
@@ -133,7 +133,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
         }
         expect(result).toBeDefined();
         for (const [key, times] of done) expect([key, times]).toEqual([key, 1]);
-        // What the run was told, in the order in which it was told: each time the same as before, and more.
+        // The journal lists the results that the run received, in order: each attempt repeats the earlier ones and adds to them.
         const last = seen.at(-1) ?? [];
         for (const journal of seen) expect(last.slice(0, journal.length)).toEqual(journal);
       },
@@ -143,7 +143,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
 });
 
 /** The context, which writes down what the run is told, in order. */
-function told(context: RunContext, journal: string[]): RunContext {
+function recorded(context: RunContext, journal: string[]): RunContext {
   const note = async <Value>(call: Promise<Value>): Promise<Value> => {
     const value = await call;
     journal.push(JSON.stringify(value) ?? "nothing");

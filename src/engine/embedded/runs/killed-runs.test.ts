@@ -90,7 +90,7 @@ test(`of runs whose process is killed ${rounds} times, each finished step is don
   }
   expect(known.size).toBeGreaterThan(0);
   const engine = createEmbeddedEngine({ folder: where.folder });
-  // What is left is done here: what was finished there is not asked for again.
+  // This process does the rest: steps that the killed process finished do not run again.
   const last = new Map<string, number>();
   const note = (number: number) => (step: { readonly idempotency_key: string }) => {
     last.set(step.idempotency_key, (last.get(step.idempotency_key) ?? 0) + 1);

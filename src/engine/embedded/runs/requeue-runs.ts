@@ -9,7 +9,7 @@ export interface WakeUps {
   stop(): void;
 }
 
-/** What one transaction wakes. */
+/** The most runs that one transaction queues. */
 const batch = 500;
 const retryMs = 1_000;
 
@@ -64,7 +64,7 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
         { fenced: true },
       );
     } catch {
-      // The store is locked or full, which passes; or the lease is lost, and somebody else does it.
+      // A locked or full store is retried; after a lost lease, the new holder wakes the runs.
       if (!signal.aborted && !base.stopping.aborted) setTimer(time.now() + retryMs);
       return;
     }
@@ -86,6 +86,7 @@ const mostCrashes = 5;
  * since the last crash comes nearer to that, so that one bad run does not end those beside it.
  */
 export function createRecovery({ database, clock }: EmbeddedBase): () => void {
+  // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
   const left = query<RunRow>(
     database,
     "SELECT * FROM runs INDEXED BY runs_by_status WHERE status = 'running' AND status <> 'completed' ORDER BY id",

@@ -43,10 +43,10 @@ export function hasEnded(status: RunStatus): boolean {
  * at a time, so that the one to blame is found out, and the others are not given up with it.
  */
 export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes">): string {
-  return isSuspect({ crashes }) ? "runs/suspects" : `run/${run_id}`;
+  return isRisky({ crashes }) ? "runs/suspects" : `run/${run_id}`;
 }
 
-export function isSuspect({ crashes }: Pick<RunRow, "crashes">): boolean {
+export function isRisky({ crashes }: Pick<RunRow, "crashes">): boolean {
   return crashes > 2;
 }
 

@@ -9,7 +9,7 @@ import type { RunRow } from "../../execution/run-journal.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 import { toEventError } from "../work/to-event-error.ts";
 import type { Work, WorkEnd } from "../work/work-lines.ts";
-import { isSuspect, lineOfRun } from "./run-rows.ts";
+import { isRisky, lineOfRun } from "./run-rows.ts";
 
 /** Which run it is, without what it says. */
 export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
@@ -17,7 +17,7 @@ export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
 export interface RunWork {
   /** A queued run as work for its line. */
   toWork(place: RunPlace, handlers: EngineHandlers): Work;
-  /** Those at work in this process, by their ids. */
+  /** Running executions of this process, by run id. */
   readonly executions: ReadonlyMap<string, Execution>;
 }
 
@@ -34,7 +34,7 @@ const over: WorkEnd = { ended: true };
 /** After a store that could not be written. */
 const retryMs = 1_000;
 /** After the third crash; doubled with each further one. */
-const suspectPauseMs = 500;
+const riskyPauseMs = 500;
 
 /** Takes runs from their queue, and sees each to its end or to its next long wait. */
 export function createRunWork(
@@ -66,7 +66,7 @@ export function createRunWork(
   async function begin(
     place: RunPlace,
     handlers: EngineHandlers,
-    standAside: WorkContext["standAside"],
+    releaseSlot: WorkContext["releaseSlot"],
   ): Promise<WorkEnd> {
     const { fence, signal } = lease;
     try {
@@ -79,11 +79,11 @@ export function createRunWork(
       );
       if (run === undefined) return over;
       const lastEvent = await host.events.last(runStream(run.run_id));
-      const execution = createExecution(host, handlers, { run, fence, lastEvent, standAside });
+      const execution = createExecution(host, handlers, { run, fence, lastEvent, releaseSlot });
       const leave = (): void => execution.leave(signal.aborted ? signal.reason : stopping.reason);
       if (signal.aborted || stopping.aborted) leave();
       executions.set(run.run_id, execution);
-      // Somebody may have asked for its end before it was there to be told.
+      // A caller may have cancelled the run before its execution existed.
       if (isCancelling.get(run.id) !== undefined) execution.cancel();
       const end = await execution.end.finally(() => executions.delete(run.run_id));
       return await write(run, end, { fence, signal, failure: toFailure(end, run, handlers) });
@@ -128,16 +128,16 @@ export function createRunWork(
         settle.run(now, "cancelled", null, null, run.id);
         return "cancelled";
       case "left":
-        return giveBack(run, "queued", null);
+        return requeue(run, "queued", null);
       case "suspended":
         // A signal may have come while it was being suspended.
         return host.journal.canGoOn(run.id)
-          ? giveBack(run, "queued", null)
-          : giveBack(run, "waiting", end.wakeAt ?? null);
+          ? requeue(run, "queued", null)
+          : requeue(run, "waiting", end.wakeAt ?? null);
     }
   }
 
-  function giveBack(run: RunRow, status: "queued" | "waiting", wakeAt: number | null): RunRow["status"] {
+  function requeue(run: RunRow, status: "queued" | "waiting", wakeAt: number | null): RunRow["status"] {
     const now = putBack.get(clock.now(), wakeAt, status, run.id)?.status ?? status;
     if (now === "queued") enqueue.run(run.id);
     return now;
@@ -146,21 +146,21 @@ export function createRunWork(
   return {
     executions,
     toWork(place, handlers) {
-      // Something else may be what the process dies of: a suspect waits a little, and longer the second
+      // Something else may be what the process dies of: a risky waits a little, and longer the second
       // time, so that it is not at work when that strikes again.
-      const notBefore = isSuspect(place) ? time.now() + suspectPauseMs * 2 ** (place.crashes - 3) : 0;
+      const notBefore = isRisky(place) ? time.now() + riskyPauseMs * 2 ** (place.crashes - 3) : 0;
       return {
         id: place.run_id,
         line: lineOfRun(place),
         owner: place.owner,
-        begin: async (standAside) =>
-          time.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, standAside),
+        begin: async (releaseSlot) =>
+          time.now() < notBefore ? { retryAt: notBefore } : await begin(place, handlers, releaseSlot),
       };
     },
   };
 }
 
-/** What the record says of a run that has failed. */
+/** The error in the record of a failed run. */
 function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
   if (end.kind !== "failed") return null;
   const told = toEventError(end.error, causeOf);

@@ -1,4 +1,4 @@
-/** What a member of a chain carries: it is in one chain at a time, or in none. */
+/** The fields of a member of a chain. A member is in one chain at a time, or in none. */
 export interface Link<Item> {
   chain?: object | undefined;
   before?: Item | undefined;

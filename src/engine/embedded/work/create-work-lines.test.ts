@@ -7,7 +7,7 @@ import type { WorkEnd } from "./work-lines.ts";
 
 interface Begun {
   readonly id: string;
-  readonly standAside: () => () => void;
+  readonly releaseSlot: () => () => void;
   end(end: WorkEnd): void;
 }
 
@@ -25,7 +25,7 @@ function createBench(slots: number) {
         id,
         line,
         owner,
-        begin: (standAside) => new Promise((resolve) => begun.push({ id, standAside, end: resolve })),
+        begin: (releaseSlot) => new Promise((resolve) => begun.push({ id, releaseSlot, end: resolve })),
         forget: () => forgotten.push(id),
       });
     },
@@ -73,13 +73,13 @@ test("owners have equal shares of the slots, and the lines of one take turns", a
   for (let ends = 0; ends < 3; ends += 1) await bench.end();
   expect(bench.running()).toEqual(["loud3", "b1", "c1", "c2"]);
   await bench.end();
-  // Nobody else wants what is free now, and each line of the loud one has had its turn before the first has another.
+  // No other owner has work, and each line of the loud owner has its turn before the first line has another.
   expect(bench.running()).toEqual(["b1", "c1", "c2", "loud4"]);
   expect(bench.lines.waiting({ owner: "loud" })).toBe(35);
   expect(bench.lines.waiting({ owner: "c" })).toBe(0);
 });
 
-test("no owner has all of many slots: whoever comes next begins at once", async () => {
+test("no owner gets all of many slots: the next owner begins at once", async () => {
   const bench = createBench(16);
   bench.lines.open();
   for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number}`, "loud");
@@ -121,14 +121,14 @@ test("an owner and a line of which nothing waits or works are forgotten, with wh
   const bench = createBench(1);
   bench.lines.open();
   bench.join("a1", "line", "a");
-  expect(bench.lines.turnAway({ owner: "a" })).toBeGreaterThan(0);
-  expect(bench.lines.turnAway({ line: "line" })).toBeGreaterThan(0);
+  expect(bench.lines.retryDelay({ owner: "a" })).toBeGreaterThan(0);
+  expect(bench.lines.retryDelay({ line: "line" })).toBeGreaterThan(0);
   await bench.end();
-  expect(bench.lines.turnAway({ owner: "a" })).toBeUndefined();
-  expect(bench.lines.turnAway({ line: "line" })).toBeUndefined();
+  expect(bench.lines.retryDelay({ owner: "a" })).toBeUndefined();
+  expect(bench.lines.retryDelay({ line: "line" })).toBeUndefined();
 });
 
-test("a line stands in the turn of whoever is its first", async () => {
+test("a line takes the turn of the owner of its first work", async () => {
   const bench = createBench(1);
   bench.lines.open();
   bench.join("busy", "x", "x");
@@ -144,7 +144,7 @@ test("a line stands in the turn of whoever is its first", async () => {
   expect(order).toEqual(["busy", "a1", "b2", "a3", "b1", "a2"]);
 });
 
-test("who is turned away is told when there will be room, by what was measured and by those before", async () => {
+test("a refused sender learns when to retry, from measured times and from the senders refused before", async () => {
   const clock = createManualClock();
   const lines = createWorkLines({ clock, slots: 2 });
   const ends: (() => void)[] = [];
@@ -156,10 +156,10 @@ test("who is turned away is told when there will be room, by what was measured a
       begin: () => new Promise((resolve) => ends.push(() => resolve({ ended: true }))),
     });
   for (let number = 0; number < 20; number += 1) join(`w${number}`, `l${number % 2}`);
-  expect(lines.turnAway({})).toBeUndefined();
+  expect(lines.retryDelay({})).toBeUndefined();
   lines.open();
   // Nothing has ended yet.
-  expect(lines.turnAway({ owner: "o" })).toBe(1_000);
+  expect(lines.retryDelay({ owner: "o" })).toBe(1_000);
   for (let round = 0; round < 3; round += 1) {
     await clock.advance(8_000);
     for (const end of ends.splice(0)) end();
@@ -167,20 +167,20 @@ test("who is turned away is told when there will be room, by what was measured a
   }
   await clock.advance(2_000);
   // Two are at work for two of eight seconds; one who was told before has come back.
-  expect([1, 2, 3, 4].map(() => lines.turnAway({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
-  expect(lines.turnAway({ line: "l0" })).toBe(6_000);
-  expect(lines.turnAway({ line: "l0" })).toBe(14_000);
+  expect([1, 2, 3, 4].map(() => lines.retryDelay({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
+  expect(lines.retryDelay({ line: "l0" })).toBe(6_000);
+  expect(lines.retryDelay({ line: "l0" })).toBe(14_000);
 });
 
-test("slots that are offered are asked back as many as are wanted, the oldest offer first", async () => {
+test("suspendable work is asked for as many slots as are wanted, the oldest registration first", async () => {
   const bench = createBench(3);
   bench.lines.open();
   const asked: string[] = [];
   for (const id of ["a", "b", "c"]) {
     bench.join(id, id);
-    bench.lines.offerSlot(() => asked.push(id));
+    bench.lines.onSlotWanted(() => asked.push(id));
   }
-  const keep = bench.lines.offerSlot(() => asked.push("nobody"));
+  const keep = bench.lines.onSlotWanted(() => asked.push("unregistered"));
   keep();
   expect(asked).toEqual([]);
   bench.join("d", "d");
@@ -193,14 +193,14 @@ test("slots that are offered are asked back as many as are wanted, the oldest of
   ]);
 });
 
-test("no slot is asked back before the lines are open, nor a second one while the first is on its way", async () => {
+test("no slot is asked for before the lines are open, nor a second one while the first is being released", async () => {
   const bench = createBench(3);
   const asked: string[] = [];
   for (const id of ["a", "b", "c"]) bench.join(id, id);
-  bench.lines.offerSlot(() => asked.push("early"))();
+  bench.lines.onSlotWanted(() => asked.push("early"))();
   expect(asked).toEqual([]);
   bench.lines.open();
-  for (const id of ["a", "b", "c"]) bench.lines.offerSlot(() => asked.push(id));
+  for (const id of ["a", "b", "c"]) bench.lines.onSlotWanted(() => asked.push(id));
   for (const id of ["d", "e"]) bench.join(id, id);
   expect(asked).toEqual(["a", "b"]);
   await bench.end();
@@ -212,30 +212,30 @@ test("work that waits for two things has no slot while it waits for one of them"
   bench.lines.open();
   for (const id of ["a", "b", "c"]) bench.join(id, id);
   const [first] = bench.begun;
-  first?.standAside();
-  first?.standAside()();
+  first?.releaseSlot();
+  first?.releaseSlot()();
   bench.begun.reverse();
   await bench.end();
   expect(bench.running()).toEqual(["a", "c"]);
 });
 
-test("it is calm once the last that has a slot has ended, and not before", async () => {
+test("it is slotsFree once the last that has a slot has ended, and not before", async () => {
   const bench = createBench(2);
   bench.lines.open();
   for (const id of ["a", "b"]) bench.join(id, id);
-  const calm = bench.lines.calm().then(() => bench.running());
+  const slotsFree = bench.lines.slotsFree().then(() => bench.running());
   await bench.end();
   await bench.end();
-  expect(await calm).toEqual([]);
+  expect(await slotsFree).toEqual([]);
 });
 
-test("work that stands aside lets others begin, none of its line, and goes on at once when it is back", async () => {
+test("work that releases its slot lets other work begin, none of its line, and resumes at once when it takes the slot back", async () => {
   const bench = createBench(1);
   bench.lines.open();
   for (const id of ["a1", "a2", "b", "c"]) bench.join(id, id.slice(0, 1));
   const [first] = bench.begun;
   // It waits for two things, and is back when both are there.
-  const backs = [first?.standAside(), first?.standAside()];
+  const backs = [first?.releaseSlot(), first?.releaseSlot()];
   expect(bench.running()).toEqual(["a1", "b"]);
   const idle = bench.lines.idle().then(() => bench.running());
   for (const back of [...backs, ...backs]) back?.();
@@ -245,8 +245,8 @@ test("work that stands aside lets others begin, none of its line, and goes on at
   expect(bench.running()).toEqual(["a1"]);
   await bench.end();
   expect(bench.running()).toEqual(["c"]);
-  // One that ends while it stands aside has nothing to give back.
-  const back = bench.begun[0]?.standAside();
+  // Work that ends without its slot releases nothing.
+  const back = bench.begun[0]?.releaseSlot();
   expect(bench.running()).toEqual(["c", "a2"]);
   await bench.end();
   back?.();
@@ -256,9 +256,9 @@ test("work that stands aside lets others begin, none of its line, and goes on at
   await bench.end();
   expect(await idle).toEqual([]);
   bench.join("e", "e");
-  const calm = bench.lines.calm().then(() => bench.running());
-  bench.begun[0]?.standAside();
-  expect(await calm).toEqual(["e"]);
+  const slotsFree = bench.lines.slotsFree().then(() => bench.running());
+  bench.begun[0]?.releaseSlot();
+  expect(await slotsFree).toEqual(["e"]);
 });
 
 test("work that is to be tried again keeps its line, and gives its slot to others", async () => {
@@ -344,7 +344,7 @@ test("whatever joins, leaves and ends: order in a line, one at a time, slots, an
           lines.join({
             id,
             line,
-            // Somebody else may send to the same session.
+            // Several principals may send to one session.
             owner: number % 3 === 0 ? "guest" : line,
             begin: () => {
               check(line, number);

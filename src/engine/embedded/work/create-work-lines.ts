@@ -7,7 +7,7 @@ import type { LineScope, Work, WorkEnd, WorkLines } from "./work-lines.ts";
 interface Line extends Link<Line> {
   readonly name: string;
   readonly queue: Chain<Waiting>;
-  /** What runs, or waits for its next attempt: the line waits for it. */
+  /** The work that runs or waits for its next attempt; the line waits for it. */
   head: Work | undefined;
   /** Set while the head waits for its next attempt. */
   retry: AbortController | undefined;
@@ -38,14 +38,14 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
   const turns = new Turns<Line>(slots);
   const times = new ServiceTimes();
   let isOpen = false;
-  // What has a slot, and what is at work, those that stand aside included.
+  // Work that holds a slot, and work that has begun, with a released slot too.
   let running = 0;
   let begun = 0;
   let waiting = 0;
   const idlers: (() => void)[] = [];
-  const calmers: (() => void)[] = [];
+  const slotWaiters: (() => void)[] = [];
   const offers = new Set<() => void>();
-  // Slots that were asked for and have not been given back yet.
+  // Slots that were asked for and are not released yet.
   let asked = 0;
 
   function beginWhatMay(): void {
@@ -58,14 +58,14 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     askForSlots();
   }
 
-  /** What could begin, had it a slot, is given those that were offered. */
+  /** Asks suspendable work to release as many slots as ready lines want. */
   function askForSlots(): void {
     if (!isOpen) return;
-    for (const giveBack of offers) {
+    for (const release of offers) {
       if (asked >= turns.ready) return;
       asked += 1;
-      offers.delete(giveBack);
-      giveBack();
+      offers.delete(release);
+      release();
     }
   }
 
@@ -82,16 +82,16 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     const slot = createSlot(owner);
     const end = (how: WorkEnd): void => {
       for (const { scope, service } of measured) scope.end(service, clock.now());
-      letGo(line, work, how);
+      finish(line, work, how);
       // Its line has its next turn by now, so that its owner stands behind that of the next in line.
       slot.end();
       owner.works -= 1;
       turns.forget(owner);
       beginWhatMay();
-      noteCalm();
+      noteSlotsFree();
       if (begun === 0) for (const resolve of idlers.splice(0)) resolve();
     };
-    work.begin(slot.standAside).then(end, () => end({ ended: true }));
+    work.begin(slot.releaseSlot).then(end, () => end({ ended: true }));
   }
 
   function countSlots(owner: Owner<Line>, change: 1 | -1): void {
@@ -99,19 +99,19 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     turns.count(owner, change);
   }
 
-  /** Of one work, which may wait for several things at a time. It goes on at once when it is back. */
+  /** Creates the slot of one work, which may release it several times at once. It continues at once when all are taken back. */
   function createSlot(owner: Owner<Line>) {
     let waits = 0;
     let ended = false;
     countSlots(owner, 1);
     return {
-      standAside(): () => void {
+      releaseSlot(): () => void {
         let isBack = false;
         waits += 1;
         if (waits === 1 && !ended) {
           countSlots(owner, -1);
           beginWhatMay();
-          noteCalm();
+          noteSlotsFree();
         }
         return () => {
           if (isBack) return;
@@ -127,17 +127,17 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     };
   }
 
-  function letGo(line: Line, work: Work, end: WorkEnd): void {
+  function finish(line: Line, work: Work, end: WorkEnd): void {
     begun -= 1;
     asked = Math.max(0, asked - 1);
     line.head = undefined;
-    // A closed house keeps no timers: its work is taken up from the database.
+    // After `close` no retry is scheduled; pending work is loaded from the database at the next start.
     if ("retryAt" in end && isOpen) waitForRetry(line, work, end.retryAt);
-    else goOn(line);
+    else advance(line);
   }
 
-  function noteCalm(): void {
-    if (running === 0) for (const resolve of calmers.splice(0)) resolve();
+  function noteSlotsFree(): void {
+    if (running === 0) for (const resolve of slotWaiters.splice(0)) resolve();
   }
 
   function waitForRetry(line: Line, work: Work, at: number): void {
@@ -149,14 +149,14 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       () => {
         if (line.retry !== retry) return;
         putBack(line, work);
-        goOn(line);
+        advance(line);
         beginWhatMay();
       },
       () => undefined,
     );
   }
 
-  /** Its time has come: it is the first of its line again, which waits for a slot like others. */
+  /** Puts work whose retry is due at the front of its line, which waits for a slot like others. */
   function putBack(line: Line, work: Work): void {
     forgetRetry(line);
     const place: Waiting = { work, line };
@@ -174,7 +174,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     count(head, -1);
   }
 
-  /** Counts one who waits, or does no longer. */
+  /** Counts waiting work. */
   function count(work: Work, change: 1 | -1): void {
     const owner = turns.owner(work.owner);
     waiting += change;
@@ -187,12 +187,12 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     places.delete(place.work.id);
     place.line.queue.remove(place);
     // An owner is forgotten with its last work, so the line leaves its turns before.
-    stand(place.line);
+    updateTurn(place.line);
     count(place.work, -1);
   }
 
-  /** Has a line stand in the turn of whoever is its first, or in none while it waits for its head. */
-  function stand(line: Line): void {
+  /** Puts a line into the turns of the owner of its first work, or into none while it waits for its head. */
+  function updateTurn(line: Line): void {
     const first = line.head === undefined ? line.queue.first : undefined;
     const owner = first === undefined ? undefined : turns.owner(first.work.owner);
     if (owner === line.owner) return;
@@ -201,8 +201,8 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
     if (owner !== undefined) turns.add(owner, line);
   }
 
-  function goOn(line: Line): void {
-    stand(line);
+  function advance(line: Line): void {
+    updateTurn(line);
     if (line.head === undefined && line.queue.size === 0) lines.delete(line.name);
   }
 
@@ -229,7 +229,7 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       places.set(work.id, place);
       line.queue.push(place);
       count(work, 1);
-      goOn(line);
+      advance(line);
       beginWhatMay();
     },
     leave({ id, line: name }) {
@@ -239,14 +239,14 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       if (line.retry !== undefined && line.head?.id === id) forgetRetry(line);
       else if (place?.line === line) takeOut(place);
       else return false;
-      goOn(line);
+      advance(line);
       beginWhatMay();
       return true;
     },
-    offerSlot(giveBack) {
-      offers.add(giveBack);
+    onSlotWanted(release) {
+      offers.add(release);
       askForSlots();
-      return () => void offers.delete(giveBack);
+      return () => void offers.delete(release);
     },
     waiting({ line: name, owner } = {}) {
       if (owner !== undefined) return turns.find(owner)?.waiting ?? 0;
@@ -254,9 +254,9 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
       const line = lines.get(name);
       return line === undefined ? 0 : line.queue.size + (line.retry === undefined ? 0 : 1);
     },
-    turnAway(scope) {
+    retryDelay(scope) {
       if (!isOpen) return undefined;
-      return scopeOf(scope)?.turnAway(clock.now(), times.meanMs ?? usualMs);
+      return scopeOf(scope)?.retryDelay(clock.now(), times.meanMs ?? usualMs);
     },
     open() {
       isOpen = true;
@@ -272,14 +272,14 @@ export function createWorkLines(options: WorkLinesOptions): WorkLines {
             place.work.forget?.();
           }
         }
-        goOn(line);
+        advance(line);
       }
     },
-    calm: () =>
+    slotsFree: () =>
       running === 0
         ? Promise.resolve()
         : new Promise((resolve) => {
-            calmers.push(resolve);
+            slotWaiters.push(resolve);
           }),
     idle: () =>
       begun === 0

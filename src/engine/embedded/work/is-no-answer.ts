@@ -3,8 +3,7 @@ import type { EventError } from "../../../protocol/event.ts";
 import { parseStored } from "../database/stored-json.ts";
 
 /**
- * Whether what has become of work is nothing that its idempotency key is answered with for good: it was cancelled, or
- * failed with a code that says the same call can succeed later.
+ * Whether ended work is no final answer to its idempotency key: it was cancelled, or failed with a retryable code.
  */
 export function isNoAnswer({
   status,

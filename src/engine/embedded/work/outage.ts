@@ -9,13 +9,13 @@ export function outagePause(times: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(times, 10)) * (0.5 + Math.random() / 2);
 }
 
-/** Whether work met a store that is away; whoever handles the work is told. */
+/** Whether work met a store that is away; then the handlers' `onOutage` is called. */
 export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
   if (!isStoreUnavailable(error)) return false;
   try {
     onOutage?.(error, id);
   } catch {
-    // The waiting does not depend on who hears of it.
+    // A listener that throws must not end the wait.
   }
   return true;
 }

@@ -1,9 +1,9 @@
 import type { AdmitRequest, RunRequest } from "../../contract.ts";
 
-/** Who has a share of the slots and of the line. The word before the first slash says what is meant. */
+/** The kinds of owners, which have shares of the slots and of the queue. An owner's name begins with its kind and a slash. */
 export type OwnerKind = "principal" | "instance" | "workflow";
 
-/** Whose an input is: its sender's; where nobody is asked who they are, its instance's. */
+/** The owner of an input: its sender, or its instance when requests are not authenticated. */
 export function ownerOfInput({
   principal,
   agent,
@@ -12,12 +12,12 @@ export function ownerOfInput({
   return principal === undefined ? `instance/${agent}/${instance_id}` : toOwner(principal);
 }
 
-/** Whose a run is: its sender's; where nobody is asked who they are, its workflow's. */
+/** The owner of a run: its starter, or its workflow when requests are not authenticated. */
 export function ownerOfRun({ principal, workflow }: Pick<RunRequest, "principal" | "workflow">): string {
   return principal === undefined ? `workflow/${workflow}` : toOwner(principal);
 }
 
-/** The principal that an owner is; none for an instance or a workflow. */
+/** The principal of an owner; none for an instance or a workflow. */
 export function principalOf(owner: string): { readonly principal?: string } {
   return owner.startsWith(principalPrefix) ? { principal: owner.slice(principalPrefix.length) } : {};
 }

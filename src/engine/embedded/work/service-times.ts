@@ -12,7 +12,7 @@ export interface Service extends Link<Service> {
 
 /**
  * How fast a line moves: how long its works take, and how long those at work have been at it. From that follows when
- * there will be room in it again. Times are those of a clock that nobody sets.
+ * there will be room in it again. Times come from a clock that never jumps.
  */
 export class ServiceTimes {
   readonly #running = new Chain<Service>();
@@ -38,12 +38,12 @@ export class ServiceTimes {
   }
 
   /** In how many ms there is room for one more, behind those who were told to come back before. `usualMs`: for what was never measured. */
-  turnAway(now: number, usualMs: number): number {
+  retryDelay(now: number, usualMs: number): number {
     const place = this.#turnedAway;
     this.#turnedAway += 1;
     const abreast = Math.max(1, this.#running.size);
     const meanMs = this.#meanMs ?? usualMs;
-    // Those who began first end first; then as many again, and so on.
+    // The work that began first ends first; then as many again, and so on.
     let ahead = place % abreast;
     let untilEndMs = meanMs;
     for (const { begunAt } of this.#running) {

@@ -31,7 +31,7 @@ test("an owner's share ends where it has as many as there are places left", () =
   const refused = (own: number, all: number): boolean => faultOf(own, all) !== undefined;
   expect([refused(4, 4), refused(5, 5)]).toEqual([false, true]);
   expect([refused(2, 6), refused(3, 7), refused(4, 7)]).toEqual([false, true, true]);
-  // Whoever has none finds the last place.
+  // An owner without waiting work finds the last place.
   expect([refused(0, 9), refused(1, 9)]).toEqual([false, true]);
 });
 
@@ -40,7 +40,7 @@ test("a share that is set counts in place of that, and one place is the least", 
   expect(faultOf(2, 2, { share: 2 })?.code).toBe("too_many_requests");
 });
 
-test("a full line is nobody's fault, and a used-up share says whose it is and when to come again", () => {
+test("a full queue is `unavailable`, and a used-up share names its owner and when to retry", () => {
   expect(faultOf(0, 10)).toMatchObject({
     code: "unavailable",
     message: "Too many inputs are waiting. Try again later.",

@@ -47,6 +47,6 @@ const usualS = 5;
 
 /** When to come again, in whole seconds, as an error's `meta`. */
 export function retryAfter(lines: WorkLines, scope: LineScope): { readonly retry_after_s: number } {
-  const ms = lines.turnAway(scope);
+  const ms = lines.retryDelay(scope);
   return { retry_after_s: ms === undefined ? usualS : Math.max(1, Math.ceil(ms / 1_000)) };
 }

@@ -7,7 +7,7 @@ export function toStoredTrace(trace: TraceContext | undefined): string | null {
   return tracestate === undefined ? traceparent : `${traceparent}\n${tracestate}`;
 }
 
-/** What is stored and is no trace is none: nobody's work waits for it. */
+/** The trace of a row; a stored value that is no trace is ignored. */
 export function fromStoredTrace(stored: string | null): { readonly trace?: TraceContext } {
   const trace = readTraceContext(...((stored ?? "").split("\n") as [string, string?]));
   return trace === undefined ? {} : { trace };

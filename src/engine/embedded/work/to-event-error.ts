@@ -4,8 +4,8 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { EngineHandlers } from "../../contract.ts";
 
 /**
- * What a record says of an error: the text of a `KitError` is safe for any caller. Of others it is not: what they
- * say is the cause, as far as the handlers know how to tell it.
+ * The error of a record. The text of a `KitError` is safe for any caller. The text of other errors is not: it goes into
+ * the cause, as far as `causeOf` gives one.
  */
 export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"]): EventError {
   const cause = causeOf?.(error);

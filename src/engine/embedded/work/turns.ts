@@ -1,7 +1,7 @@
 import { Chain, type Link } from "./chain.ts";
 import { ServiceTimes } from "./service-times.ts";
 
-/** Who has work in line: a principal, or what stands for one where nobody is asked who they are. */
+/** An owner of queued work: a principal, or the instance or workflow that counts as one. */
 export interface Owner<Line extends Link<Line>> extends Link<Owner<Line>> {
   readonly name: string;
   /** Its lines that could begin something, in the order of their turns. */
@@ -11,7 +11,7 @@ export interface Owner<Line extends Link<Line>> extends Link<Owner<Line>> {
   running: number;
   /** How many it had when it was put where it stands; none when it stands nowhere. */
   place: number | undefined;
-  /** Works of it that wait, or stand aside; it is remembered for as long as there is any. */
+  /** Its work that waits or runs; the owner is remembered for as long as there is any. */
   works: number;
   waiting: number;
 }
@@ -24,8 +24,8 @@ export interface Owner<Line extends Link<Line>> extends Link<Owner<Line>> {
 const sharePerFreeSlot = 7;
 
 /**
- * Whose turn it is: the owner that has the fewest slots; of several, the one that has waited the longest for a turn;
- * then its lines in turn. Costs the same however many lines and owners wait.
+ * Picks the next line: that of the owner with the fewest slots; among several owners, of the one that has waited
+ * longest; the lines of one owner take turns. The cost does not depend on how many lines and owners wait.
  */
 export class Turns<Line extends Link<Line>> {
   readonly #owners = new Map<string, Owner<Line>>();
@@ -73,19 +73,19 @@ export class Turns<Line extends Link<Line>> {
   add(owner: Owner<Line>, line: Line): void {
     owner.ready.push(line);
     this.#ready += 1;
-    this.#stand(owner);
+    this.#reorder(owner);
   }
 
   remove(owner: Owner<Line>, line: Line): void {
     if (!owner.ready.remove(line)) return;
     this.#ready -= 1;
-    this.#stand(owner);
+    this.#reorder(owner);
   }
 
   /** Says that an owner has a slot more, or less. */
   count(owner: Owner<Line>, change: 1 | -1): void {
     owner.running += change;
-    this.#stand(owner);
+    this.#reorder(owner);
   }
 
   /** The line whose turn it is, while so many slots are in use; undefined when none may begin. */
@@ -102,7 +102,7 @@ export class Turns<Line extends Link<Line>> {
   }
 
   /** Puts an owner where it belongs: at the end of those that have as many slots, unless it stands there already. */
-  #stand(owner: Owner<Line>): void {
+  #reorder(owner: Owner<Line>): void {
     const place = owner.ready.size === 0 ? undefined : owner.running;
     if (place === owner.place) return;
     if (owner.place !== undefined) {

@@ -1,4 +1,4 @@
-/** Those who wait for an end, by the id of what they wait for. */
+/** Callers that wait for the end of work, by its id. */
 export interface Waiters {
   /** Resolves when `wake` is called for the id; rejects with the reason of the signal. */
   wait(id: string, signal?: AbortSignal): Promise<void>;

@@ -1,17 +1,17 @@
 /** One thing to do, and where it stands in line. */
 export interface Work {
   readonly id: string;
-  /** What shares a line is done one at a time, in the order of joining. A run has a line of its own. */
+  /** Work of one line runs one at a time, in the order of joining. A run has a line of its own. */
   readonly line: string;
-  /** Who is to have no more than a fair share: a principal, or what stands for one. */
+  /** The owner, which gets a fair share: a principal, or an instance or workflow. */
   readonly owner: string;
   /**
-   * Does it. Called with a slot, once it is the first of its line; keeps both until it resolves. Reads
-   * what it needs here: thousands may wait, and each holds its id only. Must not reject. `standAside` gives
-   * the slot to others for a while, and the way back; the line is kept.
+   * Does the work. Called with a slot, once the work is the first of its line; it keeps both until it resolves. It reads
+   * its input here: thousands may wait, and each holds its id only. Must not reject. `releaseSlot` releases the slot for
+   * a while, and returns the function that takes it back; the line is kept.
    */
-  begin(standAside: () => () => void): Promise<WorkEnd>;
-  /** It has lost its place before it was begun, because the lease is lost or the engine closes. */
+  begin(releaseSlot: () => () => void): Promise<WorkEnd>;
+  /** Called when the work leaves the queue before it began, because the lease is lost or the engine closes. */
   forget?(): void;
 }
 
@@ -28,31 +28,31 @@ export interface LineScope {
 }
 
 /**
- * Who may work: in one line one at a time, in all no more than there are slots. Owners have equal shares of the
- * slots, as far as they have work; the lines of one owner take turns.
+ * The queue of an engine. Work of one line runs one at a time, all work in no more than a number of slots. Owners have
+ * equal shares of the slots as far as they have work; the lines of one owner take turns.
  */
 export interface WorkLines {
-  /** At the end of its line. Nothing is begun before `open`. */
+  /** Adds work at the end of its line. Nothing begins before `open`. */
   join(work: Work): void;
-  /** Takes out what waits, also for its next attempt. False for what runs, or is in no line. */
+  /** Removes work that waits, for its next attempt too. False for work that runs or is in no line. */
   leave(work: { readonly id: string; readonly line: string }): boolean;
   /**
-   * Of work that runs and could go on later: `giveBack` is called once something waits for its slot. Gives the
-   * way to take the offer back.
+   * Registers running work that can be suspended: `release` is called once other work waits for its slot. Returns the
+   * function that unregisters it.
    */
-  offerSlot(giveBack: () => void): () => void;
+  onSlotWanted(release: () => void): () => void;
   /** How many wait; those that run are not counted. */
   waiting(scope?: LineScope): number;
   /**
-   * Of one for whom there is no room: in how many ms there will be, judging by how fast the work goes, and behind
-   * those who were turned away before. Undefined where this process does not do the work.
+   * Milliseconds after which a refused sender should retry, estimated from the time that work takes and from the
+   * senders refused before. Undefined while another process does the work.
    */
-  turnAway(scope: LineScope): number | undefined;
+  retryDelay(scope: LineScope): number | undefined;
   open(): void;
-  /** Begins nothing more. With `clear`, what waits is forgotten: its place is in the database. */
+  /** Begins nothing more. With `clear`, waiting work is forgotten: it is loaded from the database at the next start. */
   close(options?: { readonly clear?: boolean }): void;
-  /** Resolves once nothing runs but what stands aside. */
-  calm(): Promise<void>;
-  /** Resolves once nothing runs, nothing that stands aside either. */
+  /** Resolves once no work holds a slot. */
+  slotsFree(): Promise<void>;
+  /** Resolves once no work runs, work with a released slot included. */
   idle(): Promise<void>;
 }

@@ -117,7 +117,7 @@ async function atMachine(
   { request, response }: { readonly request: FakeRequest; readonly response: ServerResponse },
 ): Promise<true | undefined> {
   const machine = machineOf(house, request);
-  // What the vendor's gate says of a machine that does not run.
+  // The answer of the vendor's gate for a machine that does not run.
   if (machine?.state !== "running") return sendJson(response, 502, { message: "The sandbox was not found" });
   const call = request.path.slice("/process.Process/".length);
   if (call === "Start") {

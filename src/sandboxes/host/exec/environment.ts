@@ -4,7 +4,7 @@ import { isInside } from "../workspace-path.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** What a program needs to find others, its user's settings, and its language; nothing else is passed on. */
+/** Variables that a program needs to find others, its user's settings, and its language; no others are passed on. */
 export const basicNames: readonly string[] = [
   "PATH",
   "HOME",
@@ -16,7 +16,7 @@ export const basicNames: readonly string[] = [
   "LC_CTYPE",
   "TZ",
   "TMPDIR",
-  // What programs for Windows cannot start without.
+  // Variables that Windows programs need to start.
   "SystemRoot",
   "SystemDrive",
   "ComSpec",
@@ -29,7 +29,7 @@ export const basicNames: readonly string[] = [
 ];
 
 /**
- * Nobody sits before a command: nothing opens a pager or an editor, asks for a password or draws.
+ * Commands are non-interactive: no pager, editor, password prompt or colour.
  * An editor that does nothing lets `git rebase --continue` and the like take the text that is there.
  */
 export const nobodyThere: Environment = {

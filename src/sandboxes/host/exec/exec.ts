@@ -121,7 +121,7 @@ function exitCodeOf({ code, signal }: Exit): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
-/** What it says names folders of this machine, so only the cause has it. */
+/** The original message names folders of this machine, so it goes into the cause only. */
 function notWalledIn(text: string): KitError {
   return new KitError({
     code: "unavailable",
@@ -189,7 +189,7 @@ interface Processes {
   started(): Promise<boolean>;
 }
 
-/** Those of a program that is started as it is. */
+/** Processes of a program that is started without a wall. */
 function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
   return {
     signal,
@@ -201,7 +201,7 @@ function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
 }
 
 /**
- * Those within the wall of bubblewrap. Its first process within ends with it, and with that one all others; the
+ * Processes within the wall of bubblewrap. Its first process within ends with it, and with that one all others; the
  * processes outside see which it is on descriptor 3, and that the program was started.
  */
 function walledIn(wall: RunningProcess): Processes {
@@ -238,7 +238,7 @@ function walledIn(wall: RunningProcess): Processes {
   };
 }
 
-/** A process that has ended and that nobody has asked for yet is dead, and all that were in its namespace. */
+/** Whether a process is dead: it has ended, though its parent has not waited for it yet; so have all in its namespace. */
 function isAlive(id: number): boolean {
   try {
     const stat = readFileSync(`/proc/${id}/stat`, "latin1");

@@ -74,7 +74,7 @@ export interface LinePattern {
 const maxPatternLength = 1_000;
 /** Instructions of the compiled program: each costs time for every character, at worst. */
 const maxProgramSize = 1_000;
-/** Of a longer line, the beginning is matched against an expression; a plain text is found anywhere. */
+/** An expression is matched against the beginning of a longer line only; a plain text is found anywhere. */
 const maxMatchedLength = 10_000;
 
 /**

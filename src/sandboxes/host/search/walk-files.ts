@@ -89,7 +89,7 @@ function listFolder(folder: string): Dirent[] {
   }
 }
 
-/** What a search leaves out. */
+/** Paths that a search leaves out. */
 interface SearchScope {
   /** Undefined where nothing is ignored: in a folder that is ignored itself, and was asked for. */
   readonly ignored: IgnoreScope | undefined;

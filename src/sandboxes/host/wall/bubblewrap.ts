@@ -8,7 +8,7 @@ export const innerHome: string = homedir() === "/home/kit" ? "/home/sandbox" : "
 /** Where a command finds the way to the hosts that it may reach. */
 export const innerSocket = "/run/kit/proxy.sock";
 
-/** What one command sees and may change. All paths are absolute and without links. */
+/** The paths that one command can read and write. All are absolute and without links. */
 export interface WallPlan {
   readonly root: string;
   /** Where the command starts: the root or a folder below it. */
@@ -17,9 +17,9 @@ export interface WallPlan {
   readonly system: readonly Visible[];
   /** Outside of the workspace: tools, and the repository of a linked worktree. */
   readonly seen: readonly string[];
-  /** Of these, what may be changed. */
+  /** The writable ones of these paths. */
   readonly changed: readonly string[];
-  /** Of what may be changed, what may not. */
+  /** Paths below the writable ones that are read-only. */
   readonly kept: readonly string[];
   /** Folders that nothing is seen of: those of kit. */
   readonly hidden: readonly string[];
@@ -32,7 +32,7 @@ export interface WallPlan {
   readonly memoryBytes: number;
 }
 
-/** What every command has: namespaces of its own, no capabilities, and no life beyond that of kit. */
+/** Options of every command: namespaces of its own, no capabilities, and an end together with kit. */
 export const enclosure: readonly string[] = [
   ...["--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
   ...["--unshare-cgroup-try", "--hostname", "sandbox"],
@@ -59,7 +59,7 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...["--dev", "/dev", "--size", String(plan.memoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...temporaryOf(plan),
     ...["--symlink", "/tmp", "/var/tmp", "--bind", own.home, innerHome],
-    // What holds kit's own files, where it lies in a folder of the system.
+    // The folder of kit's own files, when it lies in a folder of the system.
     ...veiled.flatMap((path) => ["--tmpfs", path]),
     // Below its home a command could put a link in the way of the next one's mounts.
     ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),

@@ -38,7 +38,7 @@ export function limitedShell(limits: Required<CommandLimits>, grouped: boolean):
   return ["/bin/sh", "-c", `${lines.join("\n")}\nexec "$@"`, "sh"];
 }
 
-/** What holds commands here, in words. */
+/** A sentence about the limits that hold here. */
 export function limitsInWords({ processes, memoryMb }: Required<CommandLimits>): string {
   const together = controllers().length > 0;
   const memory = `${memoryMb} MiB of memory${together ? "" : " each"}`;

@@ -29,7 +29,7 @@ interface Command extends Launch {
   readonly access: CommandAccess;
 }
 
-/** What stands around the commands of a workspace. */
+/** The wall around the commands of a workspace. */
 export function workspaceIsolation({ root, isolation }: Workspace): Promise<SandboxIsolation> {
   const obstacle = canHold(root) ? undefined : "the workspace holds folders of the system.";
   return isolationOf(isolation, obstacle);
@@ -166,11 +166,11 @@ function keptOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly s
   return [...new Set([...real.filter((path) => !ofPackages.includes(path)), ...folders])];
 }
 
-/** What the running commands that may write keep, by workspace. */
+/** The paths that running commands with write access hold, by workspace. */
 const keeping = new Map<string, Set<ReadonlySet<string>>>();
 
 /**
- * Of `paths`, those below the root that no running command can put a link in the place of: it keeps them too.
+ * The ones of `paths` below the root that no running command can replace by a link; it holds them too.
  * Otherwise a command could have another one's wall lead out of the workspace while that is built.
  */
 function keepTogether(

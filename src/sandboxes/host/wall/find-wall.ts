@@ -7,7 +7,7 @@ import { enclosure } from "./bubblewrap.ts";
 import { defaultLimits, limitsInWords } from "./command-limits.ts";
 import { systemParts } from "./system-folders.ts";
 
-/** What this machine has to wall commands in with; the reason where it has nothing. */
+/** The program that this machine has to wall commands in, or the reason why it has none. */
 export type FoundWall =
   | { readonly wall: "bubblewrap" | "seatbelt"; readonly program: string }
   | { readonly wall: "none"; readonly reason: string; readonly hint: string };
@@ -21,7 +21,7 @@ export function findWall(): Promise<FoundWall> {
   return found;
 }
 
-/** What stands around the commands of a sandbox. */
+/** The wall around the commands of a sandbox. */
 export async function isolationOf(
   options: IsolationOptions,
   /** Why a wall cannot stand around this workspace. */
@@ -53,7 +53,7 @@ export function checkRequired(mode: IsolationMode | undefined, isolation: Sandbo
   });
 }
 
-/** What the configuration requires, no option of a sandbox takes back; otherwise the option goes before it. */
+/** No option of a sandbox relaxes a requirement of the configuration; otherwise the option takes precedence. */
 export function mergeIsolation(
   option: IsolationOptions,
   configured: IsolationOptions | undefined,
@@ -148,7 +148,7 @@ async function findSeatbelt(): Promise<FoundWall> {
   };
 }
 
-/** A program of a folder that nobody but the system's owner writes to, or else of the search path. */
+/** A program from a folder that only the system's owner can write to, or else from the search path. */
 function findProgram(name: string): string | undefined {
   const folders = ["/usr/bin", "/bin", "/usr/local/bin", ...(process.env.PATH ?? "").split(delimiter)];
   return folders

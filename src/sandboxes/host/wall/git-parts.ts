@@ -6,7 +6,7 @@ import { isInside } from "../workspace-path.ts";
 export interface GitParts {
   /** Outside of the workspace, where a linked worktree has its repository: seen, and not changed. */
   readonly seen: readonly string[];
-  /** Of these, what `git commit` changes. */
+  /** The ones of these that `git commit` changes. */
   readonly changed: readonly string[];
   /** Read by the Git of the host, which runs what they name: not changed, whatever else may be. */
   readonly kept: readonly string[];
@@ -18,7 +18,7 @@ export interface GitParts {
 
 const none: GitParts = { seen: [], changed: [], kept: [], unwanted: [], links: new Map() };
 
-/** What decides which programs Git runs; `modules` and `worktrees` hold the same of other repositories. */
+/** Files that decide which programs Git runs; `modules` and `worktrees` hold those of other repositories. */
 const decisive = ["config", "hooks", "config.worktree", "commondir", "gitdir", "modules", "worktrees"];
 /** Decisive files that an ordinary repository does not have. */
 const otherwiseDecisive = ["config.worktree", "commondir"];
@@ -56,7 +56,7 @@ function ownParts(root: string, folder: string): GitParts {
   };
 }
 
-/** What a link leads to, in the workspace: whatever lies elsewhere must not come to be seen. */
+/** The target of a link within the workspace; targets outside must not become visible. */
 function targetOf(root: string, path: string): readonly string[] {
   try {
     const real = realpathSync(path);

@@ -11,7 +11,7 @@ export interface HostPattern {
 
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** What `allowNetwork` may hold, for messages. */
+/** The forms that `allowNetwork` accepts, for messages. */
 export const hostPatternForm =
   'a host such as "api.github.com", "*.example.com" or "localhost:8080", without a scheme or path';
 

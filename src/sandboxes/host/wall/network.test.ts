@@ -48,7 +48,7 @@ async function get(socketPath: string, url: string, headers: Record<string, stri
   return `${response.statusCode} ${body.trim()}`;
 }
 
-/** What a tunnel to a place answers, with a request through it. */
+/** The answer of a tunnel to a place, with a request through it. */
 async function tunnel(socketPath: string, to: string): Promise<string> {
   const socket = connect(socketPath);
   socket.write(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n\r\n`);
@@ -132,7 +132,7 @@ test("an allowed name that leads to this machine, its network or a cloud's own a
     const host = allowed[0] ?? "";
     expect(await tunnel(await open(allowed), `${host}:${port}`), host).toContain("hello");
   }
-  // A public address is dialled; nobody answers from this one.
+  // The proxy dials a public address; this one never answers.
   const at = await open(["api.example.com"], { addresses: ["10.0.0.1", "203.0.113.1"] });
   const trying = tunnel(at, `api.example.com:${port}`);
   expect(

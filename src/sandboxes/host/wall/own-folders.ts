@@ -16,7 +16,7 @@ export interface OwnFolders {
   readonly sockets: string;
 }
 
-/** What the walls of this process have in common, on the host. */
+/** Host folders that the walls of this process share. */
 export interface WallParts {
   /** The /etc of commands. */
   readonly etc: string;
@@ -61,7 +61,7 @@ async function makeParts(): Promise<WallParts> {
   const etc = join(folder, "etc");
   await mkdir(etc, { mode: 0o755 });
   for (const name of etcNames) {
-    // What a distribution does not have, or keeps from this user, commands do not have either.
+    // A path that the system lacks, or that this user may not read, is left out for commands too.
     await cp(join("/etc", name), join(etc, name), { recursive: true, verbatimSymlinks: true }).catch(
       () => undefined,
     );
@@ -101,14 +101,14 @@ async function ensureFolder(path: string): Promise<void> {
   throw new KitError({ code: "unavailable", message: "The sandbox's own folder has a link in its place." });
 }
 
-/** Names for the user of this process and for nobody else, and for this machine alone. */
+/** Files that name only the user of this process, and only this machine. */
 function machineFiles(): Readonly<Record<string, string>> {
   const { uid, gid, username } = userInfo();
   const name = /^[a-z_][a-z0-9_-]*$/i.test(username) ? username : "kit";
-  const nobody = uid === 65_534 ? "" : "nobody:x:65534:65534:nobody:/:/bin/false\n";
+  const unmapped = uid === 65_534 ? "" : "nobody:x:65534:65534:nobody:/:/bin/false\n";
   const nogroup = gid === 65_534 ? "" : "nogroup:x:65534:\n";
   return {
-    passwd: `${name}:x:${uid}:${gid}:${name}:${innerHome}:/bin/sh\n${nobody}`,
+    passwd: `${name}:x:${uid}:${gid}:${name}:${innerHome}:/bin/sh\n${unmapped}`,
     group: `${name}:x:${gid}:\n${nogroup}`,
     hosts: "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
   };

@@ -1,4 +1,4 @@
-/** What a command may do on macOS. Paths are absolute and without links. */
+/** The access of a command on macOS. Paths are absolute and without links. */
 export interface SeatbeltPlan {
   readonly root: string;
   readonly write: boolean;
@@ -6,9 +6,9 @@ export interface SeatbeltPlan {
   readonly own: string;
   /** Outside of the workspace: tools, and the repository of a linked worktree. */
   readonly seen: readonly string[];
-  /** Of these, what may be changed. */
+  /** The writable ones of these paths. */
   readonly changed: readonly string[];
-  /** Of what may be changed, what may not. */
+  /** Paths below the writable ones that are read-only. */
   readonly kept: readonly string[];
   /** Folders that nothing is seen of: those of kit. */
   readonly hidden: readonly string[];

@@ -10,7 +10,7 @@ import {
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { isInside } from "../workspace-path.ts";
 
-/** What a command sees of the machine: never a folder that people keep files in. */
+/** The folders of the machine that a command sees: never one that people keep files in. */
 const systemFolders = [
   "/usr",
   "/bin",
@@ -27,7 +27,7 @@ const systemFolders = [
 const etcFolders = ["pki/ca-trust/extracted", "pki/tls/certs", "crypto-policies"];
 const etcJava = /^java-\d+/;
 
-/** What programs read of /etc beside that: how libraries are found, certificates, names of services, the time zone. */
+/** Further files of /etc that programs read: library paths, certificates, names of services, the time zone. */
 export const etcNames: readonly string[] = [
   "ld.so.cache",
   "alternatives",
@@ -90,7 +90,7 @@ export function toolFolders(path: string, avoid: readonly string[]): readonly st
   return all.filter((each) => !all.some((other) => other !== each && isInside(other, each)));
 }
 
-/** What lies beside a folder of programs and belongs to them. */
+/** The folders beside a folder of programs that belong to them. */
 function partsOfTool(folder: string, avoid: readonly string[]): readonly string[] {
   const isSafe = (path: string): boolean =>
     ![...neverWhole, ...avoid].some((each) => isInside(path, each) || isInside(realPathOf(path), each));
@@ -159,7 +159,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-// A folder of somebody else's, which this user may not enter, is not there for its commands either.
+// A folder that this user may not enter is left out for its commands too.
 function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();

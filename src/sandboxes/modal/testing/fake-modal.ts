@@ -12,7 +12,7 @@ import {
 } from "./grpc-server.ts";
 
 export interface FakeModal extends FakeVendor {
-  /** What else goes wrong, each once, with the next command. */
+  /** Further faults; each happens once, with the next command. */
   readonly mishaps: {
     /** The connection breaks while its output is read; the vendor knows the command on. */
     breakOutput?: boolean;

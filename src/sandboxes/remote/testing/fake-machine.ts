@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * What stands for a vendor's machine in tests: a folder, which its commands know as `/home/user` or `/home/daytona`, and real processes.
+ * A vendor's machine for tests: a folder, which its commands know as `/home/user` or `/home/daytona`, and real processes.
  * Nothing keeps them apart from this computer, so nothing hostile runs on it.
  */
 export interface FakeMachine {

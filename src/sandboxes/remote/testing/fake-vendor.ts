@@ -12,9 +12,9 @@ export interface FakeVendor {
   readonly lines: readonly string[];
   /** Has a machine vanish. */
   lose(id: string): void;
-  /** What is to go wrong. */
+  /** Faults to simulate. */
   readonly trouble: FakeTrouble;
-  /** What a machine was asked for, newest last: the bodies of the requests that make one. */
+  /** The bodies of the requests that create a machine, newest last. */
   readonly created: readonly Readonly<Record<string, unknown>>[];
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export type FakeHandler = (
   response: http.ServerResponse,
 ) => Promise<true | undefined> | true | undefined;
 
-/** What the wire of a fake works on. */
+/** The state behind the HTTP interface of a fake. */
 export interface FakeHouse {
   readonly machines: Map<string, FakeMachine>;
   readonly trouble: FakeTrouble;
@@ -140,7 +140,7 @@ export function sendJson(response: http.ServerResponse, status: number, value?: 
   return true;
 }
 
-/** Of a message that may hold anything: the texts of an object. */
+/** The text fields of a message that may hold anything. */
 export function textsOf(value: unknown): Readonly<Record<string, string>> {
   return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }

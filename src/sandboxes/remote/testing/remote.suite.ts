@@ -27,7 +27,7 @@ export interface RemoteBench {
   nextOwner(): RemoteOwner;
   /** A sandbox that is closed with the test. */
   open(options?: RemoteOptions, owner?: RemoteOwner): Promise<Sandbox>;
-  /** What the vendor was asked for while something was done. */
+  /** The requests to the vendor during a call. */
   requestsOf(work: () => Promise<unknown>): Promise<readonly string[]>;
 }
 
@@ -82,7 +82,7 @@ export function useRemote(subject: RemoteSubject): RemoteBench {
   return bench;
 }
 
-/** What needs no vendor's wire to be shown once for each of them; the whole contract is a campaign. */
+/** Cases that run for each vendor in the quick suite; the whole contract is a campaign. */
 const slice: ReadonlySet<string> = new Set([
   "a text and bytes come back as they went in, in folders that a write makes",
   "what Git ignores is left out, unless it is named",
@@ -92,7 +92,7 @@ const slice: ReadonlySet<string> = new Set([
   "output is heard while the command runs",
 ]);
 
-/** What every vendor's sandboxes have to do beside the contract of all sandboxes. */
+/** Cases that every vendor's sandboxes pass beside the contract of all sandboxes. */
 export function remoteTests(bench: RemoteBench): void {
   for (const { name, run } of sandboxCases({ create: () => bench.open() }))
     if (slice.has(name)) test(name, run);

@@ -1,6 +1,6 @@
 import type { RunContext, StepWork } from "../../../contract.ts";
 
-/** What a run of `run-process.ts` is to do. */
+/** The flow of a run of `run-process.ts`. */
 export interface FlowPayload {
   readonly steps: number;
   /** When its process kills itself under it. */
