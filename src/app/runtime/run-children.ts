@@ -45,7 +45,7 @@ export function journalRuns(
       await step(`result of ${runId}`, async (work) => {
         const either = signal === undefined ? work.signal : AbortSignal.any([work.signal, signal]);
         // A run that waits for another one needs no slot meanwhile.
-        const resume = context.standAside();
+        const resume = context.releaseSlot();
         try {
           return await runs.result(runId, either);
         } finally {
