@@ -3,7 +3,7 @@ import { dispatchStatuses } from "../../protocol/enums.ts";
 import { parseDispatchStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
-import { withWorkDesk } from "../remote/work-desk.ts";
+import { withProjectWork } from "../remote/project-work.ts";
 import { failureLines } from "../render/failure-lines.ts";
 import { printFields } from "../render/print-fields.ts";
 import { type Column, printTable } from "../table.ts";
@@ -27,9 +27,9 @@ export const dispatchesList: Command = defineCommand({
   examples: ["kit dispatches list", "kit dispatches list --status failed"],
   details: `Newest first; failed ones are the dead letters. ${details}`,
   run: ({ options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
+    withProjectWork(context, options.url, async (work) => {
       const { status, agent, id, limit, cursor } = options;
-      const page = await desk.listDispatches({
+      const page = await work.listDispatches({
         ...(status === undefined ? {} : { status }),
         ...(agent === undefined ? {} : { agent }),
         ...(id === undefined ? {} : { instance_id: id }),
@@ -50,8 +50,8 @@ export const dispatchesShow: Command = defineCommand({
   examples: ["kit dispatches show dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
   details,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      show(await desk.getDispatch(id), context);
+    withProjectWork(context, options.url, async (work) => {
+      show(await work.getDispatch(id), context);
       return 0;
     }),
 });
@@ -62,8 +62,8 @@ export const dispatchesRetry: Command = defineCommand({
   examples: ["kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
   details: `It goes to the end of its session's line. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      show(await desk.retryDispatch(id), context);
+    withProjectWork(context, options.url, async (work) => {
+      show(await work.retryDispatch(id), context);
       return 0;
     }),
 });
@@ -74,8 +74,8 @@ export const dispatchesCancel: Command = defineCommand({
   examples: ["kit dispatches cancel dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
   details,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      const cancelled = await desk.cancelDispatch(id);
+    withProjectWork(context, options.url, async (work) => {
+      const cancelled = await work.cancelDispatch(id);
       if (context.json) context.output.json({ cancelled });
       else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
       return cancelled ? 0 : 1;

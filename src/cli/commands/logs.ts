@@ -2,7 +2,7 @@ import type { RunRecord } from "../../protocol/run.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
 import { urlOption } from "../remote/open-client.ts";
-import { type WorkDesk, withWorkDesk } from "../remote/work-desk.ts";
+import { type ProjectWork, withProjectWork } from "../remote/project-work.ts";
 import { causeLines } from "../render/failure-lines.ts";
 import { printRuns, runStyles, waitLines } from "../render/print-runs.ts";
 import { createReceiptLines } from "../render/receipt-lines.ts";
@@ -26,25 +26,25 @@ export const logs: Command = defineCommand({
   details:
     "Asks the server that runs for this project; without one it reads what is on disk. With --follow it waits for the next server when one ends. Rules, specs, skills and memories are named when they come before the model; --receipts names all of them with each turn. With --json every event is a line, with what is new in each receipt. Exits with 1 when the run has failed.",
   run: ({ args: [runId], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
+    withProjectWork(context, options.url, async (work) => {
       if (runId === undefined) {
-        await listRuns(desk, context, options.limit ?? 20);
+        await listRuns(work, context, options.limit ?? 20);
         return 0;
       }
-      await printEvents(desk, context, {
+      await printEvents(work, context, {
         runId,
         after: options.after ?? 0,
         follow: options.follow === true,
         receipts: options.receipts === true,
       });
-      const run = await desk.getRun(runId);
+      const run = await work.getRun(runId);
       if (!context.json) printEnd(run, context);
       return run.status === "failed" ? 1 : 0;
     }),
 });
 
-async function listRuns(desk: WorkDesk, context: CommandContext, limit: number): Promise<void> {
-  const page = await desk.listRuns({ limit });
+async function listRuns(work: ProjectWork, context: CommandContext, limit: number): Promise<void> {
+  const page = await work.listRuns({ limit });
   if (context.json) context.output.json(page);
   else printRuns(context.output, page.runs);
 }
@@ -57,7 +57,7 @@ interface ShownRun {
 }
 
 async function printEvents(
-  desk: WorkDesk,
+  work: ProjectWork,
   context: CommandContext,
   { runId, receipts, ...options }: ShownRun,
 ): Promise<void> {
@@ -73,7 +73,7 @@ async function printEvents(
     output.note(
       output.noteStyle("yellow", "The server is gone. The log goes on when the next one is there."),
     );
-  for await (const event of desk.runEvents(runId, { ...options, signal, onGone })) {
+  for await (const event of work.runEvents(runId, { ...options, signal, onGone })) {
     time = event.timestamp;
     if (context.json) {
       output.write(`${toSafeJsonLine(event)}\n`);

@@ -3,7 +3,7 @@ import type { RunRecord } from "../../protocol/run.ts";
 import { parseRunStatus } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { urlOption } from "../remote/open-client.ts";
-import { withWorkDesk } from "../remote/work-desk.ts";
+import { withProjectWork } from "../remote/project-work.ts";
 import { failureLines } from "../render/failure-lines.ts";
 import { printFields } from "../render/print-fields.ts";
 import { printRuns, waitLines } from "../render/print-runs.ts";
@@ -27,9 +27,9 @@ export const runsList: Command = defineCommand({
   examples: ["kit runs list", "kit runs list --status waiting"],
   details: `Newest first. ${details}`,
   run: ({ options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
+    withProjectWork(context, options.url, async (work) => {
       const { status, workflow, limit, cursor } = options;
-      const page = await desk.listRuns({
+      const page = await work.listRuns({
         ...(status === undefined ? {} : { status }),
         ...(workflow === undefined ? {} : { workflow }),
         ...(limit === undefined ? {} : { limit }),
@@ -47,8 +47,8 @@ export const runsShow: Command = defineCommand({
   examples: ["kit runs show run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
   details: `Its record, with payload and result; 'kit logs' shows what it did. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      show(await desk.getRun(id), context);
+    withProjectWork(context, options.url, async (work) => {
+      show(await work.getRun(id), context);
       return 0;
     }),
 });
@@ -62,11 +62,11 @@ export const runsSignal: Command = defineCommand({
   examples: [`kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`],
   details: `A signal that nothing waits for yet is kept. ${details}`,
   run: ({ args: [id = "", name = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
+    withProjectWork(context, options.url, async (work) => {
       const { payload } = options;
       // Who may signal need not be allowed to look.
-      const run = await desk.getRun(id).catch(() => undefined);
-      await desk.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
+      const run = await work.getRun(id).catch(() => undefined);
+      await work.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
       if (context.json) context.output.json({ status: "accepted" });
       else context.output.note(acceptedText(run, name));
       return 0;
@@ -79,8 +79,8 @@ export const runsCancel: Command = defineCommand({
   examples: ["kit runs cancel run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
   details,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      const cancelled = await desk.cancelRun(id);
+    withProjectWork(context, options.url, async (work) => {
+      const cancelled = await work.cancelRun(id);
       if (context.json) context.output.json({ cancelled });
       else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
       return cancelled ? 0 : 1;
@@ -93,8 +93,8 @@ export const runsRerun: Command = defineCommand({
   examples: ["kit runs rerun run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
   details: `Prints the id of the new run, which begins at the start: it does again what the earlier one had done. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
-    withWorkDesk(context, options.url, async (desk) => {
-      const receipt = await desk.rerun(id);
+    withProjectWork(context, options.url, async (work) => {
+      const receipt = await work.rerun(id);
       if (context.json) context.output.json(receipt);
       else context.output.line(receipt.run_id);
       return 0;

@@ -1,0 +1,57 @@
+import { Hono } from "hono";
+import type { Engine } from "../engine/contract.ts";
+import { workflowRoutes } from "../protocol/routes/run-routes.ts";
+import { createAuthorization } from "./access/authorize.ts";
+import { createPlaces } from "./access/places.ts";
+import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
+import { defaultLimits as limits } from "./limits.ts";
+import { createPathRouter } from "./path-router.ts";
+import { bindRoutes, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
+import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
+import { createEventStreams } from "./streams/event-streams.ts";
+
+/**
+ * The routes of runs and dispatches over an engine alone, as a `fetch` for clients in this process. It asks for no key, and
+ * takes a run of any workflow: the process that works on the run knows whether there is one of that name.
+ *
+ * @example
+ * const client = new KitClient({ baseUrl: "http://kit.invalid", fetch: serveEngine(engine) });
+ */
+export function serveEngine(engine: Engine): typeof fetch {
+  const masked = <Value>(value: Value): Value => value;
+  const { heartbeatMs, eventStreams: places } = limits;
+  const context = {
+    service: { engine },
+    authorization: createAuthorization(undefined, limits),
+    streams: createEventStreams({ heartbeatMs, places: createPlaces({ what: "streams", places }) }),
+    limits,
+    masked,
+    toEnvelope: (error: unknown) => toErrorEnvelope(error, { dev: true }),
+  };
+  const workflows: Handlers<typeof workflowRoutes> = {
+    "GET /workflows": () => ({ workflows: [] }),
+    async "POST /workflows/{name}"({ segment, body }) {
+      const { run_id } = await engine.startRun({ workflow: segment("name"), payload: body });
+      return { status: "accepted", run_id };
+    },
+  };
+  const routes = [
+    ...bindRunRoutes(context),
+    ...bindDispatchRoutes(context),
+    ...bindRoutes(workflowRoutes, workflows),
+  ];
+  const app = new Hono<ServerEnv>({ router: createPathRouter() });
+  mountRoutes(app, routes, {
+    limits,
+    masked,
+    async answer(_, work) {
+      try {
+        return await work();
+      } catch (error) {
+        const { body, ...rest } = toErrorReply(error, { dev: true });
+        return new Response(body, rest);
+      }
+    },
+  });
+  return async (input, init) => await app.fetch(new Request(input, init));
+}
