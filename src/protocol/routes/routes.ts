@@ -3,10 +3,10 @@ import { descriptionRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./pr
 import { dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
 
 /** The routes of every server: what is asked about a project. */
-export const projectRoutes = { ...homeRoutes, ...descriptionRoutes, ...guidelineRoutes, ...specRoutes };
+const projectRoutes = { ...homeRoutes, ...descriptionRoutes, ...guidelineRoutes, ...specRoutes };
 
 /** The routes of a server that has a service behind it: agents, workflows and their work. */
-export const serviceRoutes = {
+const serviceRoutes = {
   ...agentRoutes,
   ...approvalRoutes,
   ...promptRoutes,
