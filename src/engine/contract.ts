@@ -191,7 +191,7 @@ export interface EngineHandlers {
   dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
   run(context: RunContext, request: RunRequest): Promise<unknown>;
   /**
-   * What is wrong with a payload for the wait of a run that is open, as issues; none where it fits. `schema` is what
+   * Checks a payload against the schema of an open wait; gives the issues, or nothing where the payload fits. `schema` is what
    * `waitFor` was given. Default: nothing is wrong.
    */
   checkSignal?(

@@ -41,7 +41,7 @@ export interface RunJournal {
     head: EntryHead,
     how: { readonly deadline: number | undefined; readonly schema: string | null },
   ): void;
-  /** What the first open wait of a name takes, as the blobs stored it; undefined where there is none that says so. */
+  /** The schema of the first open wait of a name, as the blobs stored it; undefined where that wait has none. */
   schemaOf(run: number, name: string): string | undefined;
   /** The oldest signal of a name that has not been taken, if it came by the deadline. */
   nextSignal(run: number, name: string, deadline: number | undefined): PendingSignal | undefined;

@@ -269,7 +269,7 @@ export function openDatabase(folder: string | undefined): DatabaseSync {
  * Triggers that note the blobs which columns of a table refer to, for its migration. Each row of the
  * table is a user by itself, known by `key`: an SQL expression over one row, such as `run_id`.
  */
-export function noteBlobs(table: string, key: string, columns: readonly string[]): string {
+function noteBlobs(table: string, key: string, columns: readonly string[]): string {
   return columns.map((column) => noteColumn(table, key, column)).join("");
 }
 
