@@ -1,11 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { isCampaign, rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { kitCommandLine } from "./run-kit.suite.ts";
 
 // A namespace of our own, in which disks of any size can be mounted.
 const canMount = spawnSync("unshare", ["-rm", "sh", "-c", "mount -t tmpfs t /mnt"]).status === 0;
 const mountTest = test.skipIf(!canMount);
+const mountCampaign = test.runIf(canMount && isCampaign);
 
 const files = {
   ".kit/.gitignore": "*\n",
@@ -37,30 +39,38 @@ async function runAfter(prepare: string, args: readonly string[]): Promise<Said>
   return said;
 }
 
-mountTest.each([
+const disksOfReaders = [
   ["a full disk", full, "the disk is full"],
   ["a disk that becomes full", small, "the disk is full"],
   ["a full disk that has the temporary files, too", `${full}\nexport TMPDIR="$PWD/.kit"`, "the disk is full"],
   ["a read-only disk", readOnly, "its disk is read-only"],
-])("a command that reads answers on %s, with one note", async (_name, prepare, reason) => {
-  const { status, stdout, stderr } = await runAfter(prepare, ["specs", "list"]);
-  expect(stdout).toContain("openspec/specs/shop/spec.md");
-  expect(stderr.match(/note:.*/g)).toEqual([`note: What kit reads is not kept in .kit: ${reason}.`]);
-  expect(status).toBe(0);
-});
+] as const;
+mountTest.each(disksOfReaders.slice(0, rounds(1, 4)))(
+  "a command that reads answers on %s, with one note",
+  async (_name, prepare, reason) => {
+    const { status, stdout, stderr } = await runAfter(prepare, ["specs", "list"]);
+    expect(stdout).toContain("openspec/specs/shop/spec.md");
+    expect(stderr.match(/note:.*/g)).toEqual([`note: What kit reads is not kept in .kit: ${reason}.`]);
+    expect(status).toBe(0);
+  },
+);
 
-mountTest.each([
-  ["a full disk", full, "The folder .kit of this project cannot be written (the disk is full)"],
+const disksOfServers = [
   ["a disk that becomes full", small, ".db) cannot be used: the disk is full."],
+  ["a full disk", full, "The folder .kit of this project cannot be written (the disk is full)"],
   ["a read-only disk", readOnly, "cannot be written (its disk is read-only)"],
-])("a server does not start on %s, and says what is", async (_name, prepare, reason) => {
-  const { status, stderr } = await runAfter(prepare, ["start", "--port", "0"]);
-  expect(stderr).toContain(reason);
-  expect(stderr).not.toMatch(/away|damaged/);
-  expect(status).toBe(1);
-});
+] as const;
+mountTest.each(disksOfServers.slice(0, rounds(1, 3)))(
+  "a server does not start on %s, and says what is",
+  async (_name, prepare, reason) => {
+    const { status, stderr } = await runAfter(prepare, ["start", "--port", "0"]);
+    expect(stderr).toContain(reason);
+    expect(stderr).not.toMatch(/away|damaged/);
+    expect(status).toBe(1);
+  },
+);
 
-mountTest("'kit run' and 'kit doctor' say that the disk is full", async () => {
+mountCampaign("'kit run' and 'kit doctor' say that the disk is full", async () => {
   const run = await runAfter(full, ["run", "greet"]);
   expect(run).toMatchObject({ status: 1, stderr: expect.stringContaining("(the disk is full)") });
   const doctor = await runAfter(full, ["doctor", "--json"]);
@@ -84,7 +94,7 @@ code=$?
 cat said >&2
 exit $code`;
 
-mountTest(
+mountCampaign(
   "a server whose disk becomes full refuses, goes on when there is room, and stops with 0",
   async () => {
     const { status, stdout } = await runAfter(fillAndStop, ["start", "--port", "0"]);

@@ -1,6 +1,7 @@
 import { execFile, execFileSync } from "node:child_process";
 import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, expect, test } from "vitest";
+import { isCampaign } from "../testing/campaign.suite.ts";
 import { kitCommandLine, runKit } from "./run-kit.suite.ts";
 import { createSampleProject } from "./sample-project.suite.ts";
 import { displayWidth } from "./text/display-width.ts";
@@ -80,18 +81,21 @@ test.skipIf(!hasScript)(
   },
 );
 
-test.skipIf(!hasScript)("NO_COLOR takes the colours away and leaves the columns", async () => {
+test.runIf(hasScript && isCampaign)("NO_COLOR takes the colours away and leaves the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });
   expect(text).not.toContain("\u001b");
   expect(text).toMatch(/^ID +FRAMEWORK +TYPE +TITLE +WHERE$/m);
 });
 
-test.skipIf(!hasScript)("a document is printed without what could harm the terminal", async () => {
-  await project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
-  const list = JSON.parse(
-    (await inTerminal(100, ["guidelines", "list", "--source", "steering", "--json"])) || "{}",
-  );
-  const text = await inTerminal(100, ["guidelines", "show", list.guidelines[0].id], { NO_COLOR: "1" });
-  expect(text).toContain("redtext");
-  expect(text).not.toContain("\u001b");
-});
+test.runIf(hasScript && isCampaign)(
+  "a document is printed without what could harm the terminal",
+  async () => {
+    await project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
+    const list = JSON.parse(
+      (await inTerminal(100, ["guidelines", "list", "--source", "steering", "--json"])) || "{}",
+    );
+    const text = await inTerminal(100, ["guidelines", "show", list.guidelines[0].id], { NO_COLOR: "1" });
+    expect(text).toContain("redtext");
+    expect(text).not.toContain("\u001b");
+  },
+);

@@ -9,6 +9,7 @@ import {
   signatureOf,
 } from "../../tests/security/http-cases.ts";
 import { errorCodes } from "../protocol/error-code.ts";
+import { isCampaign } from "../testing/campaign.suite.ts";
 import { collectEvents, readEventStream } from "./testing/read-event-stream.ts";
 import { sendRaw, sendRequest } from "./testing/send-request.ts";
 import { canary, type ServerProcess, startServerProcess } from "./testing/server-process.ts";
@@ -54,7 +55,8 @@ afterAll(async () => {
 });
 
 describe("the corpus of hostile requests", () => {
-  for (const one of cases.map(adapt)) {
+  for (const [index, one] of cases.map(adapt).entries()) {
+    if (!isCampaign && index % 3 !== 0) continue;
     test.skipIf(!isForThisSystem(one))(`${one.id} ${one.why}`, async () => await check(one));
   }
 

@@ -5,6 +5,7 @@ import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type Script, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import type { App } from "../service/app.ts";
@@ -87,7 +88,7 @@ test("wrong arguments are told to the model before the server is asked", async (
   expect(resultsIn(model)[0]).toContain("The arguments are not what mcp__tools__add takes");
 });
 
-test("a call to a tool past the limit says that it was left out and how to reach it", async () => {
+campaignTest("a call to a tool past the limit says that it was left out and how to reach it", async () => {
   const hostile = (scenario: string): object => ({
     command: process.execPath,
     args: [join(servers, "hostile/serve-process.ts"), scenario],
@@ -189,7 +190,7 @@ test("with search_execute the model finds tools by words and calls them", async 
   expect(resultsIn(model)[3]).toContain('{\\"sum\\":5}');
 });
 
-test("a search names the servers that are down, and starts none before it is made", async () => {
+campaignTest("a search names the servers that are down, and starts none before it is made", async () => {
   const { app, model, events } = await open(
     { mode: "search_execute", servers: { tools, gone: { command: "kit-has-no-such-command" } } },
     [

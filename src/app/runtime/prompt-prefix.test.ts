@@ -7,6 +7,7 @@ import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { rounds } from "../../testing/campaign.suite.ts";
 import type { ProviderAnswer } from "../../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
@@ -110,7 +111,7 @@ const changesIn = (events: readonly KitEvent[]): readonly (readonly string[] | u
 
 const models = ["anthropic/claude-sonnet-4-6", "openai/gpt-5.1", "google/gemini-2.5-pro", "local/m"] as const;
 
-test.each(models)(
+test.each(models.slice(0, rounds(2, models.length)))(
   "over all that a session does, each prompt of %s begins with the one before",
   async (model) => {
     const { session, start, root, events } = await open(model);

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
 import { type Message, textOf } from "../../protocol/message.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testing/service-process/service-process.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 
@@ -127,7 +128,7 @@ test("inputs that a killed process had accepted are worked on by the next, each 
   }
 });
 
-test.each(["hangs", "is killed"])(
+campaignTest.each(["hangs", "is killed"])(
   "what a process works on when it %s is done by the one that stands by, and written once",
   async (fate) => {
     const { start, untilIn } = await project();
@@ -149,21 +150,24 @@ test.each(["hangs", "is killed"])(
   },
 );
 
-test("an interrupted turn goes on after the tool call that had ended, which is not done again", async () => {
-  const { start, untilIn, lines } = await project();
-  const first = await start("stuck");
-  const receipt = (await first.ask("dispatch", key("1"), "Be slow and use the tool")) as DispatchReceipt;
-  await untilIn("model.log", "Noted.");
-  await first.kill();
-  const second = await start("well");
-  expect(await second.ask("awaitDispatch", receipt.dispatch_id)).toMatchObject({
-    status: "completed",
-    result: { text: "Done." },
-  });
-  expect(await lines("tool.log")).toEqual(["noted"]);
-  const history = (await second.ask("history", key("1"))) as readonly Message[];
-  expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
-});
+campaignTest(
+  "an interrupted turn goes on after the tool call that had ended, which is not done again",
+  async () => {
+    const { start, untilIn, lines } = await project();
+    const first = await start("stuck");
+    const receipt = (await first.ask("dispatch", key("1"), "Be slow and use the tool")) as DispatchReceipt;
+    await untilIn("model.log", "Noted.");
+    await first.kill();
+    const second = await start("well");
+    expect(await second.ask("awaitDispatch", receipt.dispatch_id)).toMatchObject({
+      status: "completed",
+      result: { text: "Done." },
+    });
+    expect(await lines("tool.log")).toEqual(["noted"]);
+    const history = (await second.ask("history", key("1"))) as readonly Message[];
+    expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+  },
+);
 
 test("a run goes on after its last finished step, and takes a signal that comes after a restart", async () => {
   const { start, untilIn, lines } = await project();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { runKit, startKit } from "../run-kit.suite.ts";
 
 let root: string;
@@ -50,7 +51,7 @@ test("a run that waits says what for, and ends once another terminal has signall
   expect(readdirSync(join(root, ".kit/terminals"))).toEqual([]);
 });
 
-test("what a killed terminal has left is no run any more, and goes with the next one", async () => {
+campaignTest("what a killed terminal has left is no run any more, and goes with the next one", async () => {
   const child = startKit(["run", "release"], { cwd: root });
   await untilSaid(child, /--payload .*\n/);
   child.kill("SIGKILL");

@@ -7,6 +7,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { shopFiles } from "../../server/testing/shop-files.ts";
 import { type TemporaryProject, temporaryProject } from "../../server/testing/temporary-project.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { maxAnswerLength } from "./bounds.ts";
 
 const script = join(import.meta.dirname, "testing/serve-process.ts");
@@ -273,32 +274,38 @@ test("a client that asks and closes its end at once has its answers", async () =
   expect(said.output).toContain('"id":3');
 });
 
-test("a line of 40 MB is refused, one of 9 MB is read, and the next request is answered", async () => {
-  const { child, said, say, exit } = spawnServer();
-  const q = "x".repeat(9_000_000);
-  say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q } } });
-  await expect.poll(() => said.output).toContain('"id":2');
-  for (let count = 0; count < 40; count += 1) child.stdin.write("x".repeat(1_048_576));
-  child.stdin.write("\n");
-  say({ id: 3, method: "ping" });
-  await expect.poll(() => said.output).toContain('"id":3');
-  expect(said.output).toContain(
-    '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is longer than 10 MB."}}',
-  );
-  child.stdin.end();
-  expect(await exit).toBe(0);
-});
+campaignTest(
+  "a line of 40 MB is refused, one of 9 MB is read, and the next request is answered",
+  async () => {
+    const { child, said, say, exit } = spawnServer();
+    const q = "x".repeat(9_000_000);
+    say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q } } });
+    await expect.poll(() => said.output).toContain('"id":2');
+    for (let count = 0; count < 40; count += 1) child.stdin.write("x".repeat(1_048_576));
+    child.stdin.write("\n");
+    say({ id: 3, method: "ping" });
+    await expect.poll(() => said.output).toContain('"id":3');
+    expect(said.output).toContain(
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is longer than 10 MB."}}',
+    );
+    child.stdin.end();
+    expect(await exit).toBe(0);
+  },
+);
 
-test("a client that leaves in the middle of a line, or with answers on their way, ends the process", async () => {
-  const midLine = spawnServer();
-  await expect.poll(() => midLine.said.output).toContain('"id":1');
-  midLine.child.stdin.write("x".repeat(3_000_000));
-  const busy = spawnServer();
-  await expect.poll(() => busy.said.output).toContain('"id":1');
-  for (let id = 2; id < 500; id += 1) busy.say({ id, method: "tools/list" });
-  for (const { child } of [midLine, busy]) {
-    child.stdout.destroy();
-    child.stdin.destroy();
-  }
-  expect(await Promise.all([midLine.exit, busy.exit])).toEqual([0, 0]);
-});
+campaignTest(
+  "a client that leaves in the middle of a line, or with answers on their way, ends the process",
+  async () => {
+    const midLine = spawnServer();
+    await expect.poll(() => midLine.said.output).toContain('"id":1');
+    midLine.child.stdin.write("x".repeat(3_000_000));
+    const busy = spawnServer();
+    await expect.poll(() => busy.said.output).toContain('"id":1');
+    for (let id = 2; id < 500; id += 1) busy.say({ id, method: "tools/list" });
+    for (const { child } of [midLine, busy]) {
+      child.stdout.destroy();
+      child.stdin.destroy();
+    }
+    expect(await Promise.all([midLine.exit, busy.exit])).toEqual([0, 0]);
+  },
+);

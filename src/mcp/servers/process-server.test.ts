@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import type { ToolDefinition } from "../../agents/define/tool.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import {
   callTool,
   createSkippingClock,
@@ -87,7 +88,7 @@ test("nothing is started before it is needed, and everything is ended with the c
   await expect(client.close()).resolves.toBeUndefined();
 });
 
-test("a program that ends without closing leaves no process behind", async () => {
+campaignTest("a program that ends without closing leaves no process behind", async () => {
   const from = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
   const script = `
     const { createMcpClient } = await import(${from("../create-mcp-client.ts")});
@@ -153,7 +154,7 @@ test("a call that only reads is made once more after a crash, and not twice", as
   expect(await log.read()).toEqual(["crash_while_reading", "crash_while_reading"]);
 });
 
-test("a server that keeps crashing is given longer and longer pauses", async () => {
+campaignTest("a server that keeps crashing is given longer and longer pauses", async () => {
   const client = openServer(toolServer(), { clock: createSkippingClock() });
   await callTool(client, "echo", { args: { text: "works" } });
   const said: string[] = [];
@@ -175,7 +176,7 @@ test("an abort reaches the server, and its connection goes on", async () => {
   expect(textOf(await callTool(client, "echo", { args: { text: "on" } }))).toBe("on");
 });
 
-test("a call that takes too long is cancelled, and its outcome unknown", async () => {
+campaignTest("a call that takes too long is cancelled, and its outcome unknown", async () => {
   const log = await logFile();
   const client = openServer({ ...toolServer(log.path), timeout_seconds: 8 });
   const output = await callTool(client, "wait", { args: { ms: 60_000 } });
@@ -184,7 +185,7 @@ test("a call that takes too long is cancelled, and its outcome unknown", async (
   await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
 });
 
-test("a server that starts slowly is waited for, also one that is silent until then", async () => {
+campaignTest("a server that starts slowly is waited for, also one that is silent until then", async () => {
   const client = openServer({ ...toolServer("", "late=1500"), timeout_seconds: 40 });
   expect(await namesOf(client)).toContain("mcp__s__echo");
 });

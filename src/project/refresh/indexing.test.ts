@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createProjectIndex } from "../create-project-index.ts";
 import { openProject } from "../open-project.ts";
@@ -8,7 +9,7 @@ import { createSourceCatalog } from "../scan/source-catalog.ts";
 import { IndexPlace } from "../store/index-place.ts";
 import { liesOnTheWay, SourceQueue } from "./source-queue.ts";
 
-const packages = 900;
+const packages = rounds(600, 900);
 const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };
 for (let index = 0; index < packages; index += 1) {
   files[`p${index}/CLAUDE.md`] = `## Rule ${index}\n\ntext\n`;

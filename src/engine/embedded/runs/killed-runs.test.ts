@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { campaignTest } from "../../../testing/campaign.suite.ts";
 import { handlers } from "../../cases/engine-check.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 import { type FlowPayload, followFlow } from "./testing/run-flow.ts";
@@ -123,7 +124,7 @@ test("a run that kills its process at one place is given up after five times; th
   await engine.drain();
 });
 
-test("a run that gets further each time is not given up", async () => {
+campaignTest("a run that gets further each time is not given up", async () => {
   const where = place("slow");
   const [id = ""] = await startRuns(where, [{ steps: 8, dies: "one step further each time" }]);
   for (let steps = 1; steps < 8; steps += 1) await work(where, { steps });
