@@ -43,7 +43,9 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
   for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
   database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");
-  database.exec("ALTER TABLE schedules DROP COLUMN round");
+  database.exec(
+    "ALTER TABLE schedules DROP COLUMN round; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent",
+  );
   for (const table of ["dispatches", "runs"])
     database.exec(`ALTER TABLE ${table} DROP COLUMN owner; ALTER TABLE ${table} DROP COLUMN trace`);
   database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
