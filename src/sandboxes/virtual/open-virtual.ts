@@ -6,11 +6,12 @@ import { findFiles } from "../../files/find-files.ts";
 import { findPlace } from "../../files/find-place.ts";
 import { assertNoLinkOut } from "../../files/links-out.ts";
 import { readRegularFile } from "../../files/read-regular-file.ts";
-import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
+import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { workspaceName } from "../host/workspace-name.ts";
+import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /** Opens the workspace of a session, and makes it when there is none. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
@@ -144,18 +145,3 @@ async function createWorkspace(path: string, options: VirtualOptions, owner: San
     throw error;
   }
 }
-
-export interface VirtualOptions extends IsolationOptions {
-  /** Workspaces lie in its `.kit/sandboxes`; default: the agent's project, else the folder that the process was started in. */
-  readonly root?: string;
-  /** The folder of all workspaces, in place of `.kit/sandboxes` below `root`. */
-  readonly folder?: string;
-  /** Files of a new workspace, by path; one that exists is left as it is. */
-  readonly files?: Readonly<Record<string, string | Uint8Array>>;
-  /** Variables for commands beside `PATH`, a home of their own and the language. */
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-/** The folder that all workspaces lie in. */
-export const folderOfAll = ({ root, folder }: VirtualOptions, { project_root }: SandboxOwner): string =>
-  folder ?? join(root ?? project_root ?? process.cwd(), ".kit", "sandboxes");

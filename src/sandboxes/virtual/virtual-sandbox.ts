@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxFactory, SandboxOwner, WorkspaceLocation } from "../contract.ts";
 import { workspaceName } from "../host/workspace-name.ts";
-import { folderOfAll, type VirtualOptions } from "./open-virtual.ts";
+import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /**
  * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave
