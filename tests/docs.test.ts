@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { listFiles, repositoryRoot } from "../scripts/files.ts";
 import { readMarkdownPage } from "../scripts/markdown-page.ts";
-import { runKit } from "../src/cli/run-kit.suite.ts";
+import { runKit } from "../src/cli/testing/run-kit.ts";
 
 const run = promisify(execFile);
 const pages = [join(repositoryRoot, "README.md"), ...(await listFiles(join(repositoryRoot, "docs")))];

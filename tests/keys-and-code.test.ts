@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { createServedProject, providerKey, withoutKeys } from "../src/cli/run/agents-project.suite.ts";
-import { runKit } from "../src/cli/run-kit.suite.ts";
+import { createServedProject, providerKey, withoutKeys } from "../src/cli/testing/agents-project.ts";
+import { runKit } from "../src/cli/testing/run-kit.ts";
 
 // What an agent can reach of a real server that has real keys, and what it can have the server run.
 

@@ -218,22 +218,22 @@ export const commandTable: readonly AnyEntry[] = [
       {
         name: "list",
         summary: "List spec blocks",
-        load: async () => (await import("./commands/specs-list.ts")).specsList,
+        load: async () => (await import("./commands/specs.ts")).specsList,
       },
       {
         name: "show",
         summary: "Show one spec block with its links and where it comes from",
-        load: async () => (await import("./commands/specs-show.ts")).specsShow,
+        load: async () => (await import("./commands/specs.ts")).specsShow,
       },
       {
         name: "query",
         summary: "Search the text of all specs, best match first",
-        load: async () => (await import("./commands/specs-query.ts")).specsQuery,
+        load: async () => (await import("./commands/specs.ts")).specsQuery,
       },
       {
         name: "validate",
         summary: "Check all specs: parse errors, required fields, ids, references",
-        load: async () => (await import("./commands/specs-validate.ts")).specsValidate,
+        load: async () => (await import("./commands/validate.ts")).specsValidate,
       },
       {
         name: "impact",
@@ -274,17 +274,17 @@ export const commandTable: readonly AnyEntry[] = [
       {
         name: "list",
         summary: "List guidelines",
-        load: async () => (await import("./commands/guidelines-list.ts")).guidelinesList,
+        load: async () => (await import("./commands/guidelines.ts")).guidelinesList,
       },
       {
         name: "show",
         summary: "Show one guideline",
-        load: async () => (await import("./commands/guidelines-show.ts")).guidelinesShow,
+        load: async () => (await import("./commands/guidelines.ts")).guidelinesShow,
       },
       {
         name: "explain",
         summary: "Say which guidelines apply to a file, in which order, and why",
-        load: async () => (await import("./commands/guidelines-explain.ts")).guidelinesExplain,
+        load: async () => (await import("./commands/guidelines.ts")).guidelinesExplain,
       },
       {
         name: "convert",
@@ -294,12 +294,12 @@ export const commandTable: readonly AnyEntry[] = [
       {
         name: "export",
         summary: "Print all guidelines as one file of a tool",
-        load: async () => (await import("./commands/guidelines-export.ts")).guidelinesExport,
+        load: async () => (await import("./commands/guidelines-convert.ts")).guidelinesExport,
       },
       {
         name: "lint",
         summary: "Find duplicates, contradictions and globs that match nothing",
-        load: async () => (await import("./commands/guidelines-lint.ts")).guidelinesLint,
+        load: async () => (await import("./commands/validate.ts")).guidelinesLint,
       },
       {
         name: "sync",

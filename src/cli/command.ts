@@ -1,5 +1,4 @@
-import type { InputStream } from "./input.ts";
-import type { Output } from "./output.ts";
+import type { InputStream, Output } from "./print/output.ts";
 
 /** 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. */
 export type ExitCode = 0 | 1 | 2;

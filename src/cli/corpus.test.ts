@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hasSharedCorpus, loadSharedCorpus } from "../testing/shared-corpus.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { runKit } from "./run-kit.suite.ts";
+import { runKit } from "./testing/run-kit.ts";
 
 const lines: readonly (readonly string[])[] = [
   ["specs", "list", "--all"],

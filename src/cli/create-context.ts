@@ -1,5 +1,8 @@
 import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { registerHooks } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ownModule } from "../base/own-module.ts";
 import type { CommandContext } from "./command.ts";
 import { findRoot } from "./find-root.ts";
 import type { GlobalOptions } from "./program.ts";
@@ -20,4 +23,40 @@ export function createContext(
   // A folder that somebody names is the project; the one they happen to be in may lie inside of it.
   const root = cwd === undefined ? findRoot(folder) : folder;
   return { ...given, json, configFile: config, envFile: env, cwd: folder, root };
+}
+
+const roots = new Set<string>();
+let isRegistered = false;
+
+/**
+ * From now on a package that kit's own code imports and that is not installed beside kit is taken from this project: a kit that
+ * was installed globally uses the providers, database drivers and telemetry that its project has installed. What lies beside kit
+ * is preferred, as kit's own copy is what it is tested with.
+ */
+export function useProjectPackages(root: string): void {
+  roots.add(pathToFileURL(join(root, "package.json")).href);
+  if (isRegistered) return;
+  isRegistered = true;
+  const kit = new URL(".", ownModule("index")).href;
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      try {
+        return nextResolve(specifier, context);
+      } catch (error) {
+        if (!isPackage(specifier) || context.parentURL?.startsWith(kit) !== true) throw error;
+        for (const parentURL of roots) {
+          try {
+            return nextResolve(specifier, { ...context, parentURL });
+          } catch {
+            // The first failure says more: it names kit's own file.
+          }
+        }
+        throw error;
+      }
+    },
+  });
+}
+
+function isPackage(specifier: string): boolean {
+  return /^(?:@[\w.-]+\/)?[\w-][\w.-]*(?:\/|$)/.test(specifier);
 }

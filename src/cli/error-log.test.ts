@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { maskOf } from "../app/runtime/known-secrets.ts";
-import { createErrorLog } from "./error-log.ts";
+import { createErrorLog } from "./serve.ts";
 
 test("no key that opens the server is logged, wherever it was configured", () => {
   const said: string[] = [];

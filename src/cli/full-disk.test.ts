@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { isCampaign, rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { kitCommandLine } from "./run-kit.suite.ts";
+import { kitCommandLine } from "./testing/run-kit.ts";
 
 // A namespace of our own, in which disks of any size can be mounted.
 const canMount = spawnSync("unshare", ["-rm", "sh", "-c", "mount -t tmpfs t /mnt"]).status === 0;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { version } from "../base/version.ts";
 import { type AnyEntry, commandTable } from "./command-table.ts";
-import { runKit, startKit } from "./run-kit.suite.ts";
+import { runKit, startKit } from "./testing/run-kit.ts";
 
 const cwd = realpathSync(mkdtempSync(join(tmpdir(), "kit-main-")));
 mkdirSync(join(cwd, "folder"));

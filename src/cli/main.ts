@@ -1,8 +1,7 @@
 import { CommanderError } from "commander";
 import type { ExitCode } from "./command.ts";
-import type { InputStream } from "./input.ts";
 import { type InterruptExitCode, listenForInterrupt, type SignalSource } from "./interrupt.ts";
-import { createOutput, type OutputStream } from "./output.ts";
+import { createOutput, type InputStream, type OutputStream } from "./print/output.ts";
 import { createProgram } from "./program.ts";
 
 export type ProcessExitCode = ExitCode | InterruptExitCode;
@@ -34,7 +33,7 @@ export async function main(
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
-    const { useProjectPackages } = await import("./project-packages.ts");
+    const { useProjectPackages } = await import("./create-context.ts");
     const context = createContext(globals, { output, input, signal: interrupt.signal, startedIn: cwd });
     useProjectPackages(context.root);
     exitCode = await run(context);

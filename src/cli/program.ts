@@ -3,7 +3,7 @@ import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/version.ts";
 import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
 import { type AnyEntry, commandTable, firstExamples } from "./command-table.ts";
-import type { Output } from "./output.ts";
+import type { Output } from "./print/output.ts";
 
 /** The options of every command, wherever they stand on the line. */
 export interface GlobalOptions {

@@ -1,13 +1,13 @@
 import { isAbsolute, relative } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { systemObstacle } from "../files/obstacle.ts";
-import type { ErrorCause } from "../protocol/error-cause.ts";
+import { causeLine, type ErrorCause } from "../protocol/error-cause.ts";
 import { type ErrorCode, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
+import type { EventError } from "../protocol/event.ts";
 import { sqliteFault } from "../sqlite/sqlite-fault.ts";
 import type { ExitCode } from "./command.ts";
-import type { Output } from "./output.ts";
-import { causeLines } from "./render/failure-lines.ts";
+import type { Output } from "./print/output.ts";
 import { safeLine, safeLines } from "./text/safe-text.ts";
 
 export interface ReportOptions {
@@ -172,4 +172,19 @@ function placeOf(error: Error): string {
 /** One that says what to do was thrown knowingly: where in the code that was helps nobody. */
 function describeKitError({ message, hint, stack }: KitError): string {
   return hint === undefined ? String(stack) : `${message} ${hint}`;
+}
+
+/** Why something failed, a line each: what its record says, and what the project's code threw. */
+export function failureLines(error: EventError | undefined): readonly string[] | undefined {
+  if (error === undefined) return undefined;
+  return [`${error.type}: ${error.message}`, ...causeLines(error.cause)];
+}
+
+/** `TypeError: no such release (src/workflows/release.ts:12)`, and each of its causes on a line of its own. */
+export function causeLines(cause: ErrorCause | undefined): readonly string[] {
+  if (cause === undefined) return [];
+  const { cause: further, errors = [], ...own } = cause;
+  // "Error" says nothing that the reader does not know.
+  const name = own.name === "Error" || own.message === "" ? "" : `${own.name}: `;
+  return [`${name}${causeLine(own)}`, ...causeLines(further), ...errors.flatMap(causeLines)];
 }

@@ -23,8 +23,8 @@ import {
   type OptionValues,
   option,
 } from "./command.ts";
-import { createErrorLog, type ErrorLog, outliveRejections } from "./error-log.ts";
-import { printWelcome } from "./render/print-welcome.ts";
+import { printWelcome } from "./print/welcome.ts";
+import { describeError } from "./report-error.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
 import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
@@ -292,4 +292,28 @@ async function listen(
     }
   }
   return { ...(await server.listen({ host, port: 0 })), isSubstitute: true };
+}
+
+/** Told what goes wrong while a server runs. */
+type ErrorLog = (error: unknown) => void;
+
+/**
+ * Hands on errors as text, with their stacks and without the application's own keys: what the code of a
+ * project throws may quote a key that it was given.
+ */
+export function createErrorLog(mask: (text: string) => string, say: (text: string) => void): ErrorLog {
+  return (error) => say(mask(describeError(error)));
+}
+
+/**
+ * A promise that one tool or workflow has forgotten ends no other's work: it is told, and the server goes on. An
+ * exception that nobody caught still ends it, because nobody knows what it has left behind.
+ */
+function outliveRejections(log: ErrorLog): Disposable {
+  const tell = (reason: unknown): void => {
+    const cause = reason instanceof Error ? reason : new Error(String(reason));
+    log(new Error("A promise was rejected that nobody waited for.", { cause }));
+  };
+  process.on("unhandledRejection", tell);
+  return { [Symbol.dispose]: () => process.off("unhandledRejection", tell) };
 }

@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
-import { beginProcess } from "./run-kit.suite.ts";
-import { endAll, type Running, serveKit } from "./served-kit.suite.ts";
+import { beginProcess } from "./testing/run-kit.ts";
+import { endAll, type Running, serveKit } from "./testing/served-kit.ts";
 
 interface SentSpan {
   readonly traceId: string;

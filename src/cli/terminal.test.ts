@@ -2,8 +2,8 @@ import { execFile, execFileSync } from "node:child_process";
 import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { isCampaign } from "../testing/campaign.suite.ts";
-import { kitCommandLine, runKit } from "./run-kit.suite.ts";
-import { createSampleProject } from "./sample-project.suite.ts";
+import { kitCommandLine, runKit } from "./testing/run-kit.ts";
+import { createSampleProject } from "./testing/sample-project.ts";
 import { displayWidth } from "./text/display-width.ts";
 
 const project = await createSampleProject();

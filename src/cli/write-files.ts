@@ -1,10 +1,14 @@
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
+import { hasCode } from "../files/file-error.ts";
+import { makeFolderSync } from "../files/make-folder.ts";
+import { systemObstacle } from "../files/obstacle.ts";
 import { readFileInside, writeFileInside } from "../project/features/write-file.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { CommandContext } from "./command.ts";
-import { makeNamedFolder } from "./make-folder.ts";
+import { usageError } from "./report-error.ts";
+import { truncate } from "./text/display-width.ts";
 
 export interface WriteFilesOptions {
   /** As written on the line; created where it is missing. */
@@ -45,4 +49,19 @@ function inTheWay(path: string): KitError<ErrorCode> {
     message: `${path} is there already and says something else; nothing was written.`,
     hint: "Choose another folder, or --overwrite.",
   });
+}
+
+/** Makes the folder that somebody named on the line, or says why it cannot be one. */
+export function makeNamedFolder(folder: string, asWritten: string): void {
+  const name = truncate(asWritten, 60, "middle");
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found?.isDirectory() === false)
+      throw usageError(`${name} is ${found.isFile() ? "a file" : "no folder"}.`, "Name a folder.");
+    makeFolderSync(folder);
+  } catch (error) {
+    const why = hasCode(error, "ENOENT") ? "no folder can be made there" : systemObstacle(error);
+    if (why === undefined) throw error;
+    throw usageError(`${name} cannot be made: ${why}.`, "Name a folder that can be made and written.");
+  }
 }

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
-import { runKit } from "../../src/cli/run-kit.suite.ts";
+import { runKit } from "../../src/cli/testing/run-kit.ts";
 import type { CaseReport, LoadedRecord } from "./case-report.ts";
 import type { LaidOutCase } from "./load-case.ts";
 import { contentOfCase, type MarkdownCase, pathOfCase } from "./markdown-case.ts";

@@ -3,7 +3,7 @@ import { mkdir, readFile, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { runKit } from "../../cli/run-kit.suite.ts";
+import { runKit } from "../../cli/testing/run-kit.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { faultOfSkillName } from "./agent-skills-format.ts";
 import { loadSkill, loadSkills } from "./load-skills.ts";

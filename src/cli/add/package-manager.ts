@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -9,7 +9,6 @@ import type { ErrorCode } from "../../protocol/error-code.ts";
 import type { CommandContext } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { readManifest } from "./read-manifest.ts";
 
 export const managerNames = ["npm", "pnpm", "yarn", "bun"] as const;
 export type ManagerName = (typeof managerNames)[number];
@@ -191,4 +190,19 @@ interface Manifest {
 function manifestOf(folder: string): Manifest {
   const file = join(folder, "package.json");
   return existsSync(file) ? readManifest(file) : {};
+}
+
+/** What a package.json holds, `{}` for one that is no object. Throws `invalid_request` for what is no JSON. */
+export function readManifest(file: string): object {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+    return typeof value === "object" && value !== null ? value : {};
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw noJson(file, error);
+  }
+}
+
+function noJson(file: string, cause: unknown): KitError {
+  return new KitError({ code: "invalid_request", message: `${file} is no JSON.`, cause });
 }

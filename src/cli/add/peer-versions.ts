@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
 import { ownModule } from "../../base/own-module.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
-import { readManifest } from "./read-manifest.ts";
+import { readManifest } from "./package-manager.ts";
 
 /** A package of others that kit works with. */
 export interface Peer {

@@ -21,8 +21,8 @@ import { parseConfig } from "../../app/config/parse-config.ts";
 import { additions } from "../add/additions.ts";
 import { managerProcess } from "../add/package-manager.ts";
 import { peerOf, satisfies } from "../add/peer-versions.ts";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit, startKit } from "../run-kit.suite.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { type RunResult, runKit, startKit } from "../testing/run-kit.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-add-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

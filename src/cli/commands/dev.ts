@@ -8,9 +8,9 @@ import { type Command, defineCommand } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";
 import { updateProjectTypes, wantsProjectTypes } from "../dev/update-project-types.ts";
-import type { Output, Style } from "../output.ts";
-import { count } from "../render/places.ts";
-import { secretWarnings } from "../render/secret-warnings.ts";
+import { count } from "../print/document.ts";
+import type { Output, Style } from "../print/output.ts";
+import { secretWarnings } from "../print/welcome.ts";
 import { serve, serveOptions } from "../serve.ts";
 import { safeLine } from "../text/safe-text.ts";
 

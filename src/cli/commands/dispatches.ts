@@ -1,12 +1,12 @@
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchStatuses } from "../../protocol/enums.ts";
 import { parseDispatchStatus } from "../choices.ts";
+import { urlOption } from "../client/open-client.ts";
+import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
-import { urlOption } from "../remote/open-client.ts";
-import { withProjectWork } from "../remote/project-work.ts";
-import { failureLines } from "../render/failure-lines.ts";
-import { printFields } from "../render/print-fields.ts";
-import { type Column, printTable } from "../table.ts";
+import { printFields } from "../print/document.ts";
+import { type Column, printTable } from "../print/table.ts";
+import { failureLines } from "../report-error.ts";
 import { safeLines } from "../text/safe-text.ts";
 import { fromNow, withDistance } from "../text/times.ts";
 import { asText, wholeNumber } from "../values.ts";

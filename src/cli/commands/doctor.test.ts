@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { Check } from "../doctor/check.ts";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { runKit } from "../run-kit.suite.ts";
-import { createSampleProject } from "../sample-project.suite.ts";
+import type { Check } from "../doctor/checks.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { runKit } from "../testing/run-kit.ts";
+import { createSampleProject } from "../testing/sample-project.ts";
 
 const project = await createSampleProject();
 afterAll(() => project[Symbol.asyncDispose]());

@@ -1,5 +1,9 @@
+import { tmpdir } from "node:os";
+import { DatabaseSync } from "node:sqlite";
+import { version } from "../../base/version.ts";
+import { runGit } from "../../project/scan/git/run-git.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printChecks } from "../doctor/print-checks.ts";
+import { type Check, printChecks } from "../doctor/checks.ts";
 
 export const doctor: Command = defineCommand({
   options: {},
@@ -7,7 +11,6 @@ export const doctor: Command = defineCommand({
   details:
     "✗ marks what stops work, and makes the command end with 1; ! marks what works and is worth a look.",
   run: async (_, context) => {
-    const { checkMachine } = await import("../doctor/check-machine.ts");
     const { checkProject } = await import("../doctor/check-project.ts");
     const checks = [...(await checkMachine()), ...(await checkProject(context))];
     const errors = checks.filter((check) => check.status === "error").length;
@@ -16,3 +19,45 @@ export const doctor: Command = defineCommand({
     return errors === 0 ? 0 : 1;
   },
 });
+
+/** What kit needs of the machine, whatever the project. */
+async function checkMachine(): Promise<readonly Check[]> {
+  return [
+    { name: "kit", status: "ok", message: version },
+    { name: "Node", status: "ok", message: `${process.version} (${process.execPath})` },
+    checkSqlite(),
+    await checkGit(),
+  ];
+}
+
+function checkSqlite(): Check {
+  const name = "SQLite";
+  const database = new DatabaseSync(":memory:");
+  try {
+    const { version: number } = database.prepare("SELECT sqlite_version() AS version").get() ?? {};
+    database.exec("CREATE VIRTUAL TABLE search USING fts5(text)");
+    return { name, status: "ok", message: `${number} with full-text search` };
+  } catch {
+    return {
+      name,
+      status: "error",
+      message: "This Node's SQLite has no full-text search (FTS5).",
+      hint: "Use a Node from https://nodejs.org.",
+    };
+  } finally {
+    database.close();
+  }
+}
+
+async function checkGit(): Promise<Check> {
+  const name = "Git";
+  const result = await runGit(["--version"], { cwd: tmpdir() });
+  if (result.status === "ok")
+    return { name, status: "ok", message: result.stdout.trim().replace(/^git version /, "") };
+  return {
+    name,
+    status: "warning",
+    message: "Git is not installed or does not answer.",
+    hint: "Install Git: without it, specs have no dates, and 'kit specs stale' and 'impact --since' cannot work.",
+  };
+}

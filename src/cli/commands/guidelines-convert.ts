@@ -1,7 +1,7 @@
-import { parseConversionFormat } from "../choices.ts";
+import { parseConversionFormat, parseExportFormat } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
-import { noteLosses, printDocument } from "../render/print-document.ts";
+import { noteLosses, printDocument } from "../print/document.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -34,6 +34,26 @@ export const guidelinesConvert: Command = defineCommand({
       if (result.written_to === undefined) printDocument(output, result.content);
       else output.line(`Written to ${safeLine(result.written_to)}.`);
       noteLosses(output, result.losses);
+      return 0;
+    }),
+});
+
+export const guidelinesExport: Command = defineCommand({
+  options: {
+    format: option("-f, --format <name>", "Claude or cursor", parseExportFormat),
+  },
+  examples: [
+    "kit guidelines export --format claude",
+    "kit guidelines export --format cursor > all.cursorrules",
+  ],
+  details:
+    "Prints one file with every guideline of the project; 'kit guidelines sync' keeps such files up to date.",
+  run: ({ options: { format } }, context) =>
+    withProject(context, async ({ project }) => {
+      if (format === undefined) throw usageError("--format is missing.", "It is one of claude, cursor.");
+      const result = project.guidelines.export({ format });
+      if (context.json) context.output.json(result);
+      else printDocument(context.output, result.content);
       return 0;
     }),
 });

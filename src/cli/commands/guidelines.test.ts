@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { GuidelineList } from "../../protocol/guideline.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
-import { createSampleProject } from "../sample-project.suite.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
+import { createSampleProject } from "../testing/sample-project.ts";
 
 const project = await createSampleProject();
 afterAll(() => project[Symbol.asyncDispose]());

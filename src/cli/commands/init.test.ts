@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-init-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

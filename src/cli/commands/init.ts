@@ -5,9 +5,9 @@ import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
 import { templateFiles } from "../init/template-files.ts";
 import { writeTemplate } from "../init/write-template.ts";
-import { makeNamedFolder } from "../make-folder.ts";
-import type { Output } from "../output.ts";
+import type { Output } from "../print/output.ts";
 import { safeLine } from "../text/safe-text.ts";
+import { makeNamedFolder } from "../write-files.ts";
 
 export const init: Command = defineCommand({
   arguments: [

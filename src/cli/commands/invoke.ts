@@ -1,14 +1,23 @@
 import { text as readText } from "node:stream/consumers";
 import { KitError } from "../../base/kit-error.ts";
 import type { PromptInput } from "../../client/agents-client.ts";
+import type { WorkOptions } from "../../client/call-options.ts";
+import type { KitClient } from "../../client/kit-client.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptBody } from "../../protocol/prompt.ts";
-import { type Command, defineCommand, flag, option } from "../command.ts";
-import { type InvokeCall, invokeAgent, invokeWorkflow } from "../remote/invoke.ts";
-import { openClient, urlOption } from "../remote/open-client.ts";
+import { openClient, urlOption } from "../client/open-client.ts";
+import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
+import {
+  createEventPrinter,
+  type EventPrinter,
+  printBody,
+  printFailure,
+  printRunResult,
+} from "../print/events.ts";
 import { usageError } from "../report-error.ts";
-import { parsePayload } from "../run/parse-payload.ts";
-import { printFailure } from "../run/print-outcome.ts";
-import { asText } from "../values.ts";
+import { createApprovalAnswers } from "../run/answer-approvals.ts";
+import { safeLines } from "../text/safe-text.ts";
+import { asText, parsePayload } from "../values.ts";
 
 export const invoke: Command = defineCommand({
   arguments: [
@@ -109,5 +118,69 @@ function hintFor(code: string, name: string): string | undefined {
       return `'kit routes' lists the workflows of this project. ${sinceStart} An agent takes an id: kit invoke ${name} <id>.`;
     default:
       return undefined;
+  }
+}
+
+/** What is asked of a server. */
+interface InvokeCall {
+  readonly client: KitClient;
+  readonly context: CommandContext;
+  /** Of the agent or the workflow. */
+  readonly name: string;
+  /** Show the work as it happens. */
+  readonly stream: boolean;
+  /** Do not wait for the end. */
+  readonly dispatch: boolean;
+  readonly work: WorkOptions;
+}
+
+/** Prompts an agent and prints its answer, or hands the message over and prints the receipt. */
+async function invokeAgent(call: InvokeCall, input: PromptInput): Promise<void> {
+  const { client, context, name, stream, work } = call;
+  const { output, json } = context;
+  if (call.dispatch) {
+    const { message, ...given } = input;
+    const receipt = await client.agents.dispatch(name, { ...given, input: message }, work);
+    if (json) output.json(receipt);
+    else output.line(receipt.dispatch_id);
+    return;
+  }
+  const printer = createEventPrinter(context, { stream, answers: true });
+  const result = await watch(call, printer, client.agents.stream(name, input, work));
+  if (json) printBody({ result }, context, stream);
+  else if (printer.printedText === "") output.line(safeLines(result.text));
+}
+
+/** Runs a workflow and prints its result, or starts it and prints the run's id. */
+async function invokeWorkflow(call: InvokeCall, payload: Readonly<Record<string, unknown>>): Promise<void> {
+  const { client, context, name, stream, work } = call;
+  if (call.dispatch) {
+    const receipt = await client.workflows.start(name, payload, work);
+    if (context.json) context.output.json(receipt);
+    else context.output.line(receipt.run_id);
+    return;
+  }
+  const printer = createEventPrinter(context, { stream, answers: context.output.isTerminal });
+  const body = await watch(call, printer, client.workflows.stream(name, payload, work));
+  printRunResult(body, { context, stream, printer });
+}
+
+/** Prints the events as they come, has approvals asked about, and gives the result. */
+async function watch<Result>(
+  { client, context }: InvokeCall,
+  printer: EventPrinter,
+  events: AsyncIterable<KitEvent> & { result(): Promise<Result> },
+): Promise<Result> {
+  const approvals = createApprovalAnswers({ client, context, printer });
+  try {
+    for await (const event of events) {
+      printer.onEvent(event);
+      approvals.onEvent(event);
+    }
+    return await events.result();
+  } finally {
+    approvals.close();
+    printer.end();
+    context.output.progress("");
   }
 }

@@ -1,11 +1,14 @@
+import type { KitEvent } from "../../protocol/event.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import { urlOption } from "../client/open-client.ts";
+import { type ProjectWork, withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
-import { urlOption } from "../remote/open-client.ts";
-import { type ProjectWork, withProjectWork } from "../remote/project-work.ts";
-import { causeLines } from "../render/failure-lines.ts";
-import { printRuns, runStyles, waitLines } from "../render/print-runs.ts";
-import { createReceiptLines } from "../render/receipt-lines.ts";
+import { count } from "../print/document.ts";
+import { printRuns, runStyles, waitLines } from "../print/runs.ts";
+import { causeLines } from "../report-error.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
 
@@ -91,4 +94,53 @@ function printEnd(run: RunRecord, { output }: CommandContext): void {
   const what = safeLine(`${status}${error === undefined ? waits : `: ${error.message}`}`);
   output.note(output.noteStyle(runStyles[status], `${what} (${event_count} events)`));
   for (const line of causeLines(error?.cause)) output.note(`  ${safeLine(line)}`);
+}
+
+/** Items that are named on the one line of what has come before a model. */
+const maxNamed = 5;
+
+/**
+ * Makes the lines that say what is in front of the model in a turn: what is new in it, on one line, or with `whole`
+ * every item on a line of its own. And what has begun a prompt anew, so that its cache was of no use.
+ */
+export function createReceiptLines({
+  whole,
+}: {
+  readonly whole: boolean;
+}): (event: KitEvent) => readonly string[] {
+  // Turns of sessions and of their tasks have ids of their own: one reader knows them all.
+  const read = createReceiptReader();
+  return (event) => {
+    if (event.type !== "turn_request" || event.receipt === undefined) return [];
+    const { receipt, prefix, turn_id = "" } = event;
+    const list = read(turn_id, receipt);
+    const changed = prefix?.changed ?? [];
+    const lines = changed.length === 0 ? [] : [`  prompt begins anew: ${changed.join(", ")}`];
+    const total = `${count(receipt.items, "item")}, about ${receipt.tokens.toLocaleString("en")} tokens`;
+    if (whole) {
+      const missing = receipt.items - list.length;
+      const more = missing > 0 ? [`    and ${missing} more`] : [];
+      return [
+        ...lines,
+        `  in front of the model: ${total}`,
+        ...list.map((item) => `    ${itemLine(item)}`),
+        ...more,
+      ];
+    }
+    const added = receipt.added ?? [];
+    if (added.length === 0) return lines;
+    const named = added.slice(0, maxNamed).map(itemPlace).join(", ");
+    const rest = added.length + (receipt.omitted ?? 0) - Math.min(added.length, maxNamed);
+    const word = receipt.before === undefined ? "in front of the model" : "new in front of the model";
+    return [...lines, `  ${word}: ${named}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
+  };
+}
+
+function itemLine(item: ReceiptItem): string {
+  const name = item.file === undefined || item.file === item.id ? "" : ` ${item.id}`;
+  return `${item.kind}${name} ${itemPlace(item)}: ${item.why}, about ${item.tokens.toLocaleString("en")} tokens`;
+}
+
+function itemPlace({ file, id, line }: ReceiptItem): string {
+  return file === undefined ? id : line === undefined ? file : `${file}:${line}`;
 }

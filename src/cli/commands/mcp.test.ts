@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
-import { runKit, startKit } from "../run-kit.suite.ts";
-import { createSampleProject } from "../sample-project.suite.ts";
+import { runKit, startKit } from "../testing/run-kit.ts";
+import { createSampleProject } from "../testing/sample-project.ts";
 
 const project = await createSampleProject();
 afterAll(() => project[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { runKit } from "../run-kit.suite.ts";
+import { runKit } from "../testing/run-kit.ts";
 
 const files = {
   "package.json": '{"type": "module"}',

@@ -2,9 +2,9 @@ import type { App } from "../../app/service/app.ts";
 import type { LoadedWebhook } from "../../app/sources/load-source.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { Output } from "../output.ts";
-import { count } from "../render/places.ts";
-import { type Column, printTable } from "../table.ts";
+import { count } from "../print/document.ts";
+import type { Output } from "../print/output.ts";
+import { type Column, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
-import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
-import { runKit, startKit } from "../run-kit.suite.ts";
+import { runKit, startKit } from "../testing/run-kit.ts";
 
 let root: string;
 beforeAll(() => {

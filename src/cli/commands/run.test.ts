@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { createServedProject, providerKey, withoutKeys } from "../run/agents-project.suite.ts";
-import { type RunOptions, type RunResult, runKit, startKit } from "../run-kit.suite.ts";
+import { createServedProject, providerKey, withoutKeys } from "../testing/agents-project.ts";
+import { type RunOptions, type RunResult, runKit, startKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
 afterAll(async () => {

@@ -1,16 +1,15 @@
 import { runStatuses } from "../../protocol/enums.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { parseRunStatus } from "../choices.ts";
+import { urlOption } from "../client/open-client.ts";
+import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
-import { urlOption } from "../remote/open-client.ts";
-import { withProjectWork } from "../remote/project-work.ts";
-import { failureLines } from "../render/failure-lines.ts";
-import { printFields } from "../render/print-fields.ts";
-import { printRuns, waitLines } from "../render/print-runs.ts";
-import { parseJson } from "../run/parse-payload.ts";
+import { printFields } from "../print/document.ts";
+import { printRuns, waitLines } from "../print/runs.ts";
+import { failureLines } from "../report-error.ts";
 import { safeLine, safeLines, toSafeJson } from "../text/safe-text.ts";
 import { span, withDistance } from "../text/times.ts";
-import { asText, wholeNumber } from "../values.ts";
+import { asText, parseJson, wholeNumber } from "../values.ts";
 
 const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it, or its end" };
 const details =

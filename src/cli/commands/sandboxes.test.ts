@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { startFakeE2b } from "../../sandboxes/e2b/testing/fake-e2b.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
 
 const fake = await startFakeE2b();
 const toml = `

@@ -1,10 +1,10 @@
 import { createServer } from "node:net";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { beginProcess, runKit } from "../run-kit.suite.ts";
-import { createSampleProject } from "../sample-project.suite.ts";
-import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { beginProcess, runKit } from "../testing/run-kit.ts";
+import { createSampleProject } from "../testing/sample-project.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../testing/served-kit.ts";
 
 const project = await createSampleProject();
 const running: Running = new Map();

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createServedProject, withoutKeys } from "../run/agents-project.suite.ts";
-import { beginProcess, type RunResult, runKit } from "../run-kit.suite.ts";
-import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
+import { beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../testing/served-kit.ts";
 
 const { project, server } = await createServedProject();
 const running: Running = new Map();

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { beginKit, beginProcess, type RunResult, runKit } from "../run-kit.suite.ts";
-import { endAll, type Running, type ServedKit, serveKit } from "../served-kit.suite.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { beginKit, beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
+import { endAll, type Running, type ServedKit, serveKit } from "../testing/served-kit.ts";
 
 // The built-in model looks up which guidelines apply to a file that it is asked about.
 const question = "Which rules apply to src/money.ts?";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
 
 const folder = await createTemporaryRepository({ "package.json": '{"type": "module"}' });
 afterAll(() => folder[Symbol.asyncDispose]());

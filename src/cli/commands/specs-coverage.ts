@@ -6,9 +6,9 @@ import type {
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
-import type { Output, Style } from "../output.ts";
-import { count, place } from "../render/places.ts";
-import { type Column, printTable } from "../table.ts";
+import { count, place } from "../print/document.ts";
+import type { Output, Style } from "../print/output.ts";
+import { type Column, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";

@@ -3,15 +3,14 @@ import type { Project } from "../../project/project.ts";
 import { decodeText } from "../../project/scan/decode-text.ts";
 import { createSourceCatalog } from "../../project/scan/source-catalog.ts";
 import { frameworks as knownFrameworks } from "../../protocol/enums.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";
 import { textOutsideBlocks } from "../../specs/export/text-outside-blocks.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import { parseExportTarget } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
-import { toJsonLines, toJsonPieces } from "../format/spec-json.ts";
-import { count } from "../render/places.ts";
-import { noteLosses, printDocument } from "../render/print-document.ts";
+import { count, noteLosses, printDocument } from "../print/document.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
 import { asText } from "../values.ts";
@@ -122,4 +121,22 @@ async function writeAll(
   const unchanged = files.length - written.length;
   const rest = unchanged === 0 ? "" : `, ${count(unchanged, "file")} up to date`;
   output.line(`${count(written.length, "file")} written to ${safeLine(target.folder)}${rest}.`);
+}
+
+/**
+ * `specs.json` of `exportSpecs`, piece by piece: a repository's specs as one text can be larger than
+ * what they were read from, and need not be in memory at once.
+ */
+export function* toJsonPieces(specs: Iterable<SpecBlock>): Iterable<string> {
+  let isFirst = true;
+  for (const spec of specs) {
+    yield `${isFirst ? '{\n  "specs": [' : ","}\n    ${JSON.stringify(spec, null, 2).replaceAll("\n", "\n    ")}`;
+    isFirst = false;
+  }
+  yield isFirst ? '{\n  "specs": []\n}\n' : "\n  ]\n}\n";
+}
+
+/** `specs.jsonl` of `exportSpecs`, line by line. */
+export function* toJsonLines(specs: Iterable<SpecBlock>): Iterable<string> {
+  for (const spec of specs) yield `${JSON.stringify(spec)}\n`;
 }

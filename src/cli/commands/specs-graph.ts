@@ -2,8 +2,8 @@ import type { SpecGraph } from "../../protocol/spec-query.ts";
 import { outputFormat } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
-import { toDot } from "../format/dot.ts";
-import { toMermaid } from "../format/mermaid.ts";
+import { truncate } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
@@ -49,4 +49,54 @@ function aroundOf(graph: SpecGraph, ids: readonly string[], depth: number): Spec
     nodes: graph.nodes.filter((node) => kept.has(node.id)),
     edges: graph.edges.filter((edge) => kept.has(edge.from) && kept.has(edge.to)),
   };
+}
+
+type NodeKind = SpecGraph["nodes"][number]["kind"];
+
+/** A graph in the DOT language of Graphviz. */
+export function toDot(graph: SpecGraph): string {
+  const nodes = graph.nodes.map(
+    (node) =>
+      `  ${quote(node.id)} [label=${quote(truncate(safeLine(node.title), 60))}, shape=${dotShapes[node.kind]}];`,
+  );
+  const edges = graph.edges.map(
+    (edge) => `  ${quote(edge.from)} -> ${quote(edge.to)} [label=${quote(edge.kind)}];`,
+  );
+  return `${["digraph specs {", "  rankdir=LR;", "  node [fontname=sans];", ...nodes, ...edges, "}"].join("\n")}\n`;
+}
+
+const dotShapes: Readonly<Record<NodeKind, string>> = { spec: "box", file: "note", test: "hexagon" };
+
+/** A quoted string of DOT, in which only quotes and backslashes mean something. */
+function quote(text: string): string {
+  return `"${safeLine(text).replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+/** A graph as a Mermaid flowchart, as GitHub and most Markdown viewers draw it. */
+export function toMermaid(graph: SpecGraph): string {
+  const names = new Map(graph.nodes.map((node, index) => [node.id, `n${index}`]));
+  const nodes = graph.nodes.map((node) => {
+    const [open, close] = mermaidShapes[node.kind];
+    return `  ${names.get(node.id)}${open}"${escapeLabel(node.title)}"${close}`;
+  });
+  const edges = graph.edges.flatMap((edge) => {
+    const from = names.get(edge.from);
+    const to = names.get(edge.to);
+    return from === undefined || to === undefined ? [] : [`  ${from} -->|${edge.kind}| ${to}`];
+  });
+  return `${["flowchart LR", ...nodes, ...edges].join("\n")}\n`;
+}
+
+const mermaidShapes: Readonly<Record<NodeKind, readonly [open: string, close: string]>> = {
+  spec: ["[", "]"],
+  file: ["([", "])"],
+  test: ["{{", "}}"],
+};
+
+/** Mermaid reads `#name;` and `#number;` as characters; anything else that means something to it goes so. */
+function escapeLabel(text: string): string {
+  return truncate(safeLine(text), 60).replace(
+    /[^\p{L}\p{N}\p{M} .,:/…_-]/gu,
+    (char) => `#${char.codePointAt(0)};`,
+  );
 }

@@ -5,9 +5,9 @@ import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-qu
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
-import type { Output } from "../output.ts";
-import { count, specPlace } from "../render/places.ts";
-import { printTable } from "../table.ts";
+import { count, specPlace } from "../print/document.ts";
+import type { Output } from "../print/output.ts";
+import { printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";

@@ -2,10 +2,10 @@ import { acceptStale, pageStale, staleSpecs } from "../../project/features/stale
 import type { StaleFile, StalePage, StaleSpec } from "../../protocol/stale.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
-import type { Output } from "../output.ts";
-import { count, place } from "../render/places.ts";
+import { count, place } from "../print/document.ts";
+import type { Output } from "../print/output.ts";
+import { type Column, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { type Column, printTable } from "../table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { SpecPage } from "../../protocol/spec-query.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { type RunResult, runKit } from "../run-kit.suite.ts";
-import { createSampleProject } from "../sample-project.suite.ts";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
+import { createSampleProject } from "../testing/sample-project.ts";
 
 const project = await createSampleProject();
 afterAll(() => project[Symbol.asyncDispose]());

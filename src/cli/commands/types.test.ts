@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { runKit } from "../run-kit.suite.ts";
+import { runKit } from "../testing/run-kit.ts";
 
 const files = {
   "src/agents/reviewer.ts": "export default {};\n",

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { runKit } from "../run-kit.suite.ts";
-import { endAll, type Running, serveKit } from "../served-kit.suite.ts";
+import { runKit } from "../testing/run-kit.ts";
+import { endAll, type Running, serveKit } from "../testing/served-kit.ts";
 
 const running: Running = new Map();
 afterEach(() => endAll(running));

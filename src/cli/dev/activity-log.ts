@@ -1,8 +1,8 @@
 import { causeLine } from "../../protocol/error-cause.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
-import type { Output, Style } from "../output.ts";
-import { approveCommand } from "../remote/answer-approvals.ts";
-import { callLine, logLine, resultLine } from "../run/event-lines.ts";
+import { callLine, logLine, resultLine } from "../print/event-lines.ts";
+import type { Output, Style } from "../print/output.ts";
+import { approveCommand } from "../run/answer-approvals.ts";
 import { truncate } from "../text/display-width.ts";
 import { safeLine } from "../text/safe-text.ts";
 

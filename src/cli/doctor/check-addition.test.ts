@@ -2,8 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { withoutKeys } from "../run/agents-project.suite.ts";
-import { runKit } from "../run-kit.suite.ts";
+import { withoutKeys } from "../testing/agents-project.ts";
+import { runKit } from "../testing/run-kit.ts";
 
 test("doctor looks for the package of the configured sandbox at the version kit takes, and for both halves of its key", async () => {
   await using folder = await createTemporaryRepository({

@@ -6,8 +6,8 @@ import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { valueAt } from "../../app/config/set-toml-key.ts";
 import { type Addition, additions } from "../add/additions.ts";
 import { installedVersion, peerOf, satisfies } from "../add/peer-versions.ts";
-import type { Check } from "./check.ts";
 import { checkModel, checkStore } from "./check-models.ts";
+import type { Check } from "./checks.ts";
 
 /** A project, as what was added to it is looked at. */
 export interface AddedTo {

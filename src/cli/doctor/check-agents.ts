@@ -1,16 +1,180 @@
 import { realpathSync } from "node:fs";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { openStore } from "../../app/runtime/open-parts.ts";
 import { AgentWrites } from "../../app/sources/agent-writes.ts";
 import { commandListProblems } from "../../app/sources/command-list-problems.ts";
 import type { SourceProblem } from "../../app/sources/discover-sources.ts";
 import { followSources } from "../../app/sources/follow-sources.ts";
-import type { LoadedWebhook } from "../../app/sources/load-source.ts";
+import type { LoadedAgent, LoadedWebhook } from "../../app/sources/load-source.ts";
 import { loadProjectSources } from "../../app/sources/sources.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
-import { count } from "../render/places.ts";
-import type { Check } from "./check.ts";
-import { checkDescriptions } from "./check-prompts.ts";
+import { withDeadline } from "../../base/abort.ts";
+import type { SessionEntry, TouchedSession } from "../../protocol/session-entry.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { count } from "../print/document.ts";
+import type { Check } from "./checks.ts";
+
+const name = "prompt caching";
+
+/** How long an agent's function may take to describe it, in ms. */
+const describeMs = 5_000;
+
+/**
+ * Describes each agent twice, with two days between as far as `Date` tells, and says of which the beginning of the
+ * prompt is another one: no cache of a provider serves that.
+ */
+export async function checkDescriptions(
+  agents: readonly LoadedAgent[],
+  env: LoadedConfig["environment"],
+): Promise<readonly Check[]> {
+  const unstable: string[] = [];
+  for (const { definition, path } of agents) {
+    // What is no function is the same each time.
+    if (definition.profile !== undefined) continue;
+    const describe = (): Promise<AgentProfile> =>
+      withDeadline(definition.describe({ id: "doctor", env, payload: {} }), {
+        ms: describeMs,
+        onTimeout: () => new Error("It takes too long."),
+      });
+    try {
+      const changed = differences(await describe(), await twoDaysLater(describe));
+      if (changed.length > 0) unstable.push(`${path}: ${changed.join(" and ")}`);
+    } catch {
+      // One that needs a payload, or a service that is not here, cannot be looked at like this.
+    }
+  }
+  if (unstable.length === 0) return [];
+  return [
+    {
+      name,
+      status: "warning",
+      message: `What ${count(unstable.length, "agent")} ${unstable.length === 1 ? "begins its" : "begin their"} prompts with is other each time: providers cannot cache it.`,
+      hint: `${unstable.join("\n")}\nLeave times, random texts and lists without an order out; a tool or the message can tell them.`,
+    },
+  ];
+}
+
+function differences(one: AgentProfile, other: AgentProfile): readonly string[] {
+  const parts: Readonly<Record<string, (profile: AgentProfile) => unknown>> = {
+    "its instructions": ({ instructions }) => instructions,
+    "its tools": ({ tools = [], commands = [] }) =>
+      [...tools, ...commands].map(({ name: called, description }) => [called, description]),
+    "its skills": ({ skills = [] }) => skills.map(({ name: called, description }) => [called, description]),
+    "its subagents": ({ subagents = [] }) =>
+      subagents.map(({ name: called, description }) => [called, description]),
+  };
+  return Object.entries(parts).flatMap(([part, read]) =>
+    JSON.stringify(read(one)) === JSON.stringify(read(other)) ? [] : [part],
+  );
+}
+
+/** Runs `work` while `Date` tells the time of the day after tomorrow. */
+async function twoDaysLater<Value>(work: () => Promise<Value>): Promise<Value> {
+  const RealDate = globalThis.Date;
+  const ahead = 2 * 86_400_000 + 3_723_004;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, given, newTarget) =>
+      Reflect.construct(target, given.length === 0 ? [target.now() + ahead] : given, newTarget),
+    apply: (target) => new target(target.now() + ahead).toString(),
+    get: (target, key, receiver) =>
+      key === "now" ? () => target.now() + ahead : Reflect.get(target, key, receiver),
+  });
+  try {
+    return await work();
+  } finally {
+    globalThis.Date = RealDate;
+  }
+}
+
+/** Sessions that are looked at, the ones touched last; of longer ones only these are read. */
+const maxSessions = 20;
+const maxEntries = 5_000;
+/** Sessions of one agent that have to begin otherwise, one by one, before that is said. */
+const minSessions = 4;
+
+/** Looks in the newest sessions for what began their prompts anew: their logs tell. */
+export async function checkRecordedPrompts(
+  root: string,
+  { config }: LoadedConfig,
+): Promise<readonly Check[]> {
+  const store = await openStore(config.store ?? "sqlite", root);
+  try {
+    const hints = findingsOf(await newestSessions(store));
+    if (hints.length === 0) return [];
+    const message = "Recent sessions began their prompts anew more often than they had to.";
+    return [{ name, status: "warning", message, hint: hints.join("\n") }];
+  } finally {
+    await store.close();
+  }
+}
+
+interface ReadSession {
+  readonly session: TouchedSession;
+  readonly entries: readonly SessionEntry[];
+}
+
+async function newestSessions(store: SessionStore): Promise<readonly ReadSession[]> {
+  if (store.listAll === undefined) return [];
+  const all: TouchedSession[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.listAll({ limit: 500, ...(cursor === undefined ? {} : { cursor }) });
+    // Sessions of tasks begin with what their task is.
+    all.push(
+      ...page.sessions.filter(({ parent, position }) => parent === undefined && position <= maxEntries),
+    );
+    all.sort((one, other) => (one.touched_at < other.touched_at ? 1 : -1)).splice(maxSessions);
+    cursor = page.next_cursor;
+    if (cursor === undefined) break;
+  }
+  return await Promise.all(all.map(async (session) => ({ session, entries: await store.read(session) })));
+}
+
+/** What cannot be otherwise: the caller of a prompt has asked for it. */
+const asked = new Set(["compaction", "role", "model", "settings", "secrets"]);
+
+function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
+  const changed = new Map<string, number>();
+  const told = new Map<string, number>();
+  const first = new Map<string, string[]>();
+  for (const { session, entries } of sessions) {
+    const turns = entries.flatMap((entry) => (entry.type === "message" ? (entry.turn ?? []) : []));
+    for (const part of new Set(turns.flatMap(({ prefix }) => prefix.changed ?? [])))
+      if (!asked.has(part)) changed.set(part, (changed.get(part) ?? 0) + 1);
+    for (const entry of entries) {
+      const message = entry.type === "message" ? entry.message : undefined;
+      if (message?.role !== "user" || message.source !== "instructions") continue;
+      const files = (message.shows ?? []).map(({ id }) => id).join(", ") || "the place of its work";
+      told.set(files, (told.get(files) ?? 0) + 1);
+    }
+    for (const part of ["instructions", "tools", "skills", "project_instructions"]) {
+      const digest = turns[0]?.parts[part];
+      const key = JSON.stringify([session.agent, part]);
+      if (digest !== undefined) first.set(key, [...(first.get(key) ?? []), digest]);
+    }
+  }
+  return [
+    ...[...changed].map(
+      ([part, times]) =>
+        `${part}: became other ones in mid-session, in ${count(times, "session")} of the last ${sessions.length}.`,
+    ),
+    ...[...told]
+      .filter(([, times]) => times >= minSessions)
+      .map(
+        ([files, times]) =>
+          `${files}: changed ${times} times while sessions went on; each change is told behind their history.`,
+      ),
+    ...[...first].flatMap(([key, digests]) => {
+      const [agent, part] = JSON.parse(key) as [string, string];
+      return digests.length < minSessions || new Set(digests).size < digests.length
+        ? []
+        : [
+            `${part} of ${agent}: other ones in each of its last ${digests.length} sessions. A time or a random text in them keeps sessions from sharing a cache.`,
+          ];
+    }),
+  ];
+}
 
 /**
  * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;

@@ -9,7 +9,7 @@ import { writeObstacle } from "../../files/obstacle.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { toKnownError } from "../report-error.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "./checks.ts";
 
 /** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
 export async function checkModel({ config, environment }: LoadedConfig): Promise<Check> {

@@ -1,24 +1,27 @@
-import { statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import type { KitConfig } from "../../app/config/config-schema.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { isolationOfConfig } from "../../app/config/sandbox-config.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { KitClient } from "../../client/kit-client.ts";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
-import { count } from "../render/places.ts";
-import { countErrors } from "../render/print-diagnostics.ts";
+import { countErrors } from "../print/diagnostics.ts";
+import { count } from "../print/document.ts";
 import { toKnownError } from "../report-error.ts";
+import { findRunningServers, type RunningServer } from "../running-server.ts";
 import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
-import type { Check } from "./check.ts";
 import { checkAdditions } from "./check-addition.ts";
-import { checkAgents } from "./check-agents.ts";
-import { checkCommands } from "./check-commands.ts";
-import { checkMcpServers } from "./check-mcp-servers.ts";
+import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkModel, checkStore } from "./check-models.ts";
-import { checkRecordedPrompts } from "./check-prompts.ts";
-import { checkService } from "./check-service.ts";
+import type { Check } from "./checks.ts";
 
 /** What is well with the project of a command line and what is not. Fails in no case that it can report. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
@@ -166,4 +169,101 @@ function summarize(name: string, diagnostics: readonly Diagnostic[], command: st
 function toCheck(name: string, error: unknown, otherwise: string): Check {
   const { message, hint } = toKnownError(error);
   return { name, status: "error", message, hint: error instanceof KitError && hint ? hint : otherwise };
+}
+
+/** Whether a wall stands around the commands of agents, and what would let one stand. */
+async function checkCommands(config: KitConfig): Promise<Check> {
+  const name = "commands";
+  const { wall, description, hint } = await isolationOfConfig(config);
+  const mode = config.sandbox?.isolation ?? "auto";
+  if (wall !== "none" || mode === "off") return { name, status: "ok", message: description };
+  return {
+    name,
+    status: mode === "required" ? "error" : "warning",
+    message: `${description}${mode === "required" ? " None is run, as sandbox.isolation is required." : ""}`,
+    hint: hint ?? "Without a wall, grant agents only commands that you would let a stranger run.",
+  };
+}
+
+/** How many dead letters are counted. */
+const mostCounted = 1_000;
+
+/** Who serves the project, and what is left of the work that it accepted. Nothing is said where there never was any. */
+async function checkService(root: string, { config }: LoadedConfig): Promise<readonly Check[]> {
+  const [first, ...others] = await findRunningServers(root);
+  const checks: Check[] = [];
+  if (first !== undefined) {
+    const more = others.length === 0 ? "" : `; ${count(others.length, "other")} standing by`;
+    checks.push(await checkServer(first, more));
+  }
+  const folder = resolve(root, config.engine?.folder ?? join(".kit", "engine"));
+  // Opening it where it is not would make it.
+  if (existsSync(join(folder, "engine.db"))) checks.push(await checkDeadLetters(folder));
+  return checks;
+}
+
+/** How long a server may take to say how it is, in ms. */
+const healthMs = 2_000;
+
+async function checkServer({ url, pid }: RunningServer, more: string): Promise<Check> {
+  const name = "server";
+  const message = `${url} (process ${pid})${more}`;
+  try {
+    await new KitClient({ baseUrl: url, retry: { attempts: 1 }, timeoutMs: healthMs }).health();
+    return { name, status: "ok", message };
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    const hint = "Until then it refuses what is new, and what it had accepted may be gone.";
+    return { name, status: "error", message: `${message}: ${said}`, hint };
+  }
+}
+
+async function checkDeadLetters(folder: string): Promise<Check> {
+  const engine = createEmbeddedEngine({ folder });
+  try {
+    const { items } = await engine.listDeadLetters({ limit: mostCounted });
+    if (items.length === 0) return { name: "dispatches", status: "ok", message: "none has failed" };
+    const number = `${items.length.toLocaleString("en")}${items.length === mostCounted ? " or more" : ""}`;
+    return {
+      name: "dispatches",
+      status: "warning",
+      message: `${number} failed`,
+      hint: "'kit dispatches list --status failed' lists them, 'kit dispatches retry' tries one again.",
+    };
+  } finally {
+    await engine.drain();
+  }
+}
+
+/** Starts every configured MCP server once, to see whether it answers and what it offers. */
+async function checkMcpServers(
+  { root, signal }: CommandContext,
+  { config, environment }: LoadedConfig,
+): Promise<readonly Check[]> {
+  if (Object.keys(config.mcp?.servers ?? {}).length === 0) return [];
+  const { createMcpClient } = await import("../../mcp/create-mcp-client.ts");
+  const client = createMcpClient({
+    config: config.mcp ?? {},
+    root,
+    env: environment,
+    validateJson: createJsonValidator({ isLenient: true }),
+  });
+  try {
+    return (await client.inspect(signal)).map(serverCheck);
+  } finally {
+    await client.close();
+  }
+}
+
+function serverCheck({ server, tools, isAvailable, problems }: McpServerState): Check {
+  const name = `MCP server ${server}`;
+  const [first] = problems;
+  if (first === undefined) return { name, status: "ok", message: count(tools.length, "tool") };
+  if (!isAvailable) {
+    const place = `mcp.servers.${server} in the configuration says how it is started.`;
+    const hint = first.details === undefined ? place : `It said last: ${first.details}`;
+    return { name, status: "error", message: first.message, hint };
+  }
+  const hint = problems.map((problem) => problem.message).join(" ");
+  return { name, status: "warning", message: count(tools.length, "tool"), hint };
 }

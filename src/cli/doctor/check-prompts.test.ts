@@ -7,7 +7,7 @@ import { openStore } from "../../app/runtime/open-parts.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { checkDescriptions, checkRecordedPrompts } from "./check-prompts.ts";
+import { checkDescriptions, checkRecordedPrompts } from "./check-agents.ts";
 
 const tool = (name: string) => ({ name, description: name, input: {}, execute: () => "" });
 

@@ -3,10 +3,9 @@ import type { ProjectService } from "../../app/service/service.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
-import { waitLines } from "../render/print-runs.ts";
+import { type EventPrinter, printRunResult } from "../print/events.ts";
+import { waitLines } from "../print/runs.ts";
 import { safeLine } from "../text/safe-text.ts";
-import type { EventPrinter } from "./print-events.ts";
-import { printRunResult } from "./print-outcome.ts";
 
 export interface WorkflowRequest {
   readonly service: ProjectService;

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
-import { createOutput } from "../output.ts";
+import { createOutput } from "../print/output.ts";
 import { type ApprovalTerminal, createTerminalApprovals } from "./terminal-approvals.ts";
 
 const request = (approval_id: string, args: unknown): ApprovalRequest => ({

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
-import type { Output } from "../output.ts";
+import type { Output } from "../print/output.ts";
 import { safeLine, toSafeJson } from "../text/safe-text.ts";
 
 export interface ApprovalTerminal {

@@ -1,0 +1,285 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { KitError } from "../../base/kit-error.ts";
+import { shownName } from "../../base/name-fault.ts";
+import { KitClient } from "../../client/kit-client.ts";
+import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { RunAccepted, RunPage, RunQuery, RunRecord, SignalBody } from "../../protocol/run.ts";
+import type { CommandContext, ExitCode } from "../command.ts";
+import { matchId } from "../find-record.ts";
+import { terminalFolders } from "../run/terminal-engines.ts";
+import { loadProjectConfig } from "../with-project.ts";
+import { clientLocator, type LocateClient } from "./open-client.ts";
+
+export interface FollowOptions {
+  readonly after: number;
+  readonly follow: boolean;
+  readonly signal: AbortSignal;
+  /** Called when the server is gone, and the next one is waited for. */
+  onGone(): void;
+}
+
+const pageSize = 1_000;
+const wholeId = /^[a-z]+_[0-9A-Z]{26}$/;
+
+/**
+ * The runs and dispatches of a project: of its server or, where none runs, of the engine on its disk, which is asked by the
+ * same client. Runs in other terminals are found as well. An id may be written by its end, as tables show it.
+ */
+export class ProjectWork {
+  readonly #client: KitClient;
+  readonly #locate: LocateClient;
+  readonly #terminals: readonly KitClient[];
+
+  constructor(client: KitClient, options: { locate: LocateClient; terminals: readonly KitClient[] }) {
+    this.#client = client;
+    this.#locate = options.locate;
+    this.#terminals = options.terminals;
+  }
+
+  /** Throws `run_not_found`. */
+  async getRun(id: string): Promise<RunRecord> {
+    const runId = await this.#runId(id);
+    const terminal = await this.#terminalOf(runId);
+    // The server may have ended while its run was followed, and the next one have another address.
+    const client = terminal ?? (await this.#locate()) ?? this.#client;
+    return await client.runs.get(runId).catch(missing("run", runId));
+  }
+
+  /** A first page begins with the runs of other terminals. */
+  async listRuns(query: RunQuery): Promise<RunPage> {
+    const page = await this.#client.runs.list(query);
+    if (query.cursor !== undefined) return page;
+    const others = await Promise.all(this.#terminals.map(({ runs }) => runs.list(query)));
+    return { ...page, runs: [...others.flatMap(({ runs }) => runs), ...page.runs] };
+  }
+
+  /**
+   * A run's events after an index; with `follow` each new one too, until the run has ended, over the end of servers.
+   * Throws `run_not_found`.
+   */
+  async *runEvents(id: string, { after, follow, signal, onGone }: FollowOptions): AsyncGenerator<KitEvent> {
+    const runId = await this.#runId(id);
+    const terminal = await this.#terminalOf(runId);
+    const { runs } = terminal ?? this.#client;
+    await runs.get(runId).catch(missing("run", runId));
+    if (follow) {
+      const locate = terminal === undefined ? this.#locate : async () => terminal;
+      yield* followRun({ runId, after, signal, locate, onGone });
+      return;
+    }
+    for (let next = after; ; ) {
+      const { events } = await runs.events(runId, { after: next, limit: pageSize }, { signal });
+      yield* events;
+      next = events.at(-1)?.index ?? next;
+      if (events.length < pageSize) return;
+    }
+  }
+
+  /** Gives a run what its `waitFor` waits for. Throws `run_not_found`, and `conflict` for a run that has ended. */
+  async signalRun(id: string, signal: SignalBody): Promise<void> {
+    const runId = await this.#runId(id);
+    const { runs } = (await this.#terminalOf(runId)) ?? this.#client;
+    await runs.signal(runId, signal).catch(missing("run", runId));
+  }
+
+  /** False for a run that had ended. */
+  async cancelRun(id: string): Promise<boolean> {
+    const runId = await this.#runId(id);
+    const { runs } = (await this.#terminalOf(runId)) ?? this.#client;
+    return await runs.cancel(runId).catch(missing("run", runId));
+  }
+
+  /** Starts a run of the same workflow with the same payload. Throws `run_not_found`, and `conflict` while it goes on. */
+  async rerun(id: string): Promise<RunAccepted> {
+    const runId = await this.#runId(id);
+    const { runs, workflows } = this.#client;
+    const { workflow, payload } = toRerun(await runs.get(runId).catch(missing("run", runId)));
+    return await workflows.start(workflow, payload);
+  }
+
+  /** Throws `not_found`. */
+  async getDispatch(id: string): Promise<DispatchRecord> {
+    const dispatchId = await this.#dispatchId(id);
+    return await this.#client.dispatches.get(dispatchId).catch(missing("dispatch", dispatchId));
+  }
+
+  listDispatches(query: DispatchQuery): Promise<DispatchPage> {
+    return this.#client.dispatches.list(query);
+  }
+
+  /** Throws `not_found`, and `conflict` for a dispatch that is no dead letter. */
+  async retryDispatch(id: string): Promise<DispatchRecord> {
+    const dispatchId = await this.#dispatchId(id);
+    return await this.#client.dispatches.retry(dispatchId).catch(missing("dispatch", dispatchId));
+  }
+
+  /** False for a dispatch that had ended. */
+  async cancelDispatch(id: string): Promise<boolean> {
+    const dispatchId = await this.#dispatchId(id);
+    return await this.#client.dispatches.cancel(dispatchId).catch(missing("dispatch", dispatchId));
+  }
+
+  async #runId(id: string): Promise<string> {
+    if (wholeId.test(id)) return id;
+    const { runs } = await this.listRuns({ limit: pageSize });
+    return matchId(
+      id,
+      runs.map(({ run_id }) => run_id),
+    );
+  }
+
+  async #dispatchId(id: string): Promise<string> {
+    if (wholeId.test(id)) return id;
+    const { dispatches } = await this.listDispatches({ limit: pageSize });
+    return matchId(
+      id,
+      dispatches.map(({ dispatch_id }) => dispatch_id),
+    );
+  }
+
+  async #terminalOf(runId: string): Promise<KitClient | undefined> {
+    for (const terminal of this.#terminals) {
+      const found = await terminal.runs.get(runId).catch(() => undefined);
+      if (found !== undefined) return terminal;
+    }
+    return undefined;
+  }
+}
+
+/** Opens the work of the project of a command line, and closes its engines however the command ends. */
+export async function withProjectWork(
+  context: CommandContext,
+  url: string | undefined,
+  use: (work: ProjectWork) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  await using opened = new AsyncDisposableStack();
+  const openEngine = async (folder: string | undefined): Promise<KitClient> => {
+    const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
+    const { serveEngine } = await import("../../server/serve-engine.ts");
+    const engine = createEmbeddedEngine(folder === undefined ? {} : { folder });
+    opened.defer(() => engine.drain());
+    return new KitClient({
+      baseUrl: "http://kit.invalid",
+      fetch: serveEngine(engine),
+      retry: { attempts: 1 },
+    });
+  };
+  const locate = await clientLocator(context, url);
+  const server = await locate();
+  const client = server ?? (await openEngine(await engineFolder(context)));
+  // A server that was named may be of another project than the terminals here.
+  const folders = url === undefined ? terminalFolders(context.root) : [];
+  const terminals = await Promise.all(folders.map(openEngine));
+  const work = new ProjectWork(client, {
+    locate: server === undefined ? async () => client : locate,
+    terminals,
+  });
+  return await use(work);
+}
+
+/** The folder of the project's engine; undefined where there is none yet, so that reading makes none. */
+async function engineFolder(context: CommandContext): Promise<string | undefined> {
+  const { config } = await loadProjectConfig(context);
+  const folder = resolve(context.root, config.engine?.folder ?? join(".kit", "engine"));
+  return existsSync(folder) ? folder : undefined;
+}
+
+interface Rerun {
+  readonly workflow: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** The start of a run that is over. */
+function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
+  if (ended_at === undefined) {
+    throw new KitError({
+      code: "conflict",
+      message: "The run has not ended.",
+      hint: "It goes on by itself; 'kit runs cancel' ends it.",
+    });
+  }
+  if (isObject(payload)) return { workflow, payload };
+  throw new KitError({ code: "conflict", message: "The run's payload is none that a request can carry." });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** For a record that is not there: names it, and the command that lists the others. */
+function missing(kind: "run" | "dispatch", id: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof KitError) || (error.code !== "run_not_found" && error.code !== "not_found"))
+      throw error;
+    throw new KitError({
+      code: error.code,
+      message: `There is no ${kind} with the id ${shownName(id)}.`,
+      hint:
+        kind === "run" ? "'kit runs list' lists the runs." : "'kit dispatches list' lists the dispatches.",
+      cause: error,
+    });
+  };
+}
+
+/** Between two looks for a server that is gone, in ms. */
+const lookMs = 500;
+
+interface FollowedRun {
+  readonly runId: string;
+  readonly after: number;
+  readonly signal: AbortSignal;
+  /** The server as it is now: one that comes back may have another address. */
+  locate(): Promise<KitClient | undefined>;
+  /** Told once each time that the server is gone. */
+  onGone(): void;
+}
+
+/**
+ * The events of a run until it has ended. The run outlives its server, and so does this: it waits for the
+ * next server and goes on behind the last event.
+ */
+async function* followRun(run: FollowedRun): AsyncGenerator<KitEvent, void> {
+  const { runId, signal } = run;
+  let { after } = run;
+  for (;;) {
+    const { client } = await findRun(run);
+    let isNew = false;
+    try {
+      for await (const event of client.runs.stream(runId, { after }, { signal })) {
+        after = event.index;
+        isNew = true;
+        yield event;
+      }
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      const { record } = await findRun(run);
+      // A run that has failed ends its stream with its error, which its record has, too.
+      if (record.ended_at !== undefined && !(isGone(error) && isNew)) return;
+      if (!isGone(error)) throw error;
+    }
+  }
+}
+
+async function findRun(run: FollowedRun): Promise<{ client: KitClient; record: RunRecord }> {
+  for (let isTold = false; ; isTold = true) {
+    const client = await run.locate();
+    try {
+      if (client !== undefined) {
+        return { client, record: await client.runs.get(run.runId, { signal: run.signal }) };
+      }
+    } catch (error) {
+      run.signal.throwIfAborted();
+      if (!isGone(error)) throw error;
+    }
+    if (!isTold) run.onGone();
+    await sleep(lookMs, undefined, { signal: run.signal });
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof KitError && (error.code === "unavailable" || error.code === "store_unavailable");
+}

@@ -1,0 +1,200 @@
+import type { Guideline, GuidelineList } from "../../protocol/guideline.ts";
+import type {
+  AppliedGuideline,
+  Explanation,
+  GuidelineQuery,
+  ShadowedGuideline,
+} from "../../protocol/guideline-query.ts";
+import { parseSource, parseTool, sourceLabel, toolLabel } from "../choices.ts";
+import { type Command, defineCommand, flag, option } from "../command.ts";
+import { findGuideline } from "../find-record.ts";
+import { toProjectPath } from "../find-root.ts";
+import { count, place, printFields } from "../print/document.ts";
+import type { Output } from "../print/output.ts";
+import { type Column, printTable } from "../print/table.ts";
+import { usageError } from "../report-error.ts";
+import { safeLine, safeLines } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
+import { withProject } from "../with-project.ts";
+
+export const guidelinesList: Command = defineCommand({
+  options: {
+    source: option(
+      "-s, --source <name>",
+      "Only from claude, cursor, steering, agents, copilot, gemini, windsurf, cline, zed or sample",
+      parseSource,
+    ),
+    file: option("--file <path>", "Only what applies to this file; it need not exist", asText),
+    search: option("-q, --search <words>", "Only with all of these words in title or content", asText),
+    limit: option("-n, --limit <number>", "At most so many (default: all)", wholeNumber(1, 1000)),
+    cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+  },
+  examples: [
+    "kit guidelines list",
+    "kit guidelines list --source claude",
+    'kit guidelines list --file src/app.ts --search "error handling" --json',
+  ],
+  run: ({ options }, context) =>
+    withProject(context, async ({ project }) => {
+      const { source, file, search, limit, cursor } = options;
+      const query: GuidelineQuery = {
+        ...(source === undefined ? {} : { source }),
+        ...(file === undefined ? {} : { file: toProjectPath(file, context) }),
+        ...(search === undefined ? {} : { q: search }),
+        ...(limit === undefined ? {} : { limit }),
+        ...(cursor === undefined ? {} : { cursor }),
+      };
+      const list = project.guidelines.list(query);
+      if (context.json) context.output.json(list);
+      else printList(context.output, list);
+      return 0;
+    }),
+});
+
+export const guidelinesShow: Command = defineCommand({
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
+  options: {},
+  examples: ["kit guidelines show 3f2a9c1e5b7d8046"],
+  run: ({ args: [id = ""] }, context) =>
+    withProject(context, async ({ project }) => {
+      const { output } = context;
+      const guideline = findGuideline(project, id);
+      if (context.json) {
+        output.json(guideline);
+        return 0;
+      }
+      output.line(output.style("bold", safeLine(guideline.title)));
+      printFields(output, [
+        ["id", guideline.id],
+        ["where", guideline.source_file],
+        ["also", guideline.aliases],
+        ["source", sourceLabel(guideline.source_type)],
+        ["applies to", guideline.file_pattern],
+        ["tags", guideline.tags.join(", ")],
+      ]);
+      output.line();
+      output.line(safeLines(guideline.content).trimEnd());
+      return 0;
+    }),
+});
+
+export const guidelinesExplain: Command = defineCommand({
+  arguments: [{ usage: "<file>", description: "A file of the project; it need not exist" }],
+  options: {
+    tool: option(
+      "--tool <name>",
+      "As this tool reads them: kiro, cursor, claude, codex, copilot, gemini, windsurf, cline, zed, agents, agents-nearest or agents-all",
+      parseTool,
+    ),
+    user: flag("--user", "Also your own files in your home folder, such as ~/.claude/CLAUDE.md"),
+  },
+  examples: [
+    "kit guidelines explain src/app.ts",
+    "kit guidelines explain src/app.ts --tool claude",
+    "kit guidelines explain src/app.ts --tool codex --user",
+  ],
+  details:
+    "Lists what applies in the order in which it is read, why it applies, about how many tokens it costs, and what is shadowed by what.",
+  run: ({ args: [file = ""], options }, context) =>
+    withProject(context, async ({ project }) => {
+      const path = toProjectPath(file, context);
+      if (path === "") throw usageError(`${file} is the folder of the project; guidelines apply to files.`);
+      const explanation = project.guidelines.explain(path, options.tool, {
+        user: options.user === true,
+      });
+      if (context.json) context.output.json(explanation);
+      else printExplanation(context.output, explanation);
+      return 0;
+    }),
+});
+
+const columns: readonly Column<Guideline>[] = [
+  { header: "ID", value: (guideline) => guideline.id, style: () => "cyan", cut: "end", isId: true },
+  { header: "SOURCE", value: (guideline) => sourceLabel(guideline.source_type) },
+  { header: "TITLE", value: (guideline) => guideline.title, cut: "end" },
+  { header: "APPLIES TO", value: (guideline) => guideline.file_pattern ?? "", cut: "end" },
+  { header: "WHERE", value: (guideline) => guideline.source_file, style: () => "dim", cut: "middle" },
+];
+
+function printList(output: Output, list: GuidelineList): void {
+  const { guidelines, total_count, next_cursor } = list;
+  if (total_count === 0) {
+    output.note("No guideline matches.");
+    return;
+  }
+  printTable(output, guidelines, columns);
+  if (guidelines.some((guideline) => guideline.is_sample)) {
+    output.note(
+      "These are samples: this project has no guideline of its own (CLAUDE.md, AGENTS.md, .cursorrules, …).",
+    );
+  } else {
+    const all = count(total_count, "guideline");
+    const shown = next_cursor === undefined ? all : `${guidelines.length.toLocaleString("en")} of ${all}`;
+    output.note(output.noteStyle("dim", `${shown}.`));
+    noteAliases(output, guidelines);
+  }
+}
+
+const appliedColumns: readonly Column<AppliedGuideline>[] = [
+  { header: "ID", value: ({ guideline }) => guideline.id, style: () => "cyan", cut: "end", isId: true },
+  { header: "TITLE", value: ({ guideline }) => guideline.title, cut: "end" },
+  { header: "WHY", value: reasonOf, cut: "end" },
+  { header: "TOKENS", value: ({ tokens }) => String(tokens), align: "right" },
+  {
+    header: "WHERE",
+    value: ({ guideline, line }) => place(guideline.source_file, line),
+    style: () => "dim",
+    cut: "middle",
+  },
+];
+
+const shadowedColumns: readonly Column<ShadowedGuideline>[] = [
+  ...appliedColumns.filter(({ header }) => header !== "WHY" && header !== "TOKENS"),
+  { header: "SHADOWED BY", value: ({ shadowed_by, rule }) => `${shadowed_by}: ${rule}`, cut: "end" },
+];
+
+function printExplanation(output: Output, explanation: Explanation): void {
+  const { file, tool, applied, shadowed, tokens, notes = [] } = explanation;
+  const reader = tool === undefined ? "" : `, as ${toolLabel(tool)} reads it`;
+  if (output.isTerminal) output.line(output.style("bold", `${safeLine(file)}${reader}`));
+  if (applied.length === 0) output.note(`No guideline applies to ${safeLine(file)}${reader}.`);
+  printTable(output, applied, appliedColumns);
+  const asked = applied.filter(({ reason }) => reason === "manual" || reason === "auto").length;
+  const onRequest = asked === 0 ? "" : `, without the ${count(asked, "guideline")} on request`;
+  if (applied.length > 0)
+    output.note(output.noteStyle("dim", `About ${count(tokens, "token")}${onRequest}.`));
+  noteAliases(
+    output,
+    applied.map(({ guideline }) => guideline),
+  );
+  for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
+  if (shadowed.length === 0) return;
+  if (output.isTerminal) {
+    output.line();
+    output.line(output.style("bold", "Shadowed"));
+  }
+  printTable(output, shadowed, shadowedColumns);
+}
+
+const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
+  always: "always",
+  pattern: "matches",
+  nested: "in this folder",
+  import: "imported by",
+  manual: "only when asked for",
+  auto: "when the agent finds it relevant",
+};
+
+function reasonOf({ reason, detail, via }: AppliedGuideline): string {
+  const why = detail === undefined ? reasons[reason] : `${reasons[reason]} ${detail}`;
+  return via === undefined ? why : `${why}, as ${via}`;
+}
+
+/** Says under which other names the files of guidelines are known, once per file. */
+function noteAliases(output: Output, guidelines: readonly Guideline[]): void {
+  const files = new Map(guidelines.map(({ source_file, aliases = [] }) => [source_file, aliases]));
+  for (const [file, aliases] of files) {
+    if (aliases.length === 0) continue;
+    output.note(output.noteStyle("dim", safeLine(`${file} is also ${aliases.join(", ")}.`)));
+  }
+}

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { ReceiptItem, TurnReceipt } from "../../protocol/receipt.ts";
+import { createReceiptLines } from "./logs.ts";
+
+const turn = (turn_id: string, receipt: TurnReceipt, changed?: readonly string[]): KitEvent => ({
+  type: "turn_request",
+  model: "m",
+  purpose: "agent",
+  attempt: 1,
+  index: 1,
+  timestamp: "",
+  instance_id: "1",
+  operation_id: "o",
+  turn_id,
+  receipt,
+  prefix: changed === undefined ? { digest: "p" } : { digest: "p", changed },
+});
+
+const agents: ReceiptItem = {
+  kind: "instructions",
+  id: "AGENTS.md",
+  file: "AGENTS.md",
+  line: 1,
+  why: "instructions of the project",
+  tokens: 1_200,
+};
+const rule: ReceiptItem = {
+  kind: "guideline",
+  id: "0a1b",
+  file: "rules/api.mdc",
+  line: 4,
+  why: "applies to a.ts",
+  tokens: 30,
+};
+const events = [
+  turn("t1", { digest: "1", items: 1, tokens: 1_200, added: [agents] }),
+  turn("t2", { digest: "1", items: 1, tokens: 1_200, before: "t1" }),
+  turn("t3", { digest: "2", items: 2, tokens: 1_230, before: "t1", added: [rule] }, ["tools"]),
+];
+
+test("a log says on one line what has come before the model, and nothing where nothing has", () => {
+  const lines = createReceiptLines({ whole: false });
+  expect(events.map(lines)).toEqual([
+    ["  in front of the model: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
+    [],
+    [
+      "  prompt begins anew: tools",
+      "  new in front of the model: rules/api.mdc:4 (in all 2 items, about 1,230 tokens)",
+    ],
+  ]);
+});
+
+test("all of it is said with each turn when it is asked for", () => {
+  const lines = createReceiptLines({ whole: true });
+  const said = events.map(lines);
+  expect(said[1]).toEqual([
+    "  in front of the model: 1 item, about 1,200 tokens",
+    "    instructions AGENTS.md:1: instructions of the project, about 1,200 tokens",
+  ]);
+  expect(said[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");
+  // A log that is read from its middle does not know what was told before.
+  const [, , last] = events;
+  expect(last && createReceiptLines({ whole: true })(last).at(-1)).toBe("    and 1 more");
+});

@@ -1,0 +1,219 @@
+import type { Project, ProjectSpecs } from "../../project/project.ts";
+import { listSpecs } from "../../project/query/whole-answers.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "../../protocol/spec-block.ts";
+import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
+import { parseFramework, parseLifecycle, parsePriority, parseSpecType } from "../choices.ts";
+import {
+  type Command,
+  type CommandContext,
+  type CommandOption,
+  defineCommand,
+  flag,
+  type OptionValues,
+  option,
+} from "../command.ts";
+import { findSpec } from "../find-record.ts";
+import { toProjectPath } from "../find-root.ts";
+import { count, printFields, specPlace } from "../print/document.ts";
+import type { Output, Style } from "../print/output.ts";
+import { type Column, printTable } from "../print/table.ts";
+import { safeLine, safeLines } from "../text/safe-text.ts";
+import { asText, wholeNumber } from "../values.ts";
+import { withProject } from "../with-project.ts";
+
+type SpecFilterOptions = {
+  readonly framework: CommandOption<Framework>;
+  readonly type: CommandOption<SpecType>;
+  readonly lifecycle: CommandOption<Lifecycle>;
+  readonly priority: CommandOption<Priority>;
+  readonly tag: CommandOption<string>;
+  readonly path: CommandOption<string>;
+  readonly limit: CommandOption<number>;
+  readonly cursor: CommandOption<string>;
+  readonly all: CommandOption<boolean>;
+};
+
+/** Which blocks are meant; the same for a list and for a search. */
+export const specFilters: SpecFilterOptions = {
+  framework: option(
+    "-f, --framework <name>",
+    "Only this one: kiro, cursor, claude, speckit, tessl or custom",
+    parseFramework,
+  ),
+  type: option("-t, --type <type>", "Only this one: requirement, design, task or constraint", parseSpecType),
+  lifecycle: option(
+    "--lifecycle <state>",
+    "Only active, deprecated, legacy or obsolete; without it, all but obsolete",
+    parseLifecycle,
+  ),
+  priority: option("--priority <level>", "Only critical, high, medium or low", parsePriority),
+  tag: option("--tag <tag>", "Only blocks with this tag", asText),
+  path: option("--path <path>", "Only blocks of this file, folder or glob", asText),
+  limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+  cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
+  all: flag("-a, --all", "As many as there are"),
+};
+
+export const specsList: Command = defineCommand({
+  options: {
+    ...specFilters,
+    rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
+  },
+  details:
+    "Leaves out the rules of instruction files where there is anything else, unless a filter or --rules asks for them; so does --json.",
+  examples: [
+    "kit specs list",
+    "kit specs list --framework kiro --type requirement",
+    "kit specs list --path .kiro/specs/checkout --all --json",
+  ],
+  run: ({ options }, context) =>
+    withProject(context, async ({ project }) => {
+      const query = toSpecQuery(options, context);
+      const asked = options.rules === true ? { ...query, rules: true } : query;
+      const page = readSpecs(project.specs, asked, options.all ?? false);
+      const { rules_left_out: left = 0 } = page;
+      if (context.json) context.output.json(page);
+      else if (page.total_count > 0) {
+        printSpecPage(context.output, page);
+        if (left > 0) context.output.note(`${count(left, "rule")} of instruction files left out (--rules).`);
+      } else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
+      return 0;
+    }),
+});
+
+export const specsQuery: Command = defineCommand({
+  arguments: [{ usage: "<text...>", description: "Words to find in titles, summaries, contents and tags" }],
+  options: specFilters,
+  examples: ["kit specs query refund", 'kit specs query "rate limit" --type requirement --limit 5'],
+  details: "The best match comes first; specs that are deprecated or of low priority count less.",
+  run: ({ args, options }, context) =>
+    withProject(context, async ({ project }) => {
+      const query = { ...toSpecQuery(options, context), q: args.join(" ") };
+      const page = readSpecs(project.specs, query, options.all ?? false);
+      if (context.json) context.output.json(page);
+      else if (page.total_count > 0) printSpecPage(context.output, page);
+      else context.output.note(hasSpecs(project) ? "No spec matches." : noSpecsHint());
+      return 0;
+    }),
+});
+
+export const specsShow: Command = defineCommand({
+  arguments: [{ usage: "<id>", description: "The id of a spec, as 'kit specs list' prints it" }],
+  options: {},
+  examples: ["kit specs show fw_a-checkout-requirements-req1"],
+  run: ({ args: [id = ""] }, context) =>
+    withProject(context, async ({ project }) => {
+      const spec = findSpec(project, id);
+      if (context.json) context.output.json(spec);
+      else {
+        const diagnostics = project.specs.diagnostics().filter((diagnostic) => diagnostic.id === spec.id);
+        printSpec(context.output, spec, diagnostics);
+      }
+      return 0;
+    }),
+});
+
+type SpecFilters = OptionValues<SpecFilterOptions>;
+
+export function toSpecQuery(options: SpecFilters, context: CommandContext): SpecQuery {
+  const { framework, type, lifecycle, priority, tag, path, limit, cursor } = options;
+  return {
+    ...(framework === undefined ? {} : { framework }),
+    ...(type === undefined ? {} : { spec_type: type }),
+    ...(lifecycle === undefined ? {} : { lifecycle }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(path === undefined ? {} : { path: toProjectPath(path, context) }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+/** One page, or with `all` every page as one. */
+export function readSpecs(specs: ProjectSpecs, query: SpecQuery, all: boolean): SpecPage {
+  let page = listSpecs(specs, all ? { ...query, limit: 1000 } : query);
+  if (!all) return page;
+  const found = [...page.specs];
+  while (page.next_cursor !== undefined) {
+    page = listSpecs(specs, { ...query, limit: 1000, cursor: page.next_cursor });
+    found.push(...page.specs);
+  }
+  const { next_cursor: _, ...whole } = page;
+  return { ...whole, specs: found };
+}
+
+/** Whether there is any spec at all, obsolete ones included. */
+function hasSpecs(project: Project): boolean {
+  return Iterator.from(project.specs.all()).some(() => true);
+}
+
+/** For somebody whose repository has no spec that kit can read. */
+function noSpecsHint(): string {
+  const sources = frameworkInfos.map(({ label, sources }) => `  ${label.padEnd(12)} ${sources}`);
+  return ["No specs here. kit reads, at the root of the repository:", ...sources].join("\n");
+}
+
+const columns: readonly Column<SpecBlock>[] = [
+  { header: "ID", value: (spec) => spec.id, style: () => "cyan", isId: true },
+  { header: "FRAMEWORK", value: (spec) => frameworkLabel(spec.framework) },
+  { header: "TYPE", value: (spec) => spec.spec_type },
+  { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), cut: "end" },
+  { header: "WHERE", value: specPlace, style: () => "dim", cut: "middle" },
+];
+
+/** A page of specs as a table, and what of the whole match it is. */
+function printSpecPage(output: Output, page: SpecPage): void {
+  printTable(output, page.specs, columns);
+  if (page.next_cursor !== undefined) {
+    const shown = `${page.specs.length.toLocaleString("en")} of ${count(page.total_count, "spec")}`;
+    output.note(output.noteStyle("dim", `${shown}; --limit shows more, --all all of them.`));
+  } else if (page.total_count > 0) {
+    output.note(output.noteStyle("dim", `${count(page.total_count, "spec")}.`));
+  }
+}
+
+/** What is out of the ordinary stands with the title: a done task, a spec that is no longer active. */
+function titleOf(spec: SpecBlock): string {
+  const remarks = [
+    ...(spec.spec_type === "task" && spec.metadata.status ? [spec.metadata.status.replace("_", " ")] : []),
+    ...(spec.lifecycle === "active" ? [] : [spec.lifecycle]),
+    ...(spec.priority === "medium" ? [] : [`${spec.priority} priority`]),
+  ];
+  return remarks.length === 0 ? spec.title : `${spec.title} (${remarks.join(", ")})`;
+}
+
+function styleOf(spec: SpecBlock): Style | undefined {
+  return spec.lifecycle === "active" && spec.metadata.status !== "done" ? undefined : "dim";
+}
+
+function printSpec(output: Output, spec: SpecBlock, diagnostics: readonly Diagnostic[]): void {
+  const { metadata } = spec;
+  const span = metadata.source;
+  output.line(output.style("bold", safeLine(spec.title)));
+  printFields(output, [
+    ["id", spec.id],
+    ["where", span ? `${spec.path}:${span.start_line}-${span.end_line}` : spec.path],
+    ["also", metadata.aliases],
+    ["kind", `${frameworkLabel(spec.framework)} ${spec.spec_type}`],
+    ["status", metadata.status?.replace("_", " ")],
+    ["lifecycle", spec.lifecycle],
+    ["priority", spec.priority],
+    ["tags", spec.tags.join(", ")],
+    ["created", spec.created_at],
+    ["updated", spec.updated_at],
+    ["author", typeof metadata.author === "string" ? metadata.author : undefined],
+    ["related", metadata.related_specs],
+    ["code", metadata.code_refs],
+    ["tests", metadata.test_refs],
+    [
+      "problems",
+      diagnostics.map(
+        ({ severity, message, line }) => `${severity}: ${message}${line ? ` (line ${line})` : ""}`,
+      ),
+    ],
+  ]);
+  output.line();
+  output.line(safeLines(spec.content).trimEnd());
+}

@@ -1,0 +1,39 @@
+import { count } from "../print/document.ts";
+import type { Output, Style } from "../print/output.ts";
+import { pad, wrap } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
+
+/** One thing that the doctor looked at. */
+export interface Check {
+  readonly name: string;
+  readonly status: "ok" | "warning" | "error";
+  /** What is. */
+  readonly message: string;
+  /** What to do about it, in one line or several; for everything that is not ok. */
+  readonly hint?: string;
+}
+
+const signs: Readonly<Record<Check["status"], readonly [sign: string, style: Style]>> = {
+  ok: ["✓", "green"],
+  warning: ["!", "yellow"],
+  error: ["✗", "red"],
+};
+
+/** One line for each check, with what to do below it, and how many there are to look at. */
+export function printChecks(output: Output, checks: readonly Check[]): void {
+  const width = Math.max(...checks.map((check) => check.name.length)) + 2;
+  for (const { name, status, message, hint } of checks) {
+    const [sign, style] = signs[status];
+    const indent = " ".repeat(width + 2);
+    const toLines = (text: string): readonly string[] =>
+      wrap(safeLine(text), Math.max(30, output.width - width - 4));
+    output.line(`${output.style(style, sign)} ${pad(name, width)}${toLines(message).join(`\n${indent}`)}`);
+    if (hint === undefined) continue;
+    for (const [index, line] of hint.split("\n").flatMap(toLines).entries()) {
+      output.line(indent + output.style("dim", `${index === 0 ? "→" : " "} ${line}`));
+    }
+  }
+  const bad = checks.filter((check) => check.status !== "ok");
+  if (bad.length > 0) output.note(`${count(bad.length, "thing")} to look at.`);
+  else output.note("All is well.");
+}

@@ -1,0 +1,209 @@
+import { version } from "../../base/version.ts";
+import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
+import { diagnosticRules } from "../../protocol/enums.ts";
+import { outputFormat } from "../choices.ts";
+import { type CommandOption, type ExitCode, type OptionValues, option } from "../command.ts";
+import { pad, wrap } from "../text/display-width.ts";
+import { safeLine, safeLines } from "../text/safe-text.ts";
+import { wholeNumber } from "../values.ts";
+import { count, place } from "./document.ts";
+import type { Output } from "./output.ts";
+
+export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
+export type DiagnosticFormat = (typeof diagnosticFormats)[number];
+
+export interface DiagnosticReport {
+  readonly diagnostics: readonly Diagnostic[];
+  /** What `json` prints: the body of the route where there is one. */
+  readonly body: unknown;
+  /** What was looked at: "42 specs". */
+  readonly subject: string;
+}
+
+/** Prints what was found, in the wanted format, and how much of it on stderr. */
+export function printDiagnostics(output: Output, report: DiagnosticReport, format: DiagnosticFormat): void {
+  const { diagnostics, body } = report;
+  switch (format) {
+    case "json":
+      output.json(body);
+      return;
+    case "sarif":
+      output.json(toSarif(diagnostics));
+      return;
+    case "github":
+      for (const diagnostic of diagnostics) output.line(toGithubAnnotation(diagnostic));
+      break;
+    case "text":
+      if (output.isTerminal) printByFile(output, diagnostics);
+      else for (const diagnostic of diagnostics) output.line(toLine(diagnostic));
+      break;
+  }
+  output.note(summarize(output, report));
+}
+
+/** `path:line: severity: message [rule]`, as compilers write it and editors read it. */
+function toLine({ path, line, severity, message, rule }: Diagnostic): string {
+  return `${safeLine(place(path, line))}: ${severity}: ${safeLine(message)} [${rule}]`;
+}
+
+function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
+  const lineWidth = diagnostics.reduce((most, { line = 0 }) => Math.max(most, String(line).length), 1);
+  let path: string | undefined;
+  for (const diagnostic of diagnostics) {
+    if (diagnostic.path !== path) {
+      if (path !== undefined) output.line();
+      path = diagnostic.path;
+      output.line(output.style("underline", safeLine(path)));
+    }
+    const line = pad(diagnostic.line === undefined ? "" : String(diagnostic.line), lineWidth, "right");
+    const color = diagnostic.severity === "error" ? "red" : "yellow";
+    const severity = output.style(color, diagnostic.severity.padEnd(7));
+    const message = toMessage(output, diagnostic, lineWidth + severityWidth);
+    output.line(`  ${output.style("dim", line)}  ${severity}  ${message}`);
+  }
+  if (path !== undefined) output.line();
+}
+
+/** Blanks around the line and the severity, and the severity itself. */
+const severityWidth = 13;
+
+/** The message with its rule behind it, wrapped below itself. */
+function toMessage(output: Output, { message, rule }: Diagnostic, indent: number): string {
+  const lines = wrap(`${safeLine(message)} [${rule}]`, Math.max(30, output.width - indent));
+  const text = lines.join(`\n${" ".repeat(indent)}`);
+  return text.slice(0, -rule.length - 2) + output.style("dim", `[${rule}]`);
+}
+
+function summarize(output: Output, { diagnostics, subject }: DiagnosticReport): string {
+  const errors = countErrors(diagnostics);
+  const warnings = diagnostics.length - errors;
+  if (diagnostics.length === 0) return `${output.noteStyle("green", "✓")} No problems in ${subject}.`;
+  const sign = errors > 0 ? output.noteStyle("red", "✗") : output.noteStyle("yellow", "!");
+  return `${sign} ${count(errors, "error")}, ${count(warnings, "warning")} in ${subject}.`;
+}
+
+export function countErrors(diagnostics: readonly Diagnostic[]): number {
+  return diagnostics.filter((diagnostic) => diagnostic.severity === "error").length;
+}
+
+/**
+ * A diagnostic as a workflow command of GitHub Actions, which shows it beside the line in a review.
+ *
+ * Escapes as the runner's own toolkit does (actions/toolkit, `command.ts`).
+ */
+export function toGithubAnnotation(diagnostic: Diagnostic): string {
+  const properties = [
+    `file=${escapeProperty(safeLine(diagnostic.path))}`,
+    ...(diagnostic.line === undefined ? [] : [`line=${diagnostic.line}`]),
+    `title=${escapeProperty(diagnostic.rule)}`,
+  ];
+  return `::${diagnostic.severity} ${properties.join(",")}::${escapeData(safeLines(diagnostic.message))}`;
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+/**
+ * Diagnostics as a SARIF 2.1.0 log (OASIS, "Static Analysis Results Interchange Format"), as code
+ * scanning services read it. Paths are relative to the root of the repository, percent-encoded.
+ */
+function toSarif(diagnostics: readonly Diagnostic[]): object {
+  const rules = diagnosticRules.filter((rule) => diagnostics.some((diagnostic) => diagnostic.rule === rule));
+  return {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: "kit",
+            version,
+            rules: rules.map((id) => ({ id, shortDescription: { text: ruleDescriptions[id] } })),
+          },
+        },
+        columnKind: "utf16CodeUnits",
+        results: diagnostics.map((diagnostic) => ({
+          ruleId: diagnostic.rule,
+          ruleIndex: rules.indexOf(diagnostic.rule),
+          level: diagnostic.severity,
+          message: { text: diagnostic.message },
+          locations: [
+            {
+              physicalLocation: {
+                artifactLocation: {
+                  uri: diagnostic.path.toWellFormed().split("/").map(encodeURIComponent).join("/"),
+                  uriBaseId: "%SRCROOT%",
+                },
+                region: { startLine: diagnostic.line ?? 1 },
+              },
+            },
+          ],
+          ...toProperties(diagnostic),
+        })),
+      },
+    ],
+  };
+}
+
+function toProperties({ code, id, field }: Diagnostic): object {
+  if (code === undefined && id === undefined && field === undefined) return {};
+  return {
+    properties: {
+      ...(code === undefined ? {} : { code }),
+      ...(id === undefined ? {} : { id }),
+      ...(field === undefined ? {} : { field }),
+    },
+  };
+}
+
+const ruleDescriptions: Readonly<Record<DiagnosticRule, string>> = {
+  "required-field": "A required field is missing or empty.",
+  enum: "A field holds none of the values it may hold.",
+  timestamp: "A date is not a full ISO 8601 date or date-time.",
+  "summary-length": "A summary is longer than 500 characters.",
+  "duplicate-id": "Two blocks declare the same id.",
+  "unreadable-file": "A file cannot be read.",
+  encoding: "A file is not valid UTF-8.",
+  "front-matter": "Front matter cannot be read as it stands.",
+  structure: "A document lacks the structure of its format.",
+  "dangling-reference": "A reference names something that is not there.",
+  "glob-no-match": "A glob matches no file of the project.",
+  "duplicate-guideline": "Two sources say the same.",
+  contradiction: "Two sources say different things under one heading.",
+  shadowed: "A rule never applies because another one takes its place.",
+  import: "An import cannot be followed.",
+  limit: "A file goes beyond a limit and was read in part.",
+};
+
+type DiagnosticOptions = {
+  readonly format: CommandOption<DiagnosticFormat>;
+  readonly maxWarnings: CommandOption<number>;
+};
+
+/** The options of every command that reports diagnostics. */
+export const diagnosticOptions: DiagnosticOptions = {
+  format: option(
+    "--format <format>",
+    "Text (default), json, sarif (for code scanning) or github (annotations in GitHub Actions)",
+    outputFormat(diagnosticFormats),
+  ),
+  maxWarnings: option(
+    "--max-warnings <number>",
+    "Fail when there are more warnings than this",
+    wholeNumber(0, 999_999),
+  ),
+};
+
+/** 1 when there is an error, or more warnings than are allowed. */
+export function exitCodeOf(
+  diagnostics: readonly Diagnostic[],
+  { maxWarnings = Number.POSITIVE_INFINITY }: OptionValues<DiagnosticOptions>,
+): ExitCode {
+  const errors = countErrors(diagnostics);
+  return errors > 0 || diagnostics.length - errors > maxWarnings ? 1 : 0;
+}

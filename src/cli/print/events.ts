@@ -1,0 +1,239 @@
+import type { SourceProblem } from "../../app/sources/discover-sources.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { RunCompleted } from "../../protocol/run.ts";
+import type { CommandContext, ExitCode } from "../command.ts";
+import { reportError, toErrorEnvelope } from "../report-error.ts";
+import { truncate, wrap } from "../text/display-width.ts";
+import { safeLine, safeLines, toSafeJsonLine } from "../text/safe-text.ts";
+import { callLine, logLine, resultLine } from "./event-lines.ts";
+import type { Output, Style } from "./output.ts";
+
+export interface EventPrinterOptions {
+  /** Show the work as it happens. */
+  readonly stream: boolean;
+  /** Print what agents answer as it comes. False keeps stdout for the result of a workflow. */
+  readonly answers: boolean;
+}
+
+export interface EventPrinter {
+  readonly onEvent: (event: KitEvent) => void;
+  /** The answer of the newest turn, as far as it was printed. */
+  readonly printedText: string;
+  /** Ends a line that deltas left open. */
+  end(): void;
+  problem(problem: SourceProblem): void;
+}
+
+/** Longest remark in columns where no terminal says how wide it is. */
+const maxRemark = 160;
+
+/** Longest notice in columns, over all its lines. */
+const maxNotice = 2_000;
+
+/**
+ * Prints what agents do, as it happens.
+ *
+ * With `stream` the answer is on stdout as it comes, and on stderr a line per tool call and result, per
+ * task and compaction. Without it a terminal shows on its last line what is going on. With `--json` every
+ * event is a line of JSON on stdout. Logs, warnings and retries are always said, to their end.
+ */
+export function createEventPrinter(
+  { output, json }: Pick<CommandContext, "output" | "json">,
+  { stream, answers }: EventPrinterOptions,
+): EventPrinter {
+  if (json && stream) return createJsonPrinter(output);
+  const lines = createLines(output, answers);
+  const live = stream ? createLivePrinter(lines) : createProgressPrinter(output);
+  return {
+    get printedText() {
+      return lines.printed;
+    },
+    end: lines.end,
+    problem: (problem) => lines.notice("yellow", problemLine(problem)),
+    onEvent(event) {
+      if (event.type === "log") lines.notice(event.level === "info" ? "dim" : "yellow", logLine(event));
+      else if (event.type === "error" && event.will_retry) lines.notice("yellow", retryLine(event));
+      else live(event);
+    },
+  };
+}
+
+function createJsonPrinter(output: Output): EventPrinter {
+  // The events come from several streams: numbers of one stream are what a reader can rely on.
+  let index = 0;
+  return {
+    printedText: "",
+    end: () => undefined,
+    problem: (problem) => output.note(output.noteStyle("yellow", problemLine(problem))),
+    onEvent(event) {
+      index += 1;
+      output.write(`${toSafeJsonLine({ ...event, index })}\n`);
+    },
+  };
+}
+
+interface Lines {
+  readonly printed: string;
+  /** A new answer begins. */
+  begin(): void;
+  text(delta: string): void;
+  /** A line on stderr, cut to the terminal: what goes on, at a glance. */
+  remark(style: Style, text: string): void;
+  /** What somebody has to read to its end, on as many lines as it takes. */
+  notice(style: Style, text: string): void;
+  waiting(text: string): void;
+  end(): void;
+}
+
+/** Keeps the answer on stdout and the remarks on stderr apart, also where one terminal shows both. */
+function createLines(output: Output, answers: boolean): Lines {
+  let open = false;
+  let said: "nothing" | "text" | "remark" = "nothing";
+  let printed = "";
+  const width = Math.min(output.width, maxRemark);
+  const end = (): void => {
+    if (open) output.write("\n");
+    open = false;
+  };
+  const note = (style: Style, lines: readonly string[]): void => {
+    end();
+    if (said === "text" && output.isTerminal) output.write("\n");
+    for (const line of lines) output.note(output.noteStyle(style, line));
+    said = "remark";
+  };
+  return {
+    get printed() {
+      return printed;
+    },
+    end,
+    begin() {
+      printed = "";
+    },
+    text(delta) {
+      if (!answers) return;
+      if (said === "remark" && output.isTerminal) output.write("\n");
+      output.write(safeLines(delta));
+      open = !delta.endsWith("\n");
+      said = "text";
+      printed += delta;
+    },
+    remark(style, text) {
+      const indent = /^ */.exec(text)?.[0] ?? "";
+      note(style, [truncate(indent + safeLine(text), width)]);
+    },
+    notice: (style, text) => note(style, wrap(truncate(safeLine(text), maxNotice), output.width)),
+    waiting(text) {
+      end();
+      output.progress(safeLine(text));
+    },
+  };
+}
+
+/** The work as it happens: what is called, what came of it, and the answer. */
+function createLivePrinter(lines: Lines): (event: KitEvent) => void {
+  const depths = new Map<string, number>();
+  let callsOfTurn = 0;
+  const indentOf = (event: KitEvent): string => "  ".repeat(depths.get(event.operation_id) ?? 0);
+  return (event) => {
+    const indent = indentOf(event);
+    switch (event.type) {
+      case "operation_start": {
+        const parent = event.parent_operation_id;
+        if (parent !== undefined) depths.set(event.operation_id, (depths.get(parent) ?? 0) + 1);
+        return;
+      }
+      case "turn_request":
+        callsOfTurn = 0;
+        if (event.parent_operation_id === undefined) lines.begin();
+        lines.waiting(`${indent}${event.model} …`);
+        return;
+      case "text_delta":
+        // Tasks work below the answer: what they say is their parent's to use.
+        if (event.parent_operation_id === undefined) lines.text(event.text);
+        return;
+      case "tool_start": {
+        callsOfTurn += 1;
+        // A task says more of itself when it starts.
+        if (event.tool !== "task") lines.remark("cyan", `${indent}→ ${callLine(event.tool, event.args)}`);
+        lines.waiting(`${indent}  …`);
+        return;
+      }
+      case "tool_end": {
+        // Where several calls run side by side, each result says whose it is.
+        const whose = callsOfTurn > 1 ? `${event.tool}: ` : "";
+        const took = event.duration_ms < 1_000 ? "" : ` (${(event.duration_ms / 1_000).toFixed(1)} s)`;
+        const result = `${whose}${resultLine(event.result, event.is_error)}${took}`;
+        lines.remark(event.is_error ? "red" : "dim", `${indent}  ${event.is_error ? "✗ " : ""}${result}`);
+        return;
+      }
+      case "task_start":
+        lines.remark("magenta", `${indent}⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`);
+        return;
+      case "compaction_end":
+        if (!event.is_error) lines.remark("dim", compactionLine(event));
+        return;
+      default:
+        return;
+    }
+  };
+}
+
+/** Nothing but the last line of a terminal, so that nobody wonders whether it still works. */
+function createProgressPrinter(output: Output): (event: KitEvent) => void {
+  return (event) => {
+    if (event.type === "turn_request") output.progress(safeLine(`${event.model} …`));
+    else if (event.type === "tool_start") output.progress(safeLine(`${callLine(event.tool, event.args)} …`));
+    else if (event.type === "operation" && event.parent_operation_id === undefined) output.progress("");
+  };
+}
+
+function problemLine({ path, message }: SourceProblem): string {
+  return `warning: ${safeLine(path)}: ${safeLine(message)}`;
+}
+
+function retryLine(event: Extract<KitEvent, { type: "error" }>): string {
+  const seconds = ((event.retry_in_ms ?? 0) / 1_000).toFixed(1);
+  return `${event.error.message} Trying again in ${seconds} s.`;
+}
+
+function compactionLine(event: Extract<KitEvent, { type: "compaction_end" }>): string {
+  const count = (tokens: number): string => tokens.toLocaleString("en");
+  return `history shortened: ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens`;
+}
+
+/** Prints what a route would answer: whole with `--json`, as the last line of the events with `--stream`. */
+export function printBody(
+  body: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+  stream: boolean,
+): void {
+  if (!context.json) return;
+  if (stream) context.output.write(`${toSafeJsonLine({ type: "result", ...body })}\n`);
+  else context.output.json(body);
+}
+
+/** Prints what a run came to: a text as it is, anything else as JSON. */
+export function printRunResult(
+  { status, run_id, result }: RunCompleted,
+  how: { readonly context: CommandContext; readonly stream: boolean; readonly printer: EventPrinter },
+): void {
+  const { context, stream, printer } = how;
+  const { output, json } = context;
+  if (json) printBody({ status, run_id, result: result ?? null }, context, stream);
+  else if (typeof result === "string") {
+    // What was streamed is often what the workflow returns; nobody needs to read it twice.
+    if (printer.printedText.trim() !== result.trim()) output.line(safeLines(result));
+  } else if (result !== undefined && result !== null) output.json(result);
+}
+
+/** Says what went wrong; with `--stream --json` as the last line of the events, of type `error`. */
+export function printFailure(error: unknown, context: CommandContext, stream: boolean): ExitCode {
+  const { output, json } = context;
+  const asLine = json && stream;
+  const exitCode = reportError(error, output, {
+    json: json && !asLine,
+    debug: process.env.KIT_DEBUG === "1",
+  });
+  if (asLine) output.write(`${toSafeJsonLine({ type: "error", ...toErrorEnvelope(error) })}\n`);
+  return exitCode;
+}

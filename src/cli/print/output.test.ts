@@ -1,0 +1,43 @@
+import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+import { expect, test } from "vitest";
+import { displayWidth } from "../text/display-width.ts";
+import { createOutput, type OutputStream } from "./output.ts";
+
+function terminal(columns: number): OutputStream & PassThrough {
+  return Object.assign(new PassThrough(), { isTTY: true, columns });
+}
+
+test("a terminal that does not know its width is taken as 80 columns wide", () => {
+  const stderr = terminal(0);
+  const output = createOutput(terminal(0), stderr);
+  expect(output.width).toBe(80);
+  output.progress("x".repeat(100));
+  expect(String(stderr.read())).toContain(`${"x".repeat(78)}…`);
+  expect(createOutput(terminal(60), stderr).width).toBe(60);
+});
+
+test("remarks on a terminal break at words, and are whole where they are piped", () => {
+  const [stderr, piped] = [terminal(20), new PassThrough()];
+  const remark = "error: There is no agent here.\n  meta: what was wrong with it";
+  createOutput(terminal(20), stderr).note(remark);
+  createOutput(new PassThrough(), piped).note(remark);
+  expect(String(stderr.read())).toBe("error: There is no\nagent here.\n  meta: what was\n  wrong with it\n");
+  expect(String(piped.read())).toBe(`${remark}\n`);
+});
+
+test("what is piped has no width, and shows no progress", () => {
+  const stderr = new PassThrough();
+  const output = createOutput(new PassThrough(), stderr);
+  output.progress("working");
+  expect(output.width).toBe(Number.POSITIVE_INFINITY);
+  expect(stderr.read()).toBeNull();
+});
+
+test("progress stays on one line, whatever it is written in: the next one clears that line only", () => {
+  const stderr = terminal(40);
+  createOutput(terminal(40), stderr).progress("返金を探しています ".repeat(10));
+  const shown = stripVTControlCharacters(String(stderr.read())).trim();
+  expect(shown).toContain("返金");
+  expect(displayWidth(shown)).toBeLessThan(40);
+});

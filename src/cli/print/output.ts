@@ -1,0 +1,91 @@
+import type { Readable, Writable } from "node:stream";
+import { styleText } from "node:util";
+import { truncate, wrap } from "../text/display-width.ts";
+import { toSafeJson } from "../text/safe-text.ts";
+
+/** A stream of the process, or anything that behaves like one. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** Where a command says something: answers on stdout, remarks and progress on stderr. */
+export interface Output {
+  /** People read stdout: align and shorten. Otherwise print every value whole, separated by tabs. */
+  readonly isTerminal: boolean;
+  /** People read stderr. */
+  readonly hasNoteTerminal: boolean;
+  /** Columns of that terminal; infinite where there is none. */
+  readonly width: number;
+  /** Colours where stdout shows them; NO_COLOR and FORCE_COLOR decide over that. */
+  style(style: Style, text: string): string;
+  /** Printed as it is: a text from a file passes `safeLine` or `safeLines` before. */
+  write(text: string): void;
+  line(text?: string): void;
+  json(value: unknown): void;
+  /** A remark beside the answer, on stderr. */
+  note(text: string): void;
+  noteStyle(style: Style, text: string): string;
+  /** What is going on, on the last line of a terminal until the next call; "" clears it. */
+  progress(text: string): void;
+}
+
+const clearLine = "\r\u001B[K";
+
+/** Writes to the two streams of the process, and goes on quietly when a reader like `head` leaves. */
+export function createOutput(stdout: OutputStream, stderr: OutputStream): Output {
+  const write = createWriter(stdout);
+  const writeNote = createWriter(stderr);
+  let isShowingProgress = false;
+  const progress = (text: string): void => {
+    if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
+    isShowingProgress = text !== "";
+    // A line that wraps would leave a part behind when it is cleared.
+    const line = truncate(text, widthOf(stderr) - 1);
+    writeNote(line === "" ? clearLine : `${clearLine}${styleText("dim", line, { stream: stderr })}`);
+  };
+  const writeAnswer = (text: string): void => {
+    progress("");
+    write(text);
+  };
+  return {
+    isTerminal: stdout.isTTY === true,
+    hasNoteTerminal: stderr.isTTY === true,
+    width: stdout.isTTY ? widthOf(stdout) : Number.POSITIVE_INFINITY,
+    style: (style, text) => styleText(style, text, { stream: stdout }),
+    write: writeAnswer,
+    line: (text = "") => writeAnswer(`${text}\n`),
+    json: (value) => writeAnswer(`${toSafeJson(value)}\n`),
+    note: (text) => {
+      progress("");
+      // A terminal breaks long lines in the middle of a word.
+      const lines = stderr.isTTY ? text.split("\n").flatMap((line) => wrap(line, widthOf(stderr))) : [text];
+      writeNote(`${lines.join("\n")}\n`);
+    },
+    noteStyle: (style, text) => styleText(style, text, { stream: stderr }),
+    progress,
+  };
+}
+
+/** A terminal that does not know its width says 0. */
+function widthOf({ columns = 0 }: OutputStream): number {
+  return columns > 0 ? columns : 80;
+}
+
+function createWriter(stream: OutputStream): (text: string) => void {
+  let isOpen = true;
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    isOpen = false;
+    if (error.code !== "EPIPE") throw error;
+  });
+  return (text) => {
+    if (isOpen) stream.write(text);
+  };
+}
+
+/** stdin of the process, or a stream that behaves like it. */
+export type InputStream = Readable & { readonly isTTY?: boolean };
+
+/** Whether a person can be asked: they read remarks at a terminal, and type at one. */
+export function canAsk({ input, output }: { readonly input: InputStream; readonly output: Output }): boolean {
+  return input.isTTY === true && output.hasNoteTerminal;
+}

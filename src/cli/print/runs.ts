@@ -1,0 +1,54 @@
+import type { RunRecord, RunStatus, RunWait } from "../../protocol/run.ts";
+import { fromNow, span, withDistance } from "../text/times.ts";
+import type { Output, Style } from "./output.ts";
+import { type Column, printTable } from "./table.ts";
+
+/** How the state of a run looks. */
+export const runStyles: Readonly<Record<RunStatus, Style>> = {
+  completed: "green",
+  failed: "red",
+  cancelled: "yellow",
+  running: "cyan",
+  waiting: "cyan",
+  queued: "dim",
+};
+
+const columns: readonly Column<RunRecord>[] = [
+  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan", isId: true },
+  { header: "WORKFLOW", value: ({ workflow }) => workflow, cut: "end" },
+  { header: "STATUS", value: ({ status }) => status, style: ({ status }) => runStyles[status] },
+  {
+    header: "STARTED",
+    value: ({ started_at }) => started_at ?? "",
+    forPeople: ({ started_at }) => (started_at === undefined ? "" : fromNow(started_at)),
+    style: () => "dim",
+  },
+  {
+    header: "TOOK",
+    value: ({ duration_ms }) => (duration_ms === undefined ? "" : String(Math.round(duration_ms))),
+    forPeople: ({ duration_ms }) => (duration_ms === undefined ? "" : span(duration_ms)),
+    align: "right",
+  },
+  { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
+  { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", cut: "end" },
+];
+
+/** More are told by their number. */
+const mostWaits = 5;
+
+/** What a run waits for, a line each: `approval until 2026-11-28T09:00:00.000Z (in 2 d)`. */
+export function waitLines({ waiting_for: waits = [] }: RunRecord): readonly string[] {
+  const rest = waits.length - mostWaits;
+  return [...waits.slice(0, mostWaits).map(waitLine), ...(rest > 0 ? [`${rest} more`] : [])];
+}
+
+function waitLine({ signal, until }: RunWait): string {
+  const time = withDistance(until);
+  if (signal === undefined) return time ?? "a time far away";
+  return time === undefined ? signal : `${signal} until ${time}`;
+}
+
+export function printRuns(output: Output, runs: readonly RunRecord[]): void {
+  if (runs.length === 0) output.note("No run to show. 'kit invoke <workflow>' starts one.");
+  else printTable(output, runs, columns);
+}

@@ -1,0 +1,157 @@
+import { type Cut, displayWidth, pad, truncate } from "../text/display-width.ts";
+import { safeLine } from "../text/safe-text.ts";
+import type { Output, Style } from "./output.ts";
+
+export interface Column<Row> {
+  readonly header: string;
+  /** As it stands in the record: the table makes it one safe line. */
+  value(row: Row): string;
+  /** What people read in its place on a terminal: `3 min ago` for a time. */
+  forPeople?(row: Row): string;
+  style?(row: Row): Style | undefined;
+  readonly align?: "left" | "right";
+  /** What gives way when the terminal is too narrow; without it, values stay whole. */
+  readonly cut?: Cut;
+  /** Columns that it keeps before each row takes two lines; default 16. */
+  readonly least?: number;
+  /** Gives way before paths and texts do: commands take the part of an id that is left (`matchId`). */
+  readonly isId?: true;
+}
+
+/** Columns between two columns. */
+const gap = 2;
+/** What every column keeps that gives way, ids among them. */
+const leastWidth = 12;
+/** What a text or a path keeps in a line that it shares with all others. */
+const leastText = 16;
+
+/**
+ * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per
+ * row, whole values separated by tabs, without headings, as `cut`, `awk` and `grep` like them.
+ *
+ * Where texts and paths would be cut to less than 16 columns, they have a line of their own and the rest stands below it.
+ */
+export function printTable<Row>(output: Output, rows: readonly Row[], columns: readonly Column<Row>[]): void {
+  const strips = columns.map((column) => toStrip(column, rows, output.isTerminal));
+  if (!output.isTerminal) {
+    for (const index of rows.keys()) output.line(strips.map(({ cells }) => cells[index]).join("\t"));
+    return;
+  }
+  // A column that says nothing takes room from those that do.
+  const filled = strips.filter(({ cells }) => cells.some((cell) => cell !== ""));
+  if (filled.length === 0) return;
+  const widths = fitWidths(filled, output.width);
+  if (
+    lineWidth(widths) <= output.width &&
+    filled.every((strip, index) => isReadable(strip, widths[index] ?? 0))
+  ) {
+    const heading = filled.map(({ header, align }) => ({ text: header, align, style: "dim" as const }));
+    output.line(toLine(output, heading, widths));
+    for (const index of rows.keys()) output.line(toLine(output, filled.map(cellOf(index)), widths));
+    return;
+  }
+  const texts = filled.filter(isText);
+  const others = filled.filter((strip) => !isText(strip));
+  const [above, below] = texts.length === 0 || others.length === 0 ? [filled, []] : [texts, others];
+  const aboveWidths = fitWidths(above, output.width);
+  const belowWidths = fitWidths(below, output.width - gap);
+  for (const index of rows.keys()) {
+    output.line(toLine(output, above.map(cellOf(index)), aboveWidths));
+    if (below.length > 0)
+      output.line(" ".repeat(gap) + toLine(output, below.map(cellOf(index)), belowWidths));
+  }
+}
+
+function isText({ cut, isId }: Strip): boolean {
+  return cut !== undefined && !isId;
+}
+
+function isReadable(strip: Strip, width: number): boolean {
+  return !isText(strip) || width >= Math.min(strip.width, strip.least);
+}
+
+/** A column as it is printed: its heading, and a cell for each row. */
+interface Strip {
+  readonly header: string;
+  readonly cells: readonly string[];
+  readonly styles: readonly (Style | undefined)[];
+  readonly align: "left" | "right" | undefined;
+  readonly cut: Cut | undefined;
+  readonly least: number;
+  readonly isId: boolean;
+  /** Of the widest cell or the heading. */
+  readonly width: number;
+}
+
+function toStrip<Row>(column: Column<Row>, rows: readonly Row[], isTerminal: boolean): Strip {
+  const { header, style, align, least = leastText, isId = false } = column;
+  const textOf = (row: Row): string =>
+    isTerminal && column.forPeople ? column.forPeople(row) : column.value(row);
+  const cells = rows.map((row) => safeLine(textOf(row)));
+  return {
+    header,
+    cells,
+    styles: rows.map((row) => style?.(row)),
+    align,
+    least,
+    cut: column.cut ?? (isId ? "start" : undefined),
+    isId,
+    width: cells.reduce((most, cell) => Math.max(most, displayWidth(cell)), header.length),
+  };
+}
+
+interface Cell {
+  readonly text: string;
+  readonly align: "left" | "right" | undefined;
+  readonly cut?: Cut | undefined;
+  readonly style: Style | undefined;
+}
+
+function cellOf(index: number): (strip: Strip) => Cell {
+  return ({ cells, styles, align, cut }) => ({ text: cells[index] ?? "", align, cut, style: styles[index] });
+}
+
+function toLine(output: Output, cells: readonly Cell[], widths: readonly number[]): string {
+  const printed = cells.map(({ text, align, cut, style }, index) => {
+    const width = widths[index] ?? 0;
+    const short = cut === undefined ? text : truncate(text, width, cut);
+    const isLast = index === cells.length - 1;
+    const padded = isLast && align !== "right" ? short : pad(short, width, align);
+    return style === undefined ? padded : output.style(style, padded);
+  });
+  return printed.join(" ".repeat(gap));
+}
+
+function lineWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, gap * (widths.length - 1));
+}
+
+interface Wish {
+  readonly width: number;
+  readonly cut?: Cut | undefined;
+  readonly isId?: boolean;
+}
+
+/** Takes columns from ids first, then from the widest texts, until the line fits or all of them are small. */
+export function fitWidths(wishes: readonly Wish[], available: number): readonly number[] {
+  const widths = wishes.map((wish) => wish.width);
+  for (const givesId of [true, false]) {
+    const indexes = [...wishes.keys()].filter(
+      (index) => wishes[index]?.cut !== undefined && (wishes[index]?.isId ?? false) === givesId,
+    );
+    shrink(widths, indexes, available);
+  }
+  return widths;
+}
+
+function shrink(widths: number[], indexes: readonly number[], available: number): void {
+  for (let excess = lineWidth(widths) - available; excess > 0; excess = lineWidth(widths) - available) {
+    const sizes = indexes.map((index) => widths[index] ?? 0).filter((size) => size > leastWidth);
+    if (sizes.length === 0) return;
+    const widest = Math.max(...sizes);
+    const group = indexes.filter((index) => widths[index] === widest);
+    const next = Math.max(leastWidth, ...sizes.filter((size) => size < widest));
+    const step = Math.min(widest - next, Math.ceil(excess / group.length));
+    for (const index of group) widths[index] = widest - step;
+  }
+}

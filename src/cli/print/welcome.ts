@@ -1,0 +1,185 @@
+import type { App } from "../../app/service/app.ts";
+import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
+import { version } from "../../base/version.ts";
+import type { Project } from "../../project/project.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { count } from "./document.ts";
+import type { Output } from "./output.ts";
+
+export interface Welcome {
+  readonly url: string;
+  readonly project: Project;
+  /** The agents that are served; undefined where none are. */
+  readonly app: App | undefined;
+  /** Of agents whose files declare nothing: whether requests reach them, here and under `kit start`. */
+  readonly undeclared: Undeclared;
+  /** Whether requests have to carry one of the keys of the configuration. */
+  readonly asksForKey: boolean;
+  /** What stands around commands; undefined where no agent is served. */
+  readonly isolation: string | undefined;
+}
+
+/** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
+export type Undeclared = "served" | "dev_only" | "unserved";
+
+/** Says what is served and where, what could not be, and three things to try on this very project. */
+export function printWelcome(output: Output, welcome: Welcome): void {
+  const { url, project, app, undeclared, asksForKey, isolation } = welcome;
+  const address = output.style(["bold", "cyan"], url);
+  output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
+  output.line(contentsOf(project, app));
+  if (project.indexing() !== undefined) output.line(output.style("dim", indexingText));
+  if (isolation !== undefined) output.line(output.style("dim", safeLine(isolation)));
+  for (const { path, message } of app?.problems() ?? []) {
+    output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
+  }
+  for (const warning of app === undefined ? [] : secretWarnings(app)) {
+    output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
+  }
+  const hidden = undeclared === "served" ? [] : undeclaredAgents(app);
+  if (hidden.length > 0) {
+    output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(reachOf(hidden, undeclared))}`);
+  }
+  output.line();
+  output.line("Three things to try:");
+  if (asksForKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
+  for (const [index, { what, how }] of triesOf(url, project, inviting(app, hidden)).entries()) {
+    output.line(`  ${index + 1}. ${safeLine(what)}`);
+    output.line(`     ${output.style("cyan", safeLine(how))}`);
+  }
+  output.line();
+  output.line(output.style("dim", "Ctrl-C ends it."));
+}
+
+const indexingText = "The project is still being indexed: answers that may lack something say so (indexing).";
+
+function undeclaredAgents(app: App | undefined): readonly string[] {
+  return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
+}
+
+/** How many names a line has room for. */
+const shownNames = 5;
+
+function reachOf(names: readonly string[], undeclared: Undeclared): string {
+  const rest = names.length - shownNames;
+  const list = `${names.slice(0, shownNames).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+  const where =
+    undeclared === "dev_only"
+      ? "served because this is kit dev, not by kit start"
+      : "not served over HTTP (404 agent_not_webhook)";
+  return `${list}: ${where}. To serve one: export const triggers = { webhook: true } in its file.`;
+}
+
+/** The agent that people are invited to ask: one that says that requests reach it. */
+function inviting(app: App | undefined, hidden: readonly string[]): string | undefined {
+  return app?.agents().find(({ name }) => !hidden.includes(name))?.name;
+}
+
+function contentsOf(project: Project, app: App | undefined): string {
+  const parts = [
+    count(project.specs.query({ limit: 1 }).total_count, "spec"),
+    count(project.guidelines.list({ limit: 1 }).total_count, "guideline"),
+  ];
+  const served = [
+    [app?.agents().length ?? 0, "agent"],
+    [app?.workflows().length ?? 0, "workflow"],
+    [app?.webhooks().length ?? 0, "webhook"],
+  ] as const;
+  for (const [number, noun] of served) if (number > 0) parts.push(count(number, noun));
+  return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}
+
+interface Try {
+  readonly what: string;
+  /** A URL, or a whole command line. */
+  readonly how: string;
+}
+
+function triesOf(url: string, project: Project, agent: string | undefined): readonly Try[] {
+  const { file, word } = pickExamples(project);
+  const rules =
+    file === undefined
+      ? { what: "the guidelines of this project", how: `${url}/api/guidelines` }
+      : {
+          what: `which guidelines apply to ${file}`,
+          how: `${url}/api/guidelines?file=${encodeURIComponent(file)}`,
+        };
+  const specs =
+    word === undefined
+      ? { what: "the specs of this project", how: `${url}/api/specs` }
+      : { what: `what the specs say about "${word}"`, how: `${url}/api/specs?q=${encodeURIComponent(word)}` };
+  if (agent !== undefined) {
+    const message = file === undefined ? "Which rules are there?" : `Which rules apply to ${file}?`;
+    const prompt = { message };
+    return [
+      { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, prompt) },
+      {
+        what: "leave it a message, and be answered later: once accepted it is done, whatever happens",
+        how: toCall(`${url}/agents/${agent}/1/dispatch`, { input: message }),
+      },
+      word === undefined ? rules : specs,
+    ];
+  }
+  return [
+    rules,
+    specs,
+    file === undefined
+      ? { what: "all routes", how: `${url}/openapi.json` }
+      : {
+          what: `what a change of ${file} affects`,
+          how: toCall(`${url}/api/specs/impact`, { files: [file] }),
+        },
+  ];
+}
+
+function toCall(address: string, body: unknown): string {
+  const json = JSON.stringify(body).replaceAll("'", "\\u0027");
+  return `curl ${address} -H 'Content-Type: application/json' -d '${json}'`;
+}
+
+/** Things of this very project to try kit on; what there is none of is absent. */
+interface Examples {
+  /** A source file, one that a spec names where there is one. */
+  readonly file?: string;
+  /** A word that a search for finds something. */
+  readonly word?: string;
+}
+
+/** How many specs are looked at. */
+const sampleSize = 200;
+const sourceFile = /\.(?:[cm]?[jt]sx?|py|go|rs|java|kt|cs|rb|php|swift|c|cc|cpp|h|vue|svelte)$/;
+
+function pickExamples(project: Project): Examples {
+  const { specs } = project.specs.query({ limit: sampleSize });
+  const named = specs.flatMap((spec) => spec.metadata.code_refs ?? []);
+  const files = project.files();
+  const file =
+    named.find((path) => sourceFile.test(path)) ?? files.find((path) => sourceFile.test(path)) ?? files[0];
+  const titles = specs.filter((spec) => spec.spec_type === "requirement").concat(specs);
+  const words = titles.flatMap((spec) => spec.title.toLowerCase().match(/\p{L}{5,}/gu) ?? []);
+  const word = words
+    .filter((candidate) => !commonWords.has(candidate))
+    .slice(0, 10)
+    .find((candidate) => project.specs.query({ q: candidate, limit: 1 }).total_count > 0);
+  return { ...(file === undefined ? {} : { file }), ...(word === undefined ? {} : { word }) };
+}
+
+/** Words of headings that say nothing about a project. */
+const commonWords = new Set([
+  "requirement",
+  "requirements",
+  "overview",
+  "introduction",
+  "story",
+  "user",
+  "cursor",
+  "rule",
+]);
+
+/** A line for each webhook that refuses what comes, until its secret is there. */
+export function secretWarnings(app: Pick<App, "webhooks" | "env">): readonly string[] {
+  return webhooksWithoutSecret(app.webhooks(), app.env).map(
+    ({ path }) =>
+      `${path}: It finds no secret, and refuses every delivery until the environment variable that it reads is set.`,
+  );
+}

@@ -1,0 +1,71 @@
+import type { KitClient } from "../../client/kit-client.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { CommandContext } from "../command.ts";
+import type { EventPrinter } from "../print/events.ts";
+import { canAsk } from "../print/output.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { createTerminalApprovals } from "./terminal-approvals.ts";
+
+type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
+
+/** The command that lets a call of a server run. */
+export function approveCommand({ approval_id }: ApprovalRequested): string {
+  return `kit approvals approve ${approval_id}`;
+}
+
+/**
+ * Hears the events of a server for whoever waits for an answer: a call that needs approval is asked about
+ * at the terminal. Where nobody can be asked, it says which command gives the word.
+ */
+export function createApprovalAnswers({
+  client,
+  context: { input, output, json },
+  printer,
+}: {
+  readonly client: KitClient;
+  readonly context: CommandContext;
+  readonly printer: EventPrinter;
+}): { readonly onEvent: (event: KitEvent) => void; close(): void } {
+  const isAsked = canAsk({ input, output }) && !json;
+  const terminal = createTerminalApprovals({ input, output, mask: (text) => text });
+  const questions = new Map<string, AbortController>();
+
+  async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {
+    const { approval_id, agent = "", instance_id, session = "default" } = event;
+    const request = { ...event, agent, session, requested_at: event.timestamp };
+    const word = await terminal.request(request, question.signal);
+    const { approved, reason } = word;
+    await client.agents.approve(agent, {
+      id: instance_id,
+      approval_id,
+      approved,
+      ...(reason === undefined ? {} : { reason }),
+    });
+  }
+
+  function hear(event: ApprovalRequested): void {
+    printer.end();
+    if (!isAsked) {
+      const text = `${event.tool} waits for approval: ${approveCommand(event)}`;
+      output.note(output.noteStyle("yellow", safeLine(text)));
+      return;
+    }
+    const question = new AbortController();
+    questions.set(event.approval_id, question);
+    ask(event, question).catch((error: unknown) => {
+      if (question.signal.aborted) return;
+      output.note(`${output.noteStyle("red", "error:")} ${safeLine(String(error))}`);
+    });
+  }
+
+  return {
+    onEvent(event) {
+      if (event.type === "approval_request") hear(event);
+      // Somebody else has given the word.
+      else if (event.type === "approval") questions.get(event.approval_id)?.abort();
+    },
+    close() {
+      for (const question of questions.values()) question.abort();
+    },
+  };
+}
