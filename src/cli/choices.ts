@@ -27,7 +27,7 @@ import { usageError } from "./report-error.ts";
 
 /** A name that people write for a value, and the value that records carry. */
 interface Choice<Value extends string> {
-  /** What the help and the hints offer. */
+  /** The choices that help and hints offer. */
   readonly name: string;
   readonly value: Value;
 }
@@ -72,7 +72,7 @@ const frameworkChoices: readonly Choice<Framework>[] = frameworkInfos.map(({ id,
 }));
 export const parseFramework: (text: string) => Framework = oneOf("framework", frameworkChoices, frameworkOf);
 
-/** What specs can be exported as. */
+/** The formats that specs can be exported as. */
 export const parseExportTarget: (text: string) => SpecExportFormat = oneOf<SpecExportFormat>(
   "format to export to",
   [...plain(["json", "jsonl"] as const), ...frameworkChoices],
@@ -122,7 +122,7 @@ export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
   (text) => syncFormats.find((format) => format === sourceTypeOf(text)),
 );
 
-/** What people call a source of guidelines. */
+/** The name that people give a source of guidelines. */
 export function sourceLabel(source: SourceType): string {
   if (source === "steering") return "Kiro steering";
   if (source === "agents") return "AGENTS.md";

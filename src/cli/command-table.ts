@@ -19,7 +19,7 @@ export interface CommandGroup {
 
 export type AnyEntry = CommandEntry | CommandGroup;
 
-/** What to begin with: whole lines, for the help of kit itself. */
+/** First steps as whole lines, for the help of kit itself. */
 export const firstExamples: readonly string[] = [
   "kit doctor",
   "kit guidelines explain src/app.ts",
@@ -178,7 +178,7 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "prune",
-        summary: "Remove sessions that nobody has touched for long",
+        summary: "Remove sessions that have not been used for long",
         load: async () => (await import("./commands/sessions.ts")).sessionsPrune,
       },
     ],

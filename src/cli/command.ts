@@ -3,10 +3,10 @@ import type { InputStream, Output } from "./print/output.ts";
 /** 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. */
 export type ExitCode = 0 | 1 | 2;
 
-/** What every command gets besides its own arguments and options. */
+/** The surroundings of a command, besides its own arguments and options. */
 export interface CommandContext {
   readonly output: Output;
-  /** What `-` stands for where a text is asked for, and where a person answers. */
+  /** The stream that `-` stands for in place of a text, and that a person's answers come from. */
   readonly input: InputStream;
   /** Absolute: what paths on the line are relative to. `--cwd`, or where kit was started. */
   readonly cwd: string;
@@ -53,7 +53,7 @@ export interface Command<Options extends CommandOptions = CommandOptions> {
   readonly options: Options;
   /** Whole command lines; the first shows the command at its plainest. */
   readonly examples: readonly string[];
-  /** What the one line of the command table leaves out. */
+  /** Details that the line of the command table leaves out. */
   readonly details?: string;
   /** After a signal it ends when what is under way has: a server. Others are cut off after some seconds. */
   readonly drains?: true;

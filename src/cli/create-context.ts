@@ -8,7 +8,7 @@ import { findRoot } from "./find-root.ts";
 import type { GlobalOptions } from "./program.ts";
 import { usageError } from "./report-error.ts";
 
-/** What a command gets from the options of every command. Throws `invalid_request` for a wrong `--cwd`. */
+/** Makes the context of a command from the options of every command. Throws `invalid_request` for a wrong `--cwd`. */
 export function createContext(
   { json, config, cwd, env }: GlobalOptions,
   {
@@ -20,7 +20,7 @@ export function createContext(
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw usageError(`--cwd: ${cwd} is not a folder.`);
   }
-  // A folder that somebody names is the project; the one they happen to be in may lie inside of it.
+  // A folder that `--cwd` names is the project; the current folder may lie inside of one.
   const root = cwd === undefined ? findRoot(folder) : folder;
   return { ...given, json, configFile: config, envFile: env, cwd: folder, root };
 }

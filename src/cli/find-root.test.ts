@@ -36,7 +36,7 @@ test("a link to a folder leads to where the folder is", () => {
   expect(findRoot(join(folder, "link"))).toBe(join(folder, "repo"));
 });
 
-test("paths are written from where somebody is, and known from the root", () => {
+test("paths are written from the current folder, and known from the root", () => {
   const root = join(folder, "repo");
   const cwd = join(root, "packages/api");
   expect(toProjectPath("src/new.ts", { cwd, root })).toBe("packages/api/src/new.ts");

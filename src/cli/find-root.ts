@@ -41,7 +41,7 @@ function* ancestorsOf(folder: string): Iterable<string> {
 }
 
 /**
- * A path as somebody in `cwd` writes it, as the project knows it: POSIX, relative to the root. The
+ * A path written in `cwd`, as the project knows it: POSIX, relative to the root. The
  * file need not exist. Throws `invalid_request` for an empty path and for one outside of the project.
  */
 export function toProjectPath(

@@ -36,7 +36,7 @@ export function listenForInterrupt(source: SignalSource = process): Interrupt {
   };
   source.on("SIGINT", onSignal);
   source.on("SIGTERM", onSignal);
-  const giveBack = (): void => {
+  const restore = (): void => {
     source.off("SIGINT", onSignal);
     source.off("SIGTERM", onSignal);
   };
@@ -58,8 +58,8 @@ export function listenForInterrupt(source: SignalSource = process): Interrupt {
     stop: () => {
       ended.abort();
       // An echo that comes while the process ends would end it by the signal, without its exit code.
-      if (controller.signal.aborted) setTimeout(giveBack, echoMs).unref();
-      else giveBack();
+      if (controller.signal.aborted) setTimeout(restore, echoMs).unref();
+      else restore();
     },
   };
 }

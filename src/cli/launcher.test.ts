@@ -171,7 +171,7 @@ interface Look {
   readonly [name: string]: unknown;
 }
 
-/** Runs `look` from a parent that holds no key itself, as a shell of somebody else would. */
+/** Runs `look` from a parent that holds no key itself, as another user's shell would. */
 function runLook(root: string, flags: readonly string[] = []): { pid: number; status: unknown; found: Look } {
   const { stdout, stderr, status, pid } = spawnSync(
     process.execPath,

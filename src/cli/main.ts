@@ -47,7 +47,7 @@ export async function main(
     // and for that of a group of commands, which is the answer when no command is named.
     const isUsage = error instanceof CommanderError;
     if (isUsage && (error.exitCode === 0 || error.code === "commander.help")) return 0;
-    // What only a failure needs is brought in when there is one, to keep the help quick.
+    // Modules that only a failure needs are loaded for one, to keep the help quick.
     const { reportError } = await import("./report-error.ts");
     const { toUsageError } = await import("./to-usage-error.ts");
     const debug = process.env.KIT_DEBUG === "1";

@@ -116,7 +116,7 @@ function toNamedError(name: string, error: KitError): KitError {
   });
 }
 
-/** What holds for the program and for each command: how help looks, and that nothing exits or prints by itself. */
+/** Settings of the program and of each command: how help looks, and that commander neither exits nor prints by itself. */
 function settle(command: Commander, output: Output): void {
   command
     .helpCommand(false)

@@ -97,7 +97,7 @@ function nearby(path: string): string {
   return isAbsolute(path) && short.startsWith("..") ? path : short || ".";
 }
 
-/** What a server tells of the code that failed; in this process the hint has it. */
+/** The cause that a server names in the code that failed; in this process the hint has it. */
 function causesOf({ meta, hint }: KitError): readonly string[] {
   const cause: unknown = meta?.cause;
   if (typeof cause !== "object" || cause === null || !("message" in cause)) return [];
@@ -105,7 +105,7 @@ function causesOf({ meta, hint }: KitError): readonly string[] {
   return hint?.includes(lines[0] ?? "") ? [] : lines;
 }
 
-/** What the message itself does not say. */
+/** Details that the message itself does not have. */
 function issuesOf(error: KitError<ErrorCode>): readonly string[] {
   return issueListOf(error)
     .filter(({ message }) => !error.message.includes(message))
@@ -130,7 +130,7 @@ function toIssueLine({ path, message }: Issue): string {
   return `${path}: ${message}`;
 }
 
-/** What the routes answer for an error. */
+/** The body that routes answer for an error. */
 export function toErrorEnvelope(error: unknown): ErrorEnvelope {
   return toEnvelope(toKnownError(error));
 }
@@ -156,7 +156,7 @@ export function describeError(error: unknown): string {
   return cause === undefined ? safeLines(text) : `${safeLines(text)}\ncaused by ${describeError(cause)}`;
 }
 
-/** What goes through the hands of kit keeps its message: where it began says more than where kit handed it on. */
+/** An error that passed through kit keeps its message: its origin says more than the place where kit rethrew it. */
 function originOf(error: Error): Error {
   const { cause } = error;
   return cause instanceof KitError && cause.message === error.message ? originOf(cause) : error;
@@ -169,7 +169,7 @@ function placeOf(error: Error): string {
   return typeof id === "string" ? `${id} ` : "";
 }
 
-/** One that says what to do was thrown knowingly: where in the code that was helps nobody. */
+/** An error with a hint was thrown on purpose: its place in the code does not help the reader. */
 function describeKitError({ message, hint, stack }: KitError): string {
   return hint === undefined ? String(stack) : `${message} ${hint}`;
 }

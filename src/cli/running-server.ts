@@ -20,7 +20,7 @@ const lookMs = 1_000;
 
 /**
  * Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. Said again where
- * the state folder was deleted: somebody has to be able to ask this server what is wrong.
+ * the state folder was deleted: an operator can still ask this server what is wrong.
  */
 export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
@@ -72,7 +72,7 @@ export async function findRunningServers(root: string): Promise<readonly Running
 /** How long a server of this machine may take to be heard, in ms. */
 const connectMs = 1_000;
 
-/** Of a server that was killed the process may still be there: one that nobody has waited for, or another. */
+/** The process id of a killed server may still exist: as a zombie, or as another process. */
 function isListening(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -110,7 +110,7 @@ function readAnnouncement(file: string): RunningServer | undefined {
     const isWhole = typeof url === "string" && typeof pid === "number" && typeof started_at === "string";
     return isWhole ? { url, pid, started_at } : undefined;
   } catch {
-    // Cut off by a crash, or gone since: nobody has said anything.
+    // Cut off by a crash, or gone since: the file names no server.
     return undefined;
   }
 }

@@ -44,7 +44,7 @@ export const serveOptions: ServeOptions = {
     wholeNumber(0, 65_535),
   ),
   host: option("--host <address>", "The address to listen on (default 127.0.0.1)", asText),
-  insecure: flag("--insecure", "Listen on a public address although nobody is asked for a key"),
+  insecure: flag("--insecure", "Listen on a public address without asking for a key"),
   readOnly: flag("--read-only", "Refuse every request that writes"),
   otel: flag(
     "--otel",
@@ -61,7 +61,7 @@ export interface ServeMode {
   readonly onChange?: (scan: ScanSummary) => void;
   /** Told what goes wrong, with its stack; the application's own keys are masked in it. */
   readonly onError: (text: string) => void;
-  /** Told in a line what was removed because nobody had touched it for long. */
+  /** Receives a line about what was removed because it had not been used for long. */
   readonly onRemoved: (text: string) => void;
   /** Hears the events of agents and workflows, with what knows their spans. */
   readonly onEvent?: (event: KitEvent, tracing: Tracing | undefined) => void;
@@ -99,7 +99,7 @@ export function serve(
       const service = await openService(opened, options, {
         onError,
         onRemoved: mode.onRemoved,
-        // Who logs the end of an operation finds its span still open.
+        // The log of an operation's end finds its span still open.
         observers: [
           ...(onEvent === undefined ? [] : [(event: KitEvent) => onEvent(event, tracing)]),
           ...(telemetry === undefined ? [] : [telemetry.observer]),
@@ -152,7 +152,7 @@ export function serve(
   );
 }
 
-/** What takes less than this to end says nothing, in ms. */
+/** A drain that takes less than this prints nothing, in ms. */
 const quietMs = 500;
 
 function sayDraining({ output }: CommandContext): void {
@@ -169,7 +169,7 @@ function sayUnwritten(error: unknown, { output }: CommandContext): void {
   );
 }
 
-/** One letter away from the variable that was meant, and nobody would be asked for a key. */
+/** KIT_API_KEY is one letter away from KIT_API_KEYS, and the server would ask for no key. */
 function isKeyOfCommands({ config, environment }: LoadedConfig): boolean {
   const { api_keys, auth } = config.server ?? {};
   return Boolean(environment.KIT_API_KEY) && api_keys === undefined && auth === undefined;
@@ -177,7 +177,7 @@ function isKeyOfCommands({ config, environment }: LoadedConfig): boolean {
 
 function sayUnguarded({ output }: CommandContext): void {
   output.note(
-    `${output.noteStyle("yellow", "warning:")} Nobody is asked for a key: KIT_API_KEY is the key that commands send, KIT_API_KEYS are those of a server.`,
+    `${output.noteStyle("yellow", "warning:")} The server asks for no key: KIT_API_KEY is the key that commands send, KIT_API_KEYS are those of a server.`,
   );
 }
 
@@ -240,7 +240,7 @@ async function createProjectServer(
 /** How long a stop waits for the receiver of what is left, in ms. */
 const flushMs = 5_000;
 
-/** What `--otel` or the environment asks for. An environment that asks for it ends no server that lacks its packages. */
+/** Telemetry, where `--otel` or the environment asks for it. The environment alone ends no server that lacks the packages. */
 async function startTelemetry(
   { loaded }: OpenedProject,
   { otel }: OptionValues<ServeOptions>,
@@ -271,11 +271,11 @@ const defaultPort = 2024;
 const triedPorts = 20;
 
 interface Listening extends Awaited<ReturnType<KitServer["listen"]>> {
-  /** Nobody chose a port, and the default one is taken. */
+  /** Reports that no port was chosen, and that the default one is taken. */
   readonly isSubstitute: boolean;
 }
 
-/** A port that somebody chose is free or it fails; without a choice the next free one does. */
+/** Listens on the chosen port or fails; without a choice, takes the next free port. */
 async function listen(
   server: KitServer,
   { loaded }: OpenedProject,
@@ -307,12 +307,12 @@ export function createErrorLog(mask: (text: string) => string, say: (text: strin
 
 /**
  * A promise that one tool or workflow has forgotten ends no other's work: it is told, and the server goes on. An
- * exception that nobody caught still ends it, because nobody knows what it has left behind.
+ * uncaught exception still ends it, because it may have left anything behind.
  */
 function outliveRejections(log: ErrorLog): Disposable {
   const tell = (reason: unknown): void => {
     const cause = reason instanceof Error ? reason : new Error(String(reason));
-    log(new Error("A promise was rejected that nobody waited for.", { cause }));
+    log(new Error("A promise was rejected that no code awaited.", { cause }));
   };
   process.on("unhandledRejection", tell);
   return { [Symbol.dispose]: () => process.off("unhandledRejection", tell) };

@@ -232,7 +232,7 @@ test("a receiver that is not there harms nothing, and what is lost is said at th
   expect(kit.stderr()).toMatch(/OpenTelemetry: \d+ spans were lost: the receiver could not be reached/);
 });
 
-/** Has Node find no package of OpenTelemetry's SDK, as where nobody has installed it. */
+/** Has Node find no package of OpenTelemetry's SDK, as in a project that has not installed it. */
 const withoutSdk = `import { registerHooks } from "node:module";
 registerHooks({
   resolve(name, context, next) {

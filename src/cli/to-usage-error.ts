@@ -4,7 +4,7 @@ import type { ErrorCode } from "../protocol/error-code.ts";
 import { commandTable } from "./command-table.ts";
 import { usageError } from "./report-error.ts";
 
-/** What commander found wrong with a line, in kit's words: what, what was meant, where to read on. */
+/** Turns commander's error about a line into a usage error: the fault, the likely meaning, where to read on. */
 export function toUsageError(error: CommanderError, argv: readonly string[]): KitError<ErrorCode> {
   const [first = "", second] = error.message.replace(/^error: /, "").split("\n");
   const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, "")}.`;

@@ -51,7 +51,7 @@ function inTheWay(path: string): KitError<ErrorCode> {
   });
 }
 
-/** Makes the folder that somebody named on the line, or says why it cannot be one. */
+/** Makes the folder that the line names, or throws why it cannot. */
 export function makeNamedFolder(folder: string, asWritten: string): void {
   const name = truncate(asWritten, 60, "middle");
   try {

@@ -17,9 +17,9 @@ export interface Addition {
   readonly needsAllVariables?: boolean;
   /** A file of the home directory that holds the key as well, written by the vendor's own tool. */
   readonly keyFile?: string;
-  /** What such a variable looks like where its name does not say it. */
+  /** The form of such a variable, where its name does not tell it. */
   readonly variableExample?: string;
-  /** What is left for a person to do. */
+  /** The steps that kit leaves to a person. */
   readonly remark?: string;
   /** Other names that people write. */
   readonly aliases?: readonly string[];
@@ -153,7 +153,7 @@ export const additions: readonly Addition[] = [
   },
 ];
 
-/** What somebody means by a name. Throws `invalid_request` for what is not in the table: nothing else is ever installed. */
+/** The addition that a name means. Throws `invalid_request` for what is not in the table: nothing else is ever installed. */
 export function findAddition(text: string): Addition {
   const wanted = text.toLowerCase();
   const found = additions.find(

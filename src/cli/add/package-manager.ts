@@ -84,7 +84,7 @@ function detectManager(start: string, named: ManagerName | undefined): Detected 
   return { name: named ?? "npm", isClassicYarn: !isModernYarn };
 }
 
-/** What package.json says, unless the line names another one. */
+/** The one that package.json names, unless the line names another. */
 function statedManager(
   { packageManager, devEngines }: Manifest,
   named: ManagerName | undefined,
@@ -192,7 +192,7 @@ function manifestOf(folder: string): Manifest {
   return existsSync(file) ? readManifest(file) : {};
 }
 
-/** What a package.json holds, `{}` for one that is no object. Throws `invalid_request` for what is no JSON. */
+/** The content of a package.json, `{}` for one that is no object. Throws `invalid_request` for invalid JSON. */
 export function readManifest(file: string): object {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));

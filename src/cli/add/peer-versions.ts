@@ -9,9 +9,9 @@ import { readManifest } from "./package-manager.ts";
 /** A package of others that kit works with. */
 export interface Peer {
   readonly name: string;
-  /** What kit takes: `^4.0.105`, or one version. */
+  /** The range that kit accepts: `^4.0.105`, or one version. */
   readonly range: string;
-  /** What kit's own tests run with. */
+  /** The version that kit's own tests run with. */
   readonly tested: string;
 }
 
@@ -31,7 +31,7 @@ export interface PackagePlan extends Peer {
 }
 
 /**
- * What to do so that a project has a peer at a version that kit takes. Throws `conflict` where that would take something away
+ * The step that gives a project a peer at a version that kit accepts. Throws `conflict` where that would take something away
  * from the project: a newer version, or a package that comes from elsewhere.
  */
 export function planPackage(peer: Peer, folder: string): PackagePlan {

@@ -35,7 +35,7 @@ export async function clientLocator(context: CommandContext, url: string | undef
     return new KitClient({
       baseUrl,
       signal: context.signal,
-      // Somebody looks on, and the next server of a project may have another address.
+      // A person waits, and the next server of a project may have another address.
       retry: { reconnects: 3 },
       ...(apiKey === undefined || apiKey === "" ? {} : { apiKey }),
     });

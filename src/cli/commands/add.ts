@@ -32,7 +32,7 @@ export const add: Command = defineCommand({
     name === undefined ? list(context) : addOne(findAddition(name), { dryRun, manager }, context),
 });
 
-/** What is to be done for one addition. */
+/** The steps of one addition. */
 interface Plan {
   readonly addition: Addition;
   readonly packages: readonly PackagePlan[];
@@ -173,7 +173,7 @@ const columns: readonly Column<ListRow>[] = [
   { header: "VARIABLE", value: ({ variables }) => variables[0] ?? "" },
 ];
 
-/** What the configuration of a project lacks for an addition. */
+/** The keys that a project's configuration lacks for an addition. */
 interface ConfigurationChange {
   /** The file, relative to the root. */
   readonly file: string;
@@ -181,11 +181,11 @@ interface ConfigurationChange {
   readonly lines: readonly string[];
   /** Keys that say something else: they are the person's, and stay. */
   readonly kept: readonly { readonly key: string; readonly value: string; readonly has: unknown }[];
-  /** Writes the file. Throws `conflict` where somebody has changed it meanwhile. Absent where a person has to. */
+  /** Writes the file. Throws `conflict` for a file that has changed meanwhile. Absent where a person has to edit it. */
   readonly write?: () => Promise<void>;
 }
 
-/** What to change, tried out and not written; no lines where all keys are there. */
+/** The change, tried out and not written; no lines where all keys are there. */
 async function planConfiguration(
   { configuration = {} }: Addition,
   { root, loaded }: { readonly root: string; readonly loaded: LoadedConfig },

@@ -127,7 +127,7 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
   if (answer !== undefined) output.line(`\n${safeLines(answer)}`);
 }
 
-/** What the agent said. */
+/** The agent's answer. */
 function toAnswer(result: unknown): string | undefined {
   if (typeof result !== "object" || result === null || !("text" in result)) return undefined;
   return typeof result.text === "string" ? result.text : undefined;

@@ -56,13 +56,13 @@ test("says which model would answer, with which key and package, and where sessi
   const plain = await look({});
   expect(plain("model")?.message).toMatch(/^offline\/guide: kit's own/);
   expect(plain("store")?.message).toMatch(/^SQLite, \.kit\/sessions\.db/);
-  const keyed = await look({ ANTHROPIC_API_KEY: "sk-ant-canary-0123456789", KIT_STORE: "memory" });
-  expect(keyed("model")).toEqual({
+  const checkNamed = await look({ ANTHROPIC_API_KEY: "sk-ant-canary-0123456789", KIT_STORE: "memory" });
+  expect(checkNamed("model")).toEqual({
     name: "model",
     status: "ok",
     message: "anthropic/claude-sonnet-4-6: key ANTHROPIC_API_KEY, package @ai-sdk/anthropic",
   });
-  expect(keyed("store")).toMatchObject({
+  expect(checkNamed("store")).toMatchObject({
     status: "warning",
     message: "memory: sessions end with the process",
   });

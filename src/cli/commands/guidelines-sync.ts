@@ -22,7 +22,7 @@ export const guidelinesSync: Command = defineCommand({
       "Take over into the source what people wrote in the targets, so that kit keeps those files",
     ),
     check: flag("--check", "Write nothing, and end with 1 when a file is not up to date (for CI)"),
-    overwrite: flag("--overwrite", "With --write: also files that somebody edited by hand"),
+    overwrite: flag("--overwrite", "With --write: also files that were edited by hand"),
   },
   examples: [
     "kit guidelines sync --from claude",
@@ -101,7 +101,7 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
 /** More lines of one file than these are only counted. */
 const mostLines = 200;
 
-/** What changes in a file, as `diff -u` shows it; for people only, as scripts take `--json`. */
+/** Prints the changes of a file as `diff -u` does; for people only, as scripts take `--json`. */
 function printDiff(output: Output, { path, before = "", after, reason }: SyncEntry): void {
   if (!output.isTerminal) return;
   const lines = lineDiff(before, after ?? "");
@@ -118,7 +118,7 @@ function printDiff(output: Output, { path, before = "", after, reason }: SyncEnt
     output.line(`… ${count(lines.length - mostLines, "more line")}; --json has all of it.`);
 }
 
-/** Files of somebody else's hand that a sync does not touch unless it is told to. */
+/** Files that a person wrote, which a sync only changes with `--overwrite`. */
 function leftAlone(plan: SyncPlan, written: readonly string[]): readonly SyncEntry[] {
   return plan.entries.filter(({ action, path }) => action === "conflict" && !written.includes(path));
 }

@@ -92,7 +92,7 @@ describe("convert and export", () => {
     expect(await project.git("status", "--porcelain")).toBe("");
   });
 
-  test("--write writes, and refuses to replace what somebody else wrote", async () => {
+  test("--write writes, and refuses to replace what a person wrote", async () => {
     const own = await createSampleProject();
     const run = kitIn(own);
     const id = await idOf("cursor", "Tests");
@@ -138,7 +138,7 @@ describe("lint and sync", () => {
       "the source is all that is named",
     );
     const { stderr: none } = await at("--from", "zed", "--to", "agents");
-    expect(none).toContain("Nobody wrote a guideline in .rules");
+    expect(none).toContain("There is no hand-written guideline in .rules");
     await own[Symbol.asyncDispose]();
   });
 

@@ -44,7 +44,7 @@ test("every command that it suggests is one that works", async () => {
   const { stdout } = await kit(["init", "tried", "--json"]);
   const { next }: { next: readonly string[] } = JSON.parse(stdout);
   expect(next.at(-1)).toBe("kit dev");
-  // All but that one, which serves until somebody ends it.
+  // All but that one, which serves until a person ends it.
   const lines = next.slice(0, -1).filter((line) => line.startsWith("kit "));
   expect(lines.length).toBeGreaterThan(2);
   for (const line of lines) {

@@ -48,7 +48,7 @@ function nameOf(folder: string): string {
   return name === "" || name === "kit" || name === "node_modules" ? "my-agents" : name;
 }
 
-/** What to do now, line by line: remarks start with #. */
+/** The next steps, line by line: remarks start with #. */
 function nextSteps(project: {
   readonly folder: string;
   readonly cwd: string;

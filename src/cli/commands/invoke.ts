@@ -87,7 +87,7 @@ export const invoke: Command = defineCommand({
   },
 });
 
-/** What becomes of the work on the server when its command is ended. */
+/** Tells what becomes of the work on the server when its command is ended. */
 const leftRun = "The run goes on, if the server has accepted it: 'kit runs list' names it.";
 const leftPrompt = "Stopped. The session keeps what was done.";
 const leftKeyedPrompt = "It goes on: the same line again waits for its answer.";
@@ -121,11 +121,11 @@ function hintFor(code: string, name: string): string | undefined {
   }
 }
 
-/** What is asked of a server. */
+/** A request to a server. */
 interface InvokeCall {
   readonly client: KitClient;
   readonly context: CommandContext;
-  /** Of the agent or the workflow. */
+  /** The name of the agent or the workflow. */
   readonly name: string;
   /** Show the work as it happens. */
   readonly stream: boolean;

@@ -48,7 +48,7 @@ interface Row {
   readonly address: string;
   readonly path: string;
   readonly reachable: boolean;
-  /** What else there is to know. */
+  /** Further remarks. */
   readonly remark: string;
 }
 

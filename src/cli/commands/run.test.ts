@@ -19,7 +19,7 @@ function run(args: readonly string[], options: Partial<RunOptions> = {}): Promis
 
 const local = ["--model", "local/m"] as const;
 
-/** What the server was sent, as the protocol says it. */
+/** The requests that the server received, as the protocol has them. */
 interface SentRequest {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
@@ -63,7 +63,7 @@ describe("a prompt", () => {
     });
   });
 
-  test("--stream prints the answer on stdout and what was done for it on stderr, plain where nobody looks", async () => {
+  test("--stream prints the answer on stdout and what was done for it on stderr, plain without a terminal", async () => {
     server.script([call("read", { path: "src/money.ts" }), { text: "A euro is a hundred cents." }]);
     const { exitCode, stdout, stderr } = await run(["-p", "Read it.", ...local, "--stream"]);
     expect(exitCode).toBe(0);
@@ -351,9 +351,9 @@ describe("what is wrong with a line", () => {
     [["-p", "hi", "--session", "a/b"], 2, "A session's name must not hold separators"],
     [["-p", "hi", "--model", "gpt"], 2, '"gpt" does not name a model.', "Write provider/model"],
     [
-      ["-p", "hi", "--model", "nobody/x"],
+      ["-p", "hi", "--model", "absent/x"],
       2,
-      'There is no provider named "nobody".',
+      'There is no provider named "absent".',
       "The providers are: offline",
     ],
     [["-p", "hi", "--model", "offline/oracle"], 2, 'There is no model "offline/oracle".'],
@@ -361,7 +361,7 @@ describe("what is wrong with a line", () => {
     [["count", "--payload", "{x"], 2, "--payload: not JSON"],
     [["-p", "hi", "--env", "no.env"], 2, "no.env cannot be read."],
     [["nothing"], 1, 'There is no workflow named "nothing".', "The workflows are: count, deploy."],
-    [["-p", "hi", "--agent", "nobody"], 1, 'There is no agent named "nobody".', "The agents are: reviewer."],
+    [["-p", "hi", "--agent", "absent"], 1, 'There is no agent named "absent".', "The agents are: reviewer."],
     [["-p", "hi", "--agent", "broken"], 1, 'The agent "broken" cannot be used', "src/agents/broken.ts"],
     [["-p", "hi", "--model", "openai/gpt-5.1"], 1, "There is no key for openai.", "Set OPENAI_API_KEY"],
   ] as const)("%j ends with %i", async (...row) => {

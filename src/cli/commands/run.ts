@@ -43,7 +43,7 @@ const paths: CommandOption<readonly string[]> = {
   repeats: true,
 };
 
-/** What a prompt or a skill is told about its agent. */
+/** The agent settings of a prompt or a skill. */
 const ofAgents = ["agent", "id", "session", "continue", "role", "file"] as const;
 
 export const run: Command = defineCommand({
@@ -206,7 +206,7 @@ async function openTerminalService({
       ? {}
       : { allowedCommands: [...(configured.allowedCommands ?? []), ...allowCommand] }),
   };
-  // With input from a pipe, or output as JSON, there is nobody to ask: calls that need approval are denied.
+  // With input from a pipe, or output as JSON, kit can ask no person: calls that need approval are denied.
   const asks = canAsk({ input, output }) && !json;
   return await openProjectService({
     project,

@@ -63,7 +63,7 @@ export const runsSignal: Command = defineCommand({
   run: ({ args: [id = "", name = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { payload } = options;
-      // Who may signal need not be allowed to look.
+      // A key that may signal a run need not be allowed to read it.
       const run = await work.getRun(id).catch(() => undefined);
       await work.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
       if (context.json) context.output.json({ status: "accepted" });

@@ -63,7 +63,7 @@ test("changes of what decides what is run here are applied only when the line sa
   expect(refused.stderr).toContain("--allow-protected");
 });
 
-test("a machine that nobody has is not found, and prune removes only what no session uses", async () => {
+test("a machine that is not there is not found, and prune removes only what no session uses", async () => {
   const missing = await kit("diff", "fixer", "none");
   expect(missing).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("has no machine") });
   expect((await kit("prune", "--yes")).stderr).toContain("No machine to remove.");

@@ -131,7 +131,7 @@ function isKept(files: SandboxChanges["files"]): KitError {
   });
 }
 
-/** Of a patch, whose last line may be an empty one of the file. */
+/** The lines of a patch, whose last line may be an empty one of the file. */
 const linesOf = (patch: string): readonly string[] => patch.replace(/\n$/, "").split("\n");
 
 /** A line of a patch as it is for other programs, and without what moves a terminal for people. */
@@ -146,10 +146,10 @@ function shown({ output }: CommandContext, line: string): string {
       : text;
 }
 
-/** Without somebody to ask, the line has to say it. */
+/** Asks a person at the terminal; without one, the line has to say `--yes`. */
 async function agrees({ input, output, json }: CommandContext, question: string): Promise<boolean> {
   if (json || !canAsk({ input, output }))
-    throw usageError("There is nobody to ask.", "--yes says that it is meant.");
+    throw usageError("There is no terminal to ask at.", "--yes confirms it.");
   output.note(`${question} [y/N]`);
   const lines = createInterface({ input, terminal: false });
   try {

@@ -173,10 +173,10 @@ test("a second server of a project says so, and commands keep asking the one tha
   const standing = await runKit(["logs", "--json"], { cwd: project.root });
   expect(standing.exitCode).toBe(0);
   expect(await second.stop("SIGTERM")).toBe(0);
-  const reply = await runKit(["invoke", "nobody", "1", "-m", "x"], { cwd: project.root });
+  const reply = await runKit(["invoke", "absent", "1", "-m", "x"], { cwd: project.root });
   expect(reply.stderr).toContain("There is no agent of this name.");
   expect(await first.stop("SIGTERM")).toBe(0);
-  const none = await runKit(["invoke", "nobody", "1", "-m", "x"], { cwd: project.root });
+  const none = await runKit(["invoke", "absent", "1", "-m", "x"], { cwd: project.root });
   expect(none.stderr).toContain("No server runs for this project.");
 });
 

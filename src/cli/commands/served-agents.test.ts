@@ -47,7 +47,7 @@ describe("kit invoke", () => {
     expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("No server runs") });
     expect(await kit("invoke", "reviewer", "1")).toMatchObject({ exitCode: 2 });
     await serve("start");
-    const unknown = await kit("invoke", "nobody", "1", "-m", "x");
+    const unknown = await kit("invoke", "absent", "1", "-m", "x");
     expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("kit routes") });
   });
 });
@@ -138,7 +138,7 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   await served.says("kit.toml changed: start kit dev again");
 });
 
-test("a promise that an agent's code forgot is told without the keys it quotes, and ends nobody's work", async () => {
+test("a promise that an agent's code forgot is logged without the keys it quotes, and ends no other work", async () => {
   project.write(
     "src/agents/forgetful.ts",
     `import { createAgent, defineTool } from "kit";
@@ -147,7 +147,7 @@ const forget = defineTool({
   description: "Starts something and does not wait for it.",
   input: { type: "object", properties: {} },
   execute: async () => {
-    Promise.reject(new Error("nobody waited for this: " + process.env.DEPLOY_TOKEN));
+    Promise.reject(new Error("unawaited failure: " + process.env.DEPLOY_TOKEN));
     return "started";
   },
 });
@@ -168,7 +168,7 @@ export default createAgent({ model: "local/reviewing", tools: [forget] });
   ]);
   const answered = await kit("invoke", "forgetful", "1", "-m", "Start it.");
   expect(answered).toMatchObject({ exitCode: 0, stdout: "It is started.\n" });
-  await served.says("nobody waited for this");
+  await served.says("unawaited failure");
   expect(served.stderr()).not.toContain(token);
   expect(await kit("invoke", "reviewer", "after", "-m", "Look.")).toMatchObject({ stdout: "Here.\n" });
 });

@@ -115,7 +115,7 @@ test("a run that is cancelled at work is told as cancelled", async () => {
 });
 
 test("a server that was killed is none, though its process is still to be waited for", async () => {
-  // What is left of it is alive, and listens to nothing.
+  // The rest of it is alive, and listens to nothing.
   const announced = { url: "http://127.0.0.1:1", pid: process.pid, started_at: "2026-11-21T00:00:00.000Z" };
   await folder.write(`.kit/servers/${process.pid}.json`, JSON.stringify(announced));
   expect(await kit("runs", "list", "--json")).toMatchObject({ exitCode: 0, stderr: "" });
@@ -172,7 +172,7 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
   ]);
 });
 
-test("why a dispatch failed is in the server's log, since nobody waits for it", async () => {
+test("why a dispatch failed is in the server's log, since no caller waits for it", async () => {
   const served = await serve("start");
   const { stdout } = await kit("invoke", "unreachable", "one", "-m", "x", "--dispatch");
   await served.says(`${stdout.trim()} The model could not be reached`);

@@ -24,7 +24,7 @@ const entry = {
   timestamp: "2026-11-20T10:00:00.000Z",
 } as const;
 
-// What an agent that is no file of the project any more has left behind.
+// The sessions of an agent whose file is gone from the project.
 beforeAll(async () => {
   expect((await kit("list")).stderr).toContain("No session to show.");
   await mkdir(join(folder.root, ".kit"), { recursive: true });

@@ -43,7 +43,7 @@ export const sessionsPrune: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit sessions prune --older-than 30d --dry-run", "kit sessions prune --older-than 30d"],
-  details: `Removes sessions that nobody has touched for so long, with the tasks below them and their workspaces. What is at work, waited for or listened to stays. ${details}`,
+  details: `Removes sessions that have not been used for so long, with the tasks below them and their workspaces. What is at work, waited for or listened to stays. ${details}`,
   run: ({ options }, context) => {
     const { olderThan, dryRun = false } = options;
     if (olderThan === undefined)

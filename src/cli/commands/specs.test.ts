@@ -127,7 +127,7 @@ describe("validate", () => {
   });
 });
 
-/** What the schema of SARIF 2.1.0 requires of the parts that kit writes, and GitHub beyond it. */
+/** The rules of the schema of SARIF 2.1.0 for the parts that kit writes, and those of GitHub beyond it. */
 function assertSarif(log: unknown): void {
   expect(log).toMatchObject({
     $schema: expect.stringMatching(/^https:.*sarif-schema-2\.1\.0\.json$/),
@@ -284,7 +284,7 @@ describe("coverage and stale", () => {
     expect((await kit("coverage", "--feature", "checkuot")).stderr).toContain("Did you mean checkout?");
   });
 
-  test("a spec whose code changed after it is stale, until somebody accepts it", async () => {
+  test("a spec whose code changed after it is stale, until a person accepts it", async () => {
     const aging = await createSampleProject();
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "stale", ...args], { cwd: aging.root });

@@ -149,7 +149,7 @@ function hasSpecs(project: Project): boolean {
   return Iterator.from(project.specs.all()).some(() => true);
 }
 
-/** For somebody whose repository has no spec that kit can read. */
+/** The hint for a repository without a spec that kit can read. */
 function noSpecsHint(): string {
   const sources = frameworkInfos.map(({ label, sources }) => `  ${label.padEnd(12)} ${sources}`);
   return ["No specs here. kit reads, at the root of the repository:", ...sources].join("\n");
@@ -174,7 +174,7 @@ function printSpecPage(output: Output, page: SpecPage): void {
   }
 }
 
-/** What is out of the ordinary stands with the title: a done task, a spec that is no longer active. */
+/** The title, with what is out of the ordinary: a done task, a spec that is no longer active. */
 function titleOf(spec: SpecBlock): string {
   const remarks = [
     ...(spec.spec_type === "task" && spec.metadata.status ? [spec.metadata.status.replace("_", " ")] : []),

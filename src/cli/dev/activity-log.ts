@@ -36,11 +36,11 @@ export function createActivityLog({
 interface Line {
   readonly text: string;
   readonly style?: Style;
-  /** What came of a call: indented below it. */
+  /** The outcome of a call: indented below it. */
   readonly isResult?: true;
 }
 
-/** Whose event it is: `reviewer/42`, with its session where it is another than the default one. */
+/** The owner of an event: `reviewer/42`, with its session where it is another than the default one. */
 function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: string | undefined): string {
   // Events that an earlier version has stored say "".
   if (agent === undefined || agent === "") return run_id === runId ? "" : (run_id ?? "");
@@ -113,17 +113,17 @@ function endOf({ is_error, is_aborted }: Ending, aborted = "aborted"): string {
   return is_error ? "failed" : "done";
 }
 
-/** What a step or a run failed with, behind what is said of it already. */
+/** The error of a step or a run, behind the line about it. */
 function reasonOf({ error }: { readonly error?: EventError | undefined }): string {
   return error === undefined ? "" : `: ${whyOf(error)}`;
 }
 
-/** What was thrown says more than the message about it. */
+/** The thrown error says more than the message about it. */
 function whyOf({ message, cause }: EventError): string {
   return cause === undefined ? message : causeLine(cause);
 }
 
-/** Of what has not come to a good end. */
+/** The style of work that did not end well. */
 function styleOf({ is_error, is_aborted }: Ending): Style | undefined {
   if (is_aborted === true) return "yellow";
   return is_error ? "red" : undefined;

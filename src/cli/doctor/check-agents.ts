@@ -31,7 +31,7 @@ export async function checkDescriptions(
 ): Promise<readonly Check[]> {
   const unstable: string[] = [];
   for (const { definition, path } of agents) {
-    // What is no function is the same each time.
+    // A value that is no function is the same each time.
     if (definition.profile !== undefined) continue;
     const describe = (): Promise<AgentProfile> =>
       withDeadline(definition.describe({ id: "doctor", env, payload: {} }), {
@@ -131,7 +131,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
   return await Promise.all(all.map(async (session) => ({ session, entries: await store.read(session) })));
 }
 
-/** What cannot be otherwise: the caller of a prompt has asked for it. */
+/** Changes that the caller of a prompt has asked for. */
 const asked = new Set(["compaction", "role", "model", "settings", "secrets"]);
 
 function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
@@ -204,7 +204,7 @@ export async function checkAgents(
     const prompts = await checkDescriptions(agents, env);
     const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
-    // What stops work comes first, so that nobody looks for it among remarks.
+    // Problems that stop work come first, before the remarks.
     const ordered = [...problems].sort((one, other) => Number(isHarmless(one)) - Number(isHarmless(other)));
     return [
       {

@@ -23,7 +23,7 @@ import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkModel, checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 
-/** What is well with the project of a command line and what is not. Fails in no case that it can report. */
+/** Checks the project of a command line. Throws nothing that a check can report. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
   const { root, signal } = context;
   const checks: Check[] = [
@@ -103,7 +103,7 @@ async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Prom
       hint: "Until that is mended, every command reads all files again, and nothing that agents do can be kept, unless KIT_STORE=memory is set for 'kit run'.",
     };
   }
-  // What was written last may still lie in the log beside the database.
+  // The last writes may still lie in the log beside the database.
   const sizes = ["index.db", "index.db-wal"].map(
     (name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0,
   );
@@ -188,7 +188,7 @@ async function checkCommands(config: KitConfig): Promise<Check> {
 /** How many dead letters are counted. */
 const mostCounted = 1_000;
 
-/** Who serves the project, and what is left of the work that it accepted. Nothing is said where there never was any. */
+/** Checks the server of the project, and the work that it accepted; no check where there never was any. */
 async function checkService(root: string, { config }: LoadedConfig): Promise<readonly Check[]> {
   const [first, ...others] = await findRunningServers(root);
   const checks: Check[] = [];

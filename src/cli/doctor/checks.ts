@@ -7,9 +7,9 @@ import { safeLine } from "../text/safe-text.ts";
 export interface Check {
   readonly name: string;
   readonly status: "ok" | "warning" | "error";
-  /** What is. */
+  /** The finding. */
   readonly message: string;
-  /** What to do about it, in one line or several; for everything that is not ok. */
+  /** The remedy, in one line or several; for everything that is not ok. */
   readonly hint?: string;
 }
 

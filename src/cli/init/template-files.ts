@@ -6,7 +6,7 @@ export interface TemplateFile {
   readonly content: string;
 }
 
-/** What `kit init` writes: small, complete, and meant to be changed. */
+/** The files that `kit init` writes: small, complete, and meant to be changed. */
 export function templateFiles(project: {
   readonly name: string;
   readonly versions: KitPackage;

@@ -22,7 +22,7 @@ export async function writeTemplate(
 }
 
 async function writeNew(folder: string, path: string, content: string): Promise<boolean> {
-  // Whatever is there stays, also a link that leads nowhere.
+  // An existing entry stays, also a link that leads nowhere.
   if (await lstat(join(folder, path)).catch(ignoreMissing)) return false;
   const target = { root: await realpath(folder), readOnly: false };
   await writeFileInside(target, { path, content, expected: null });

@@ -14,9 +14,9 @@ export type DiagnosticFormat = (typeof diagnosticFormats)[number];
 
 export interface DiagnosticReport {
   readonly diagnostics: readonly Diagnostic[];
-  /** What `json` prints: the body of the route where there is one. */
+  /** The value that `json` prints: the body of the route where there is one. */
   readonly body: unknown;
-  /** What was looked at: "42 specs". */
+  /** The checked records: "42 specs". */
   readonly subject: string;
 }
 

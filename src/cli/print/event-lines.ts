@@ -1,6 +1,6 @@
 import type { KitEvent } from "../../protocol/event.ts";
 
-/** What a call is about, in the order of preference: the argument that says most stands without its name. */
+/** The arguments that tell most about a call, in order of preference: the first one stands without its name. */
 const telling = ["command", "path", "file", "files", "pattern", "q", "query", "prompt", "name", "tool"];
 
 /** Longer texts among the arguments are told by their length. */
@@ -28,10 +28,10 @@ export function resultLine(result: string, isError: boolean): string {
   return `${first} … ${lines.length - 1} more ${lines.length === 2 ? "line" : "lines"}`;
 }
 
-/** What a log says on one line. */
+/** The text of a log event on one line. */
 export function logLine(event: Extract<KitEvent, { type: "log" }>): string {
   const { message, data, operation_id, run_id } = event;
-  // What a workflow logs is its author's; beside a message of kit's own, data is for machines.
+  // The data of a workflow's log is for its author; beside a message of kit's own, data is for machines.
   return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
 }
 

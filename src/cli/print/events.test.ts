@@ -37,7 +37,7 @@ const call: KitEvent = {
   args: { pattern: "a pattern that is longer than the terminal of this test is wide" },
 };
 
-/** What somebody at a terminal of a width reads, or in a pipe without one. */
+/** The text that a terminal of a width shows, or a pipe without one. */
 function print(columns: number | undefined, say: (printer: EventPrinter) => void): readonly string[] {
   const terminal = columns === undefined ? {} : { isTTY: true, columns };
   const stdout = Object.assign(new PassThrough(), terminal);

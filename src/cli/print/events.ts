@@ -79,7 +79,7 @@ interface Lines {
   text(delta: string): void;
   /** A line on stderr, cut to the terminal: what goes on, at a glance. */
   remark(style: Style, text: string): void;
-  /** What somebody has to read to its end, on as many lines as it takes. */
+  /** A text that the reader needs whole, on as many lines as it takes. */
   notice(style: Style, text: string): void;
   waiting(text: string): void;
   end(): void;
@@ -178,7 +178,7 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
   };
 }
 
-/** Nothing but the last line of a terminal, so that nobody wonders whether it still works. */
+/** Shows progress on the last line of a terminal only. */
 function createProgressPrinter(output: Output): (event: KitEvent) => void {
   return (event) => {
     if (event.type === "turn_request") output.progress(safeLine(`${event.model} …`));
@@ -221,7 +221,7 @@ export function printRunResult(
   const { output, json } = context;
   if (json) printBody({ status, run_id, result: result ?? null }, context, stream);
   else if (typeof result === "string") {
-    // What was streamed is often what the workflow returns; nobody needs to read it twice.
+    // A workflow often returns the text that was streamed: it is not printed twice.
     if (printer.printedText.trim() !== result.trim()) output.line(safeLines(result));
   } else if (result !== undefined && result !== null) output.json(result);
 }

@@ -52,7 +52,7 @@ test("a Mermaid label cannot end its quotes, add a statement or markup", () => {
 test("a DOT string ends where it ends", () => {
   const lines = toDot(graph).trimEnd().split("\n");
   expect(lines).toHaveLength(10);
-  // What stands between unescaped quotes is the strings; nothing of the title is outside of them.
+  // The strings stand between unescaped quotes; nothing of the title is outside of them.
   const outside = (lines[3] ?? "").replace(/"(?:[^"\\]|\\.)*"/g, "");
   expect(outside).toBe("   [label=, shape=box];");
   expect(lines[6]).toBe('  "spec-1" -> "src/a\\"b.ts" [label="code_ref"];');

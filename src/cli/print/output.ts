@@ -25,7 +25,7 @@ export interface Output {
   /** A remark beside the answer, on stderr. */
   note(text: string): void;
   noteStyle(style: Style, text: string): string;
-  /** What is going on, on the last line of a terminal until the next call; "" clears it. */
+  /** Shows progress on the last line of a terminal until the next call; "" clears it. */
   progress(text: string): void;
 }
 

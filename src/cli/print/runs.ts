@@ -36,7 +36,7 @@ const columns: readonly Column<RunRecord>[] = [
 /** More are told by their number. */
 const mostWaits = 5;
 
-/** What a run waits for, a line each: `approval until 2026-11-28T09:00:00.000Z (in 2 d)`. */
+/** The waits of a run, a line each: `approval until 2026-11-28T09:00:00.000Z (in 2 d)`. */
 export function waitLines({ waiting_for: waits = [] }: RunRecord): readonly string[] {
   const rest = waits.length - mostWaits;
   return [...waits.slice(0, mostWaits).map(waitLine), ...(rest > 0 ? [`${rest} more`] : [])];

@@ -6,11 +6,11 @@ export interface Column<Row> {
   readonly header: string;
   /** As it stands in the record: the table makes it one safe line. */
   value(row: Row): string;
-  /** What people read in its place on a terminal: `3 min ago` for a time. */
+  /** The text that a terminal shows instead: `3 min ago` for a time. */
   forPeople?(row: Row): string;
   style?(row: Row): Style | undefined;
   readonly align?: "left" | "right";
-  /** What gives way when the terminal is too narrow; without it, values stay whole. */
+  /** The end that is cut when the terminal is too narrow; without it, values stay whole. */
   readonly cut?: Cut;
   /** Columns that it keeps before each row takes two lines; default 16. */
   readonly least?: number;
@@ -20,9 +20,9 @@ export interface Column<Row> {
 
 /** Columns between two columns. */
 const gap = 2;
-/** What every column keeps that gives way, ids among them. */
+/** The least width of every column that is cut, ids among them. */
 const leastWidth = 12;
-/** What a text or a path keeps in a line that it shares with all others. */
+/** The least width of a text or a path in a line that it shares with all others. */
 const leastText = 16;
 
 /**
@@ -79,7 +79,7 @@ interface Strip {
   readonly cut: Cut | undefined;
   readonly least: number;
   readonly isId: boolean;
-  /** Of the widest cell or the heading. */
+  /** The width of the widest cell or the heading. */
   readonly width: number;
 }
 

@@ -11,11 +11,11 @@ export interface Welcome {
   readonly project: Project;
   /** The agents that are served; undefined where none are. */
   readonly app: App | undefined;
-  /** Of agents whose files declare nothing: whether requests reach them, here and under `kit start`. */
+  /** Whether requests reach agents whose files declare nothing, here and under `kit start`. */
   readonly undeclared: Undeclared;
   /** Whether requests have to carry one of the keys of the configuration. */
   readonly asksForKey: boolean;
-  /** What stands around commands; undefined where no agent is served. */
+  /** The agent of the example commands; undefined where no agent is served. */
   readonly isolation: string | undefined;
 }
 

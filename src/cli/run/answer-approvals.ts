@@ -15,7 +15,7 @@ export function approveCommand({ approval_id }: ApprovalRequested): string {
 
 /**
  * Hears the events of a server for whoever waits for an answer: a call that needs approval is asked about
- * at the terminal. Where nobody can be asked, it says which command gives the word.
+ * at the terminal. Without a terminal, it prints the command that decides.
  */
 export function createApprovalAnswers({
   client,
@@ -61,7 +61,7 @@ export function createApprovalAnswers({
   return {
     onEvent(event) {
       if (event.type === "approval_request") hear(event);
-      // Somebody else has given the word.
+      // Another person has decided.
       else if (event.type === "approval") questions.get(event.approval_id)?.abort();
     },
     close() {

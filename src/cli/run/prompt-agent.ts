@@ -134,7 +134,7 @@ interface FileKind {
   readonly begins?: readonly [offset: number, text: string];
 }
 
-/** What providers take, by extension. Which of it a model takes is said when it is prompted. */
+/** The media types that providers accept, by extension. The prompt fails for one that its model does not accept. */
 const kinds: Readonly<Record<string, FileKind>> = {
   ".pdf": { mediaType: "application/pdf", begins: [0, "%PDF-"] },
   ".png": { mediaType: "image/png", begins: [0, "\x89PNG\r\n"] },
@@ -177,7 +177,7 @@ async function readFiles(paths: readonly string[], cwd: string): Promise<readonl
 }
 
 async function readBytes(path: string, file: string, most: number): Promise<Uint8Array> {
-  // A pipe nobody writes to would be waited for forever.
+  // Reading a pipe without a writer would wait forever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     throw usageError(`--file: ${path} ${whyUnread(error)}.`);
   });

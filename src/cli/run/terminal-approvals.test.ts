@@ -61,7 +61,7 @@ test("an end of the input is a denial", async () => {
   const terminal = openTerminal();
   const word = createTerminalApprovals(terminal).request(request("a1", {}), forever);
   terminal.input.end();
-  expect(await word).toEqual({ approved: false, reason: "Nobody answered." });
+  expect(await word).toEqual({ approved: false, reason: "No person answered." });
 });
 
 test("an abort ends the question, and the next one is asked", async () => {

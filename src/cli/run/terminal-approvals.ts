@@ -23,7 +23,7 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
       const word = waiting.request(request, signal);
       questions = questions.then(async () => {
         const decision = signal.aborted ? undefined : await ask(request, terminal, signal);
-        // Who was asked too late is not answered any more: the call has been aborted or has expired.
+        // A late answer changes nothing: the call has been aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
       });
@@ -51,7 +51,7 @@ function ask(
       resolve(decision);
     };
     const leave = (): void => end(undefined);
-    const closed = (): void => end({ approved: false, reason: "Nobody answered." });
+    const closed = (): void => end({ approved: false, reason: "No person answered." });
     signal.addEventListener("abort", leave, { once: true });
     lines.once("close", closed);
     lines.once("line", (line) => end(toDecision(line)));

@@ -10,7 +10,7 @@ export interface ServedKit {
   stop(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** What a test has started. */
+/** The servers that a test has started. */
 export type Running = Map<RunningKit, NodeJS.Signals>;
 
 /** Ends what a test has left running, and waits until nothing of it answers any more. */

@@ -14,7 +14,7 @@ export function displayWidth(text: string): number {
   return stringWidth(text);
 }
 
-/** What of a text gives way. */
+/** The part of a text that is cut. */
 export type Cut = "start" | "middle" | "end";
 
 /**

@@ -232,9 +232,9 @@ test("nothing is synced from what a sync wrote itself, from nothing, or to nothi
     );
   expect(await refused({})).toContain("one source of truth");
   expect(await refused({ source: "agents" })).toContain("needs a target");
-  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in Cursor's rules");
+  expect(await refused({ source: "fw_b" })).toContain("There is no hand-written guideline in Cursor's rules");
   await shop.project.guidelines.sync({ source: "agents", targets: ["fw_b"] });
-  expect(await refused({ source: "fw_b" })).toContain("Nobody wrote a guideline in Cursor's rules");
+  expect(await refused({ source: "fw_b" })).toContain("There is no hand-written guideline in Cursor's rules");
 });
 
 test("source and targets come from the configuration, and personal files go nowhere", async () => {

@@ -54,7 +54,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
   if (sourceRecords(files, source).length === 0) {
     throw new KitError({
       code: "invalid_request",
-      message: `Nobody wrote a guideline in ${sourceLabels[source]}, so there is nothing to sync from.`,
+      message: `There is no hand-written guideline in ${sourceLabels[source]}, so there is nothing to sync from.`,
       hint: "What a sync wrote itself does not count. Name another source.",
     });
   }
