@@ -21,7 +21,7 @@ export interface RunResult {
 // As the launcher does it, with the source in the place of what is built from it.
 const script = `import { enableCompileCache } from "node:module";
 enableCompileCache();
-const { main } = await import(${JSON.stringify(new URL("main.ts", import.meta.url).href)});
+const { main } = await import(${JSON.stringify(new URL("../main.ts", import.meta.url).href)});
 process.exitCode = await main(process.argv.slice(1));`;
 
 /** The words that run a command line of kit. */
