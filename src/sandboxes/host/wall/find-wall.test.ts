@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { local } from "../../local/local-sandbox.ts";
 import { virtual } from "../../virtual/virtual-sandbox.ts";
-import { checkRequired, mergeIsolation } from "./find-wall.ts";
+import { checkRequired, findWallOf, mergeIsolation } from "./find-wall.ts";
 import { toolFolders } from "./system-folders.ts";
 import { wallTest } from "./walled.suite.ts";
 
@@ -20,6 +20,17 @@ test("required without a wall runs nothing, and says how to get one", () => {
   );
   expect(() => checkRequired("auto", none)).not.toThrow();
 });
+
+test.each([
+  ["win32", "kit has no wall for Windows."],
+  ["freebsd", "kit has no wall for freebsd."],
+] as const)(
+  "on %s commands have no wall, and the reason says where they have one",
+  async (platform, reason) => {
+    const wall = await findWallOf(platform);
+    expect(wall).toMatchObject({ wall: "none", reason, hint: expect.stringContaining("WSL 2") });
+  },
+);
 
 test("a workspace that no wall can stand around is refused where one is required, and said to have none", async () => {
   const sandbox = await local({ root: "/", isolation: "required" }).open(owner);

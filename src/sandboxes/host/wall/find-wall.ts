@@ -17,8 +17,19 @@ let found: Promise<FoundWall> | undefined;
 
 /** Tries the wall of this machine, once for the whole process. */
 export function findWall(): Promise<FoundWall> {
-  found ??= process.platform === "darwin" ? findSeatbelt() : findBubblewrap();
+  found ??= findWallOf(process.platform);
   return found;
+}
+
+/** The wall of a system: bubblewrap on Linux, seatbelt on macOS, and the reason why there is none elsewhere. */
+export async function findWallOf(platform: NodeJS.Platform): Promise<FoundWall> {
+  if (platform === "darwin") return await findSeatbelt();
+  if (platform === "linux") return await findBubblewrap();
+  return {
+    wall: "none",
+    reason: `kit has no wall for ${platform === "win32" ? "Windows" : platform}.`,
+    hint: "Run agents that execute commands in a remote sandbox, or run kit on Linux (WSL 2 included) or macOS.",
+  };
 }
 
 /** The wall around the commands of a sandbox. */
@@ -64,13 +75,6 @@ export function mergeIsolation(
 }
 
 async function findBubblewrap(): Promise<FoundWall> {
-  if (process.platform !== "linux") {
-    return {
-      wall: "none",
-      reason: `kit has no wall for ${process.platform === "win32" ? "Windows" : process.platform}.`,
-      hint: "Run agents that execute commands in a remote sandbox, or run kit on Linux (WSL 2 included) or macOS.",
-    };
-  }
   const program = findProgram("bwrap");
   if (program === undefined) {
     return {
