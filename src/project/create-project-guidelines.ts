@@ -1,8 +1,7 @@
 import { nameOf } from "../guidelines/guideline-record.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
-import { convertProjectGuideline } from "./features/convert-project-guideline.ts";
 import { createGuidelineReads } from "./features/guideline-reads.ts";
-import { planProjectSync, type SyncContext, syncProject } from "./features/sync-guidelines.ts";
+import type { SyncContext } from "./features/sync-guidelines.ts";
 import type { ProjectConfig, ProjectGuidelines } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { createSourceCatalog } from "./scan/source-catalog.ts";
@@ -54,12 +53,21 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     export: reads.export,
     lint: () =>
       index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files(), config.guidelines)),
+    // Programs that only read a project do not load the code that writes its guidelines.
     convert: (request) =>
-      inTurn(() => refreshAfter(() => convertProjectGuideline({ index, reads, readOnly }, request))),
-    planSync: (request) => inTurn(async () => await planProjectSync(await syncContext(), request)),
+      inTurn(async () => {
+        const { convertProjectGuideline } = await import("./features/convert-project-guideline.ts");
+        return await refreshAfter(() => convertProjectGuideline({ index, reads, readOnly }, request));
+      }),
+    planSync: (request) =>
+      inTurn(async () => {
+        const { planProjectSync } = await import("./features/sync-guidelines.ts");
+        return await planProjectSync(await syncContext(), request);
+      }),
     sync: (request) =>
       inTurn(() =>
         refreshAfter(async () => {
+          const { syncProject } = await import("./features/sync-guidelines.ts");
           const result = await syncProject(await syncContext(), request);
           return { result, written: result.written };
         }),
