@@ -108,8 +108,28 @@ export function checkFields<Schema extends z.core.$ZodType>(
   value: unknown,
 ): { readonly value?: z.core.output<Schema>; readonly issues: readonly ErrorIssue[] } {
   const result = z.safeParse(schema, value);
-  if (result.success) return { value: result.data, issues: [] };
+  if (result.success) {
+    dropUndefined(result.data, value);
+    return { value: result.data, issues: [] };
+  }
   return { issues: result.error.issues.flatMap((issue) => toIssues(issue, [])) };
+}
+
+/**
+ * Removes the keys that hold `undefined`, so that a program can write `{ port: condition ? 1 : undefined }` and readers
+ * may spread the result over defaults. The schema copies its tables; a value that it hands on as it is (an adapter)
+ * belongs to the program and stays untouched.
+ */
+function dropUndefined(checked: unknown, given: unknown): void {
+  if (checked === given || !isObject(checked) || !isObject(given)) return;
+  for (const [key, value] of Object.entries(checked)) {
+    if (value === undefined) delete checked[key];
+    else dropUndefined(value, given[key]);
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 const noNear = "-";

@@ -42,6 +42,31 @@ test("kit.toml is read, with the aliases of formats", async () => {
   });
 });
 
+test("a key that kit.config.ts sets to undefined counts as absent, at any depth", async () => {
+  const code = `
+    export const auth = Object.assign(() => true, { realm: undefined });
+    export default {
+      store: undefined,
+      agent: { model: "a/b", cwd: undefined },
+      specs: { custom: [{ include: "rfc/*.md", spec_type: undefined }] },
+      server: { port: undefined, auth },
+    };`;
+  const { config } = await load(
+    { "kit.config.ts": code },
+    { environment: { KIT_HOST: "127.0.0.2", KIT_MODEL: "c/d" } },
+  );
+  expect(Object.keys(config).sort()).toEqual(["agent", "server", "specs"]);
+  expect(Object.keys(config.agent ?? {})).toEqual(["model"]);
+  expect(config.specs).toStrictEqual({ custom: [{ include: "rfc/*.md" }] });
+  expect(Object.keys(config.server ?? {}).sort()).toEqual(["auth", "host"]);
+  expect(Object.keys(config.server?.auth ?? {})).toEqual(["realm"]);
+});
+
+test("an unknown key of kit.config.ts is refused even when it holds undefined", async () => {
+  const loading = load({ "kit.config.ts": "export default { serverr: undefined };" });
+  await expect(loading).rejects.toThrow("serverr is no key of kit; did you mean server?");
+});
+
 test("kit.config.ts is imported as it is, with functions and adapters", async () => {
   const code = `
     interface Port { readonly port: number }
