@@ -97,7 +97,7 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
   return {
     name: full,
     model,
-    ...structuredOutputOf(name.provider, config),
+    ...structuredOutputOf(name, config),
     files: filesOf(name),
     ...cacheOf(model, config),
     ...(price === undefined ? {} : { price }),
@@ -111,12 +111,16 @@ function cacheOf(model: LanguageModelV4, config: ProviderConfig): Pick<ResolvedM
   return promptCache === undefined ? {} : { promptCache };
 }
 
+/** From Opus 4.1 and Sonnet 4.5 on, Claude makes JSON of a schema itself; for others the SDK forces a tool in place of all tools. */
+const makesJson = /^claude-[a-z]+-(?:4-[1-9](?!\d)|[5-9])/;
+
 function structuredOutputOf(
-  provider: string,
+  { provider, model }: ModelName,
   config: ProviderConfig,
 ): Pick<ResolvedModel, "structuredOutput" | "looseSchemaOptions"> {
   const known = isKnownProvider(provider) ? knownProviders[provider].structuredOutput : "never";
-  const structuredOutput = config.structured_output === true ? "always" : known;
+  const ofModel = known === "without_calls" && !makesJson.test(model) ? "without_tools" : known;
+  const structuredOutput = config.structured_output === true ? "always" : ofModel;
   // Providers of OpenAI's kind enforce a schema to the letter unless told otherwise.
   return structuredOutput === "always"
     ? { structuredOutput, looseSchemaOptions: { [provider]: { strictJsonSchema: false } } }

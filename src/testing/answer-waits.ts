@@ -54,8 +54,9 @@ export function answerWaits(
       clock.suspend(left - last);
       await clock.advance(last);
     } else if (left > patienceMs) {
-      await engine.cancelRun(run.run_id);
+      // First the reason: the run's own end says only that it was cancelled.
       stuck.reject(stuckError(run, waits));
+      await engine.cancelRun(run.run_id);
     }
   };
   const timer = setInterval(() => {
