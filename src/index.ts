@@ -30,7 +30,22 @@ export {
   type Dispatch,
   type DispatchInput,
 } from "./agents/define/create-agent.ts";
+export type {
+  AgentHooks,
+  HookCall,
+  ModelHookAnswer,
+  ModelHookCall,
+  Refusal,
+  ToolHookCall,
+  ToolHookResult,
+} from "./agents/define/hooks.ts";
 export type { Budget, CompactionSettings } from "./agents/define/limits.ts";
+export type {
+  BuiltInToolName,
+  ModelSettings,
+  ModelSource,
+  ProfileModel,
+} from "./agents/define/model-settings.ts";
 export type {
   RunCalls,
   RunHandle,
@@ -47,6 +62,8 @@ export {
   type ToolDef,
   type ToolDefinition,
   type ToolOutput,
+  type ToolPlace,
+  type ToolReturn,
 } from "./agents/define/tool.ts";
 export type { EventListener } from "./agents/events.ts";
 export type { Agent } from "./agents/harness.ts";

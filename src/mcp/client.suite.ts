@@ -88,7 +88,8 @@ export async function callTool(
     signal: given.signal ?? new AbortController().signal,
   };
   const output = await tool.execute(given.args ?? {}, context);
-  return typeof output === "string" ? { content: output } : output;
+  // The tools of servers give texts and parts.
+  return typeof output === "string" ? { content: output } : (output as Exclude<ToolOutput, string>);
 }
 
 export function textOf(output: Exclude<ToolOutput, string>): string {

@@ -170,6 +170,7 @@ export const eventTypes = [
   "text_delta",
   "reasoning_delta",
   "tool_start",
+  "tool_progress",
   "tool_end",
   "approval_request",
   "approval",

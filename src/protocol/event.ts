@@ -127,6 +127,8 @@ export const eventSchema = z
       /** Set where the tool is an MCP server's. */
       mcp: mcpOriginSchema.optional(),
     }),
+    // Stands between the call's `tool_start` and `tool_end`; the model does not see it.
+    event("tool_progress", { ...toolCall, progress: z.unknown() }),
     event("tool_end", {
       ...toolCall,
       result: text,

@@ -129,6 +129,8 @@ export interface PromptBody extends Infer<typeof promptBodySchema> {}
 /** The outcome of a prompt: `result` of the reply, and of the `result` event of a stream. */
 const promptResultSchema = z.object({
   text: z.string(),
+  /** Where the agent says what it answers with `output`: the answer, as its schema gives it. */
+  result: z.unknown().optional(),
   usage: usageSchema,
   model: z.object({ id: z.string() }),
   metadata: z.record(z.string(), z.unknown()),

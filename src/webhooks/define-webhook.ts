@@ -32,6 +32,21 @@ export interface WebhookContext {
    * is told by its id, and its inputs are not given twice.
    */
   dispatch(agent: string, input: WebhookDispatch): Promise<DispatchReceipt>;
+  /** Starts a run of a workflow, once for a delivery that comes again. Await its `result` only where it is quick. */
+  startRun(workflow: string, payload?: Readonly<Record<string, unknown>>): Promise<WebhookRun>;
+  /** A run that is known by its id, such as one that waits for what is delivered here. */
+  getRun(runId: string): WebhookRun;
+}
+
+/** A run, as the handler of a webhook reaches it. */
+export interface WebhookRun {
+  readonly runId: string;
+  /** Resolves once the run has ended; throws the error of one that failed. */
+  result(options?: { readonly signal?: AbortSignal | undefined }): Promise<unknown>;
+  /** Hands a value to the run's `waitFor` of that name. Throws `invalid_request` for what it does not take. */
+  signal(name: string, payload?: unknown): Promise<void>;
+  /** False when it had ended. */
+  cancel(): Promise<boolean>;
 }
 
 export interface WebhookDispatch extends PromptChoices {

@@ -18,6 +18,12 @@ function incoming(body: string, options: Partial<IncomingWebhook> & { type?: str
     body: new TextEncoder().encode(body),
     env,
     dispatch: async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" }),
+    runs: {
+      startRun: () => Promise.reject(new Error("none")),
+      getRun: () => {
+        throw new Error("none");
+      },
+    },
     once: (_key, work) => work(),
     ...options,
   };

@@ -1,7 +1,12 @@
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/name-fault.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
-import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
+import {
+  findSecret,
+  type WebhookDefinition,
+  type WebhookDispatch,
+  type WebhookRun,
+} from "./define-webhook.ts";
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
 import { sha256, toBytes } from "./webhook-scheme.ts";
 
@@ -17,6 +22,14 @@ export interface IncomingWebhook {
     agent: string,
     input: WebhookDispatch & { readonly idempotencyKey: string },
   ) => Promise<DispatchReceipt>;
+  readonly runs: {
+    startRun(
+      workflow: string,
+      payload: Readonly<Record<string, unknown>>,
+      options: { readonly idempotencyKey: string },
+    ): Promise<WebhookRun>;
+    getRun(runId: string): WebhookRun;
+  };
   /** Does the work for a key once, and gives its outcome (JSON) to whoever comes again, over restarts too. */
   readonly once: (key: string, work: () => Promise<WebhookReply>) => Promise<unknown>;
 }
@@ -74,18 +87,23 @@ async function handOver(
 ): Promise<WebhookReply> {
   const receipts: DispatchReceipt[] = [];
   let count = 0;
+  const nextKey = (): string => {
+    count += 1;
+    return `webhook:${incoming.name.slice(0, 40)}:${key}:${count}`;
+  };
   const given = await definition.handle({
     delivery,
     payload,
     env: incoming.env,
     async dispatch(agent, input) {
       checkNames(input);
-      count += 1;
-      const idempotencyKey = `webhook:${incoming.name.slice(0, 40)}:${key}:${count}`;
-      const receipt = await incoming.dispatch(agent, { ...input, idempotencyKey });
+      const receipt = await incoming.dispatch(agent, { ...input, idempotencyKey: nextKey() });
       receipts.push(receipt);
       return receipt;
     },
+    startRun: async (workflow, payload = {}) =>
+      await incoming.runs.startRun(workflow, payload, { idempotencyKey: nextKey() }),
+    getRun: (runId) => incoming.runs.getRun(runId),
   });
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }

@@ -20,6 +20,7 @@ interface Life {
   readonly doom: Doom;
   readonly ran: string[];
   readonly tool?: Place["tool"];
+  readonly profile?: Place["profile"];
 }
 
 interface OpenedOn extends Opened {
@@ -28,9 +29,9 @@ interface OpenedOn extends Opened {
 }
 
 /** Opens the agent on a file, in a process that ends where it is told to. */
-function openOn(file: string, { doom, ran, tool = {} }: Life): OpenedOn {
+function openOn(file: string, { doom, ran, tool = {}, profile = {} }: Life): OpenedOn {
   const doomed = openDoomed(join(folder, file), doom);
-  const opened = open({ over: { store: doomed.store }, ran, tool });
+  const opened = open({ over: { store: doomed.store }, ran, tool, profile });
   return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
 }
 
@@ -100,6 +101,74 @@ test("an idempotent call whose approval was not yet requested when the process d
   expect(JSON.stringify(resultOf((await answer).messages).content)).toContain("The call was denied");
   expect(ran).toEqual([]);
 });
+
+const paying = (amount: number): Place["profile"] => ({
+  hooks: { beforeTool: () => ({ args: { amount, currency: "EUR" } }) },
+});
+const payingInOtherOrder: Place["profile"] = {
+  hooks: { beforeTool: () => ({ args: { currency: "EUR", amount: 7 } }) },
+};
+
+test("a call whose arguments a hook changed is approved as changed, also after the process died", async () => {
+  const ran: string[] = [];
+  const first = openOn("changed.db", { doom: { at: 4, when: "before" }, ran, profile: paying(7) });
+  const asked = first.asked();
+  void first.ask();
+  const { approval_id, args } = await asked;
+  expect(args).toEqual({ amount: 7, currency: "EUR" });
+  await first.doomed.store.close();
+  const second = openOn("changed.db", { doom: { at: 0, when: "after" }, ran, profile: payingInOtherOrder });
+  const again = second.asked();
+  const answer = second.ask();
+  expect((await again).approval_id).toBe(approval_id);
+  await second.agent.approvals.decide(approval_id, { approved: true });
+  expect((await answer).text).toBe("Done.");
+  expect(ran).toEqual(["pay 7"]);
+});
+
+test.each([
+  ["other arguments", paying(7), paying(900)],
+  ["arguments that it had left alone", {}, paying(900)],
+  ["the model's arguments again", paying(7), {}],
+])("a waiting call that resumes with a hook that leaves %s is not run", async (name, before, after) => {
+  const ran: string[] = [];
+  const file = `waiting ${name}.db`;
+  const first = openOn(file, { doom: { at: 4, when: "before" }, ran, profile: before ?? {} });
+  const asked = first.asked();
+  void first.ask();
+  const { approval_id } = await asked;
+  await first.doomed.store.close();
+  const second = openOn(file, { doom: { at: 0, when: "after" }, ran, profile: after ?? {} });
+  const { messages } = await second.ask();
+  expect(JSON.stringify(resultOf(messages).content)).toContain("approval was requested for other arguments");
+  expect(second.events).toContainEqual(
+    expect.objectContaining({ type: "approval", approval_id, approved: false }),
+  );
+  expect(await second.agent.approvals.list()).toEqual([]);
+  expect(ran).toEqual([]);
+});
+
+test.each([
+  ["other arguments", paying(900), []],
+  ["the same arguments", payingInOtherOrder, ["pay 7"]],
+])(
+  "an approved call that may run twice and resumes with a hook that leaves %s runs only if they are the approved ones",
+  async (name, after, expected) => {
+    const ran: string[] = [];
+    const file = `approved ${name}.db`;
+    const tool: Place["tool"] = { idempotent: true };
+    const first = openOn(file, { doom: { at: 4, when: "after" }, ran: [], tool, profile: paying(7) ?? {} });
+    const asked = first.asked();
+    void first.ask();
+    await first.agent.approvals.decide((await asked).approval_id, { approved: true });
+    await first.doomed.end;
+    const second = openOn(file, { doom: { at: 0, when: "after" }, ran, tool, profile: after ?? {} });
+    const { messages } = await second.ask();
+    const text = JSON.stringify(resultOf(messages).content);
+    expect(text.includes("for other arguments")).toBe(expected.length === 0);
+    expect(ran).toEqual(expected);
+  },
+);
 
 test("a call that waits when its work is put off is asked about again; what ran beside it is not run again", async () => {
   const ran: string[] = [];

@@ -7,6 +7,7 @@ import type { Harness, Operation } from "../agent-runtime.ts";
 import { needsApproval } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
+import { maskValue } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
 
@@ -57,7 +58,10 @@ export class CallGate implements ToolGate {
       return announce({ approved: false, reason: "No approvals are set up here." });
     const key = gated.context.idempotency_key;
     const times = expires_at === undefined ? {} : { expires_at };
-    if (record.request === undefined) await this.#note(callNotes.request, { key, approval_id, ...times });
+    if (record.request === undefined) {
+      const changed = gated.call.args === gated.modelArgs ? {} : { args };
+      await this.#note(callNotes.request, { key, approval_id, ...times, ...changed });
+    }
     const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
     this.#waiting += 1;
     const decided = approvals.request(request, signal, maySuspend).finally(() => {
@@ -71,13 +75,39 @@ export class CallGate implements ToolGate {
     return announce(decision);
   }
 
+  covers(gated: GatedCall, { request }: CallRecord): boolean {
+    const approved = request !== undefined && "args" in request ? request.args : gated.modelArgs;
+    return canonical(this.#masked(approved)) === canonical(this.#masked(gated.call.args));
+  }
+
+  async withdraw(gated: GatedCall, record: CallRecord): Promise<void> {
+    const { approval_id, tool_call_id, tool, ...request } = this.#toRequest(gated, record);
+    const reason = "The arguments of the call have changed.";
+    const { approvals } = this.#harness.runtime;
+    // A request whose signal has fired is withdrawn, and always rejects.
+    await approvals
+      ?.request({ ...request, approval_id, tool_call_id, tool }, AbortSignal.abort(new Error(reason)))
+      .catch(() => undefined);
+    this.#operation.emit(
+      { type: "approval", approval_id, tool_call_id, tool, approved: false, reason },
+      gated.turnId,
+    );
+  }
+
   async keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
     const { commit, appendOrKeep } = this.#operation;
     if (notes.length > 0) await appendOrKeep(notes, commit);
   }
 
-  #toRequest({ call, context }: GatedCall, record: CallRecord): ApprovalRequest {
+  /** Arguments as the approver reads them: a hook may have put a secret into them. */
+  #masked(args: unknown): unknown {
+    const { mask } = this.#operation;
+    return mask === undefined ? args : maskValue(args, mask);
+  }
+
+  #toRequest(gated: GatedCall, record: CallRecord): ApprovalRequest {
+    const { call, context } = gated;
     const { runtime, run_id } = this.#harness;
     const { live, id, part } = this.#operation;
     const task_id = taskOfPart(part, context.turn_id) ?? this.#operation.task_id;
@@ -92,7 +122,7 @@ export class CallGate implements ToolGate {
       operation_id: id,
       tool_call_id: context.tool_call_id,
       tool: call.tool,
-      args: call.args,
+      args: this.#masked(call.args),
       requested_at: isoTime(now),
       ...(expires_at === undefined ? {} : { expires_at }),
       ...(run_id === undefined ? {} : { run_id }),
@@ -108,4 +138,13 @@ export class CallGate implements ToolGate {
     const timestamp = isoTime(this.#harness.runtime.clock.now());
     return { version: 1, type: "note", name, value, timestamp, operation_id: this.#operation.id };
   }
+}
+
+/** JSON with sorted keys: their order has no meaning, and stores may change it. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
 }

@@ -26,7 +26,7 @@ export async function requestDecision(
   const call: ToolCallPart = { type: "tool_call", tool_call_id: id, tool: name, args };
   const turnId = createId("turn");
   const context = { tool_call_id: id, operation_id: operationId, idempotency_key: key, signal };
-  const gated: GatedCall = { call, turnId, input: args, context };
+  const gated: GatedCall = { call, turnId, input: args, context, modelArgs: args };
   const started = performance.now();
   emit({ type: "tool_start", tool_call_id: id, tool: name, args }, turnId);
   gate.begin(1);

@@ -1,15 +1,17 @@
 import type { BackendChoice } from "../../backends/contract.ts";
+import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
-import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { EventListener } from "../events.ts";
 import { type ApprovalRules, mergeApprovals } from "./approval-rules.ts";
 import type { KitCommand } from "./command.ts";
+import { type AgentHooks, hooksOf } from "./hooks.ts";
 import type { Budget, CompactionSettings } from "./limits.ts";
+import type { BuiltInToolName, ModelSettings, ProfileModel } from "./model-settings.ts";
 import type { Skill } from "./skill.ts";
-import type { AnyTool } from "./tool.ts";
+import type { AnyTool, JsonSchema } from "./tool.ts";
 
 /**
  * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
@@ -43,8 +45,19 @@ export interface AgentPolicy {
 export interface AgentProfile extends AgentPolicy {
   readonly name?: string;
   readonly description?: string;
-  /** `provider/model`, or a list: where one fails for good, the next one answers. Default: the project's. */
-  readonly model?: ModelChoice;
+  /**
+   * `provider/model`, a model of the AI SDK (LanguageModelV4), or a list of both: where one fails for good, the next one
+   * answers. Default: the project's.
+   */
+  readonly model?: ProfileModel | undefined;
+  /** What the model is told of how to answer: laid over the project's, under those of a call. */
+  readonly modelSettings?: ModelSettings | undefined;
+  /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
+  readonly output?: StandardSchemaV1 | JsonSchema | undefined;
+  /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
+  readonly builtInTools?: boolean | readonly BuiltInToolName[] | undefined;
+  /** What looks at calls of the model and of tools, and may change or refuse them. Those of the project come first. */
+  readonly hooks?: AgentHooks | readonly AgentHooks[] | undefined;
   /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
   readonly backend?: BackendChoice;
   readonly instructions?: string;
@@ -125,10 +138,12 @@ export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProf
     const joined = [...(base[field] ?? []), ...(over[field] ?? [])];
     if (joined.length > 0) merged[field] = joined;
   }
-  for (const field of ["compaction", "budget"] as const) {
+  for (const field of ["compaction", "budget", "modelSettings"] as const) {
     if (base[field] !== undefined && over[field] !== undefined)
       merged[field] = { ...base[field], ...over[field] };
   }
+  if (base.hooks !== undefined && over.hooks !== undefined)
+    merged.hooks = [...hooksOf(base.hooks), ...hooksOf(over.hooks)];
   if (base.approvals !== undefined && over.approvals !== undefined)
     merged.approvals = mergeApprovals(base.approvals, over.approvals);
   return merged as AgentProfile;
@@ -139,7 +154,7 @@ export interface Role {
   readonly name: string;
   readonly description: string;
   readonly instructions: string;
-  readonly model?: ModelChoice;
+  readonly model?: ProfileModel | undefined;
   readonly thinkingLevel?: ThinkingLevel;
   /** The file that it was read from, relative to the project's root. */
   readonly file?: string;

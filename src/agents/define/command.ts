@@ -1,10 +1,10 @@
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
-import type { JsonSchema, ToolContext, ToolOutput } from "./tool.ts";
+import type { JsonSchema, ToolContext, ToolReturn } from "./tool.ts";
 
 /** The action of a command: a line that runs in the sandbox, or a function. */
 export type CommandAction =
   | string
-  | ((args: unknown, context: ToolContext) => ToolOutput | Promise<ToolOutput>);
+  | ((args: unknown, context: ToolContext) => ToolReturn | Promise<ToolReturn>);
 
 /** A named action that an agent's model can run. */
 export interface KitCommand {

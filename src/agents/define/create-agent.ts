@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
-import type { PromptChoices } from "../../protocol/prompt.ts";
 import type { AgentProfile } from "./agent-profile.ts";
+import type { DispatchInput } from "./run-calls.ts";
 
 /** The argument of an agent's function, called when an instance is created. */
 export interface AgentContext {
@@ -17,16 +17,7 @@ export interface AgentContext {
 /** Enqueues an input for a session of an agent; resolves once the application has accepted it. */
 export type Dispatch = (agent: string | AgentDefinition, input: DispatchInput) => Promise<DispatchReceipt>;
 
-export interface DispatchInput extends PromptChoices {
-  /** The agent's instance. */
-  readonly id: string;
-  /** Default "default". */
-  readonly session?: string;
-  /** The message; other JSON becomes its text. */
-  readonly input: unknown;
-  /** Inputs of an instance with the same key are processed once. */
-  readonly idempotencyKey?: string;
-}
+export type { DispatchInput };
 
 /** A function that describes the agent for one instance, or the description itself. */
 export type AgentSource = AgentProfile | ((context: AgentContext) => AgentProfile | Promise<AgentProfile>);

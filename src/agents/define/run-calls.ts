@@ -1,3 +1,23 @@
+import type { DispatchReceipt } from "../../protocol/dispatch.ts";
+import type { PromptChoices } from "../../protocol/prompt.ts";
+
+export interface DispatchInput extends PromptChoices {
+  /** The agent's instance. */
+  readonly id: string;
+  /** Default "default". */
+  readonly session?: string;
+  /** The message; other JSON becomes its text. */
+  readonly input: unknown;
+  /** Inputs of an instance with the same key are processed once. */
+  readonly idempotencyKey?: string;
+}
+
+/** Gives an input to a session of an agent of a file: by the agent's name, or what its file exports by default. */
+export type DispatchCall = (
+  agent: string | { readonly kind: "kit.agent" },
+  input: DispatchInput,
+) => Promise<DispatchReceipt>;
+
 /**
  * A workflow as those who start it know it: by what it takes and gives. `defineWorkflow` makes one.
  * `Payload` is what callers give, before the workflow's schema has read it.

@@ -5,6 +5,7 @@ import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
+import type { DispatchCall, RunCalls, StartRun } from "./run-calls.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -15,8 +16,10 @@ export type ValidateJson = (
   value: unknown,
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** The context of a tool call. */
-export interface ToolContext {
+/** What a tool is told beside its arguments: its call, whose it is, and what it can do in the application. */
+export interface ToolContext extends Partial<ToolPlace> {
+  readonly toolCallId?: string;
+  /** @deprecated Use `toolCallId`. */
   readonly tool_call_id: string;
   /** The model's turn that requested the call. */
   readonly turn_id?: string;
@@ -37,6 +40,34 @@ export interface ToolContext {
   readonly trace?: TraceContext | undefined;
 }
 
+/** Where a tool works: set in each call that a model makes. */
+export interface ToolPlace {
+  /** The agent, its instance and its session: the key of the conversation. */
+  readonly agent: string;
+  readonly instance: string;
+  readonly session: string;
+  /** For whom the work is done, where callers are known. */
+  readonly principal: string | undefined;
+  /** The workflow run that the agent belongs to. */
+  readonly runId: string | undefined;
+  /** Configuration and secrets of the application. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Gives an input to a session of an agent, without waiting for the answer; once, however often the call is repeated. */
+  readonly dispatch: DispatchCall;
+  /** Starts a run of a workflow, once, however often the call is repeated. In a run's agent, it is cancelled with that run. */
+  readonly startRun: StartRun;
+  readonly getRun: RunCalls["getRun"];
+  /** Says how far the call has come: JSON, in a `tool_progress` event. The model does not see it. */
+  progress(value: unknown): void;
+}
+
+/**
+ * What a tool gives: a text, parts, `isError` with a text that tells the model what went wrong, or any JSON value, which
+ * the model is told as JSON.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a tool without a result returns nothing.
+export type ToolReturn = ToolOutput | object | number | boolean | null | undefined | void;
+
 /** A plain text, parts, or `isError` with a text that tells the model what failed. */
 export type ToolOutput =
   | string
@@ -55,7 +86,13 @@ export interface ToolDefinition<Input = unknown> {
   readonly description: string;
   /** Standard Schema (zod, valibot, …) or JSON Schema of the arguments: an object. */
   readonly input: StandardSchemaV1<unknown, Input> | JsonSchema;
-  execute(input: Input, context: ToolContext): ToolOutput | Promise<ToolOutput>;
+  /**
+   * Does the work. A generator's values are `tool_progress` events; what it returns, else its last value, is the result.
+   */
+  execute(
+    input: Input,
+    context: ToolContext,
+  ): ToolReturn | Promise<ToolReturn> | AsyncGenerator<unknown, ToolReturn>;
   /** Milliseconds before the call is stopped; default 120,000, at most 24 days. */
   readonly timeoutMs?: number;
   /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */

@@ -11,7 +11,6 @@ import {
   hasName,
   isObject,
   type KnownFields,
-  modelChoice,
   named,
   oneOf,
   text,
@@ -19,6 +18,7 @@ import {
   tools,
 } from "../define/check-fields.ts";
 import { budgetFields } from "../define/limits.ts";
+import { modelSettings, profileModel } from "../define/model-settings.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 import type { CompactOptions } from "./run-compact.ts";
 import type { ShellOptions } from "./run-shell.ts";
@@ -32,7 +32,8 @@ const ofPrompt: FieldChecks<PromptOptions> = {
   // A schema may be a function: arktype's are.
   result: ["a schema", (value) => isObject(value) || typeof value === "function"],
   role: ["a role or the name of one", (value) => typeof value === "string" || hasName(value)],
-  model: modelChoice,
+  model: profileModel,
+  modelSettings,
   backend,
   thinkingLevel: oneOf(thinkingLevels),
   tools,

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
-import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
+import type { ModelSource, ProfileModel } from "../define/model-settings.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 
 /** Milliseconds for which a failed model is skipped if its list names another one. */
@@ -13,13 +13,13 @@ const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
 /** The models that one operation may call, in their configured order. */
 export class ModelLine {
-  readonly #names: readonly string[];
+  readonly #names: readonly ModelSource[];
   readonly #runtime: Pick<AgentRuntime, "resolveModel" | "clock">;
-  readonly #tried = new Set<string>();
+  readonly #tried = new Set<ModelSource>();
   #current: ResolvedModel | undefined;
 
-  private constructor(choice: ModelChoice, runtime: Pick<AgentRuntime, "resolveModel" | "clock">) {
-    this.#names = typeof choice === "string" ? [choice] : [...new Set(choice)];
+  private constructor(choice: ProfileModel, runtime: Pick<AgentRuntime, "resolveModel" | "clock">) {
+    this.#names = [...new Set([choice].flat())];
     this.#runtime = runtime;
   }
 
@@ -28,7 +28,7 @@ export class ModelLine {
    * one follows. Rejects with the first model's error if none is usable.
    */
   static async open(
-    choice: ModelChoice,
+    choice: ProfileModel,
     runtime: Pick<AgentRuntime, "resolveModel" | "clock">,
   ): Promise<ModelLine> {
     const line = new ModelLine(choice, runtime);
@@ -66,7 +66,7 @@ export class ModelLine {
     for (const name of this.#names) {
       if (this.#tried.has(name)) continue;
       try {
-        const resolved = await this.#runtime.resolveModel(name);
+        const resolved = typeof name === "string" ? await this.#runtime.resolveModel(name) : ofProgram(name);
         if ((skippedUntil.get(resolved.model) ?? 0) <= this.#runtime.clock.now() || !this.hasOthers)
           return this.#take(name, resolved);
         reserve ??= resolved;
@@ -81,10 +81,15 @@ export class ModelLine {
     throw reason ?? new NoModelLeft();
   }
 
-  #take(name: string, resolved: ResolvedModel): ResolvedModel {
+  #take(name: ModelSource, resolved: ResolvedModel): ResolvedModel {
     this.#tried.add(name).add(resolved.name);
     return resolved;
   }
+}
+
+/** A model that a program brings along: kit knows nothing of it, and asks for JSON in words. */
+function ofProgram(model: LanguageModelV4): ResolvedModel {
+  return { name: `${model.provider}/${model.modelId}`, model, structuredOutput: "never" };
 }
 
 class NoModelLeft extends Error {

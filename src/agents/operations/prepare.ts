@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { digestOf } from "../../base/digest.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
@@ -5,6 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
+import type { ModelSettings } from "../define/model-settings.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, type SystemPrompt, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt } from "../prompt/turn-records.ts";
@@ -20,6 +22,7 @@ export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime">;
 export interface Prepared extends Toolkit {
   readonly models: ModelLine;
   readonly thinkingLevel: ThinkingLevel | undefined;
+  readonly modelSettings: ModelSettings | undefined;
   readonly prompt: LoopPrompt;
   /** Entries that report changes of the working place to the model. */
   readonly news: readonly SessionEntry[];
@@ -85,6 +88,7 @@ export async function prepare(
     tools: toolkit.tools,
     schemas: toolkit.schemas,
     models: await ModelLine.open(modelName, harness.runtime),
+    modelSettings: settingsOf(profile.modelSettings, options.modelSettings, toolkit),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
     news: operation.mask === undefined ? placed.news : maskValue(placed.news, operation.mask),
@@ -94,6 +98,24 @@ export async function prepare(
     repository,
     promptFiles: instructions.sources,
   };
+}
+
+function settingsOf(
+  base: ModelSettings | undefined,
+  over: ModelSettings | undefined,
+  { tools }: Toolkit,
+): ModelSettings | undefined {
+  if (base === undefined && over === undefined) return undefined;
+  const merged = { ...base, ...defined(over ?? {}) };
+  const { toolChoice } = merged;
+  if (typeof toolChoice === "object" && tools.get(toolChoice.tool) === undefined) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `\`modelSettings.toolChoice\` names the tool "${toolChoice.tool}", which the agent has not.`,
+      hint: `The tools are: ${tools.names().join(", ")}.`,
+    });
+  }
+  return merged;
 }
 
 /** Describes the isolation and rights of an agent's commands; "" if it runs none. */

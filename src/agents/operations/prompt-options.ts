@@ -2,11 +2,11 @@ import type { BackendChoice } from "../../backends/contract.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { Role } from "../define/agent-profile.ts";
 import type { KitCommand } from "../define/command.ts";
 import type { Budget } from "../define/limits.ts";
+import type { ModelSettings, ProfileModel } from "../define/model-settings.ts";
 import type { AnyTool } from "../define/tool.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { FileInput, ImageInput } from "../prompt/input-files.ts";
@@ -16,8 +16,10 @@ export interface PromptOptions<Result = unknown> {
   readonly result?: StandardSchemaV1<unknown, Result> | OutputSchema<Result> | undefined;
   /** A role of the agent or the project by name, or a role. */
   readonly role?: string | Role | undefined;
-  /** `provider/model`, or a list, for this call only. */
-  readonly model?: ModelChoice | undefined;
+  /** `provider/model`, a model of the AI SDK, or a list, for this call only. */
+  readonly model?: ProfileModel | undefined;
+  /** Laid over the agent's, for this call only. */
+  readonly modelSettings?: ModelSettings | undefined;
   /** The backend that decides the turns of this call, by name or as an object. Default: the agent's. */
   readonly backend?: BackendChoice | undefined;
   readonly thinkingLevel?: ThinkingLevel | undefined;

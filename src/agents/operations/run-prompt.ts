@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -6,16 +7,19 @@ import type { Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { withParts } from "../backend/backend-steps.ts";
 import { needsCompaction } from "../compaction/compact.ts";
+import { hooksOf } from "../define/hooks.ts";
 import { defaultCompaction } from "../define/limits.ts";
+import { builtInToolNames } from "../define/model-settings.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import { jsonSchemaOf, nativeOutput } from "../output/native-output.ts";
 import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed-output.ts";
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
-import { builtInToolNames } from "../tools/built-in-tools.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import { createUsageReader } from "../turn/budget.ts";
+import { toolHooks, turnHooks } from "../turn/hook-calls.ts";
+import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
@@ -43,7 +47,7 @@ export async function runPrompt<Result>(
   operation: Operation,
   request: PromptWork<Result>,
 ): Promise<PromptResult<Result>> {
-  const { options } = request;
+  const options = withOutput(request.options, operation);
   const { spending, state } = operation;
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const past = pastPrompt(operation);
@@ -71,6 +75,7 @@ export async function runPrompt<Result>(
     const wanted = isHeld ? nativeResultRequest : resultRequest(schema);
     const written = appendInput(harness, operation, {
       ...request,
+      options,
       wanted,
       news: prepared.news,
       model: prepared.models.current,
@@ -193,6 +198,17 @@ function toLoop(
   const { profile } = operation.live;
   const settings = { ...defaultCompaction, ...profile.compaction };
   const { repository } = prepared;
+  const hooksAt = {
+    hooks: hooksOf(profile.hooks),
+    at: {
+      agent: operation.live.key.agent,
+      instance: operation.live.key.instance_id,
+      session: operation.live.key.session,
+      operationId: operation.id,
+      signal: operation.signal,
+    },
+    mask: operation.mask,
+  };
   return {
     work: {
       backend: prepared.backend,
@@ -220,11 +236,15 @@ function toLoop(
       validateJson: runtime.validateJson,
       ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
       gate: new CallGate(harness, operation),
+      place: placeOf(harness, operation),
+      hooks: toolHooks(hooksAt),
       begin: beginOf(harness, operation),
       tracing: operation.tracing,
       ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
     },
     settings: reasoningOf(prepared),
+    modelSettings: prepared.modelSettings,
+    hooks: turnHooks(hooksAt),
     operationId: operation.id,
     purpose: "agent",
     spending: operation.spending,
@@ -257,6 +277,44 @@ function toLoop(
       }),
   };
 }
+
+/** A prompt that asks for no result of its own gives the agent's `output`; a task says itself what it gives. */
+function withOutput<Result>(
+  options: PromptOptions<Result>,
+  { live, task_id }: Operation,
+): PromptOptions<Result> {
+  const { output } = live.profile;
+  if (options.result !== undefined || output === undefined || task_id !== undefined) return options;
+  return { ...options, result: output as PromptOptions<Result>["result"] };
+}
+
+/** Where an operation's tools are called. */
+function placeOf({ runtime, run_id }: PromptHost, { live }: Operation): CallPlace {
+  const { agent, instance_id: instance, session } = live.key;
+  const { calls, env } = runtime;
+  const runs = calls?.runs(run_id);
+  return {
+    agent,
+    instance,
+    session,
+    principal: calls?.principal(),
+    runId: run_id,
+    env,
+    dispatch: (calls?.dispatch ?? nowhere) as CallPlace["dispatch"],
+    startRun: runs?.startRun ?? nowhere,
+    getRun: runs?.getRun ?? noApplication,
+  };
+}
+
+function noApplication(): never {
+  throw new KitError({
+    code: "unavailable",
+    message: "This agent has no application that could take the work.",
+    hint: "An agent that a project's application brings to life has one.",
+  });
+}
+
+const nowhere = async (): Promise<never> => noApplication();
 
 /** The parts of a resolved model that turns use. */
 function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {

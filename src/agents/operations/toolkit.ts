@@ -7,10 +7,11 @@ import type { PythonSession } from "../../python/contract.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import type { KitCommand } from "../define/command.ts";
+import { builtInToolNames, offersBuiltIn } from "../define/model-settings.ts";
 import type { AnyTool, ToolDefinition, ToolLookup } from "../define/tool.ts";
 import { inputSchemaOf } from "../output/native-output.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
-import { builtInToolNames, createBuiltInTools } from "../tools/built-in-tools.ts";
+import { createBuiltInTools } from "../tools/built-in-tools.ts";
 import { commandTools } from "../tools/command-tool.ts";
 import { createTaskTool, type StartTask } from "../tools/task-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
@@ -184,7 +185,7 @@ function sessionTools(session: {
   return [
     ...(builtIn ?? createBuiltInTools(environment)),
     ...(hasPython(profile) && python !== undefined ? [createPythonTool(profile, python)] : []),
-    createTaskTool(startTask),
+    ...(offersBuiltIn(profile.builtInTools, "task") ? [createTaskTool(startTask)] : []),
     ...checked(commandTools(profile.commands ?? [], environment), profile),
   ];
 }
@@ -194,8 +195,8 @@ const builtInTools = new Map<string, readonly AnyTool[]>();
 const maxBuiltIn = 100;
 
 function builtInOf(profile: AgentProfile): readonly AnyTool[] {
-  const { allowWrite, allowShell, allowedCommands, allowCompoundCommands } = profile;
-  const key = JSON.stringify([allowWrite, allowShell, allowedCommands, allowCompoundCommands]);
+  const { allowWrite, allowShell, allowedCommands, allowCompoundCommands, builtInTools: offered } = profile;
+  const key = JSON.stringify([allowWrite, allowShell, allowedCommands, allowCompoundCommands, offered]);
   let tools = builtInTools.get(key);
   if (tools === undefined) {
     tools = createBuiltInTools(nowhere(profile));

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
-import type { AgentPolicy } from "../define/agent-profile.ts";
+import type { AgentPolicy, AgentProfile } from "../define/agent-profile.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { isGrantedPath, isSecretFile } from "../policy/protected-paths.ts";
 import type { SourceGuard, Writer } from "../project-context.ts";
@@ -10,7 +10,7 @@ import type { SourceGuard, Writer } from "../project-context.ts";
 /** The environment of one session's built-in tools. */
 export interface ToolEnvironment {
   readonly sandbox: () => Promise<Sandbox>;
-  readonly policy: AgentPolicy;
+  readonly policy: AgentPolicy & Pick<AgentProfile, "builtInTools">;
   /** The folder of the agent's project on this machine. */
   readonly projectRoot?: string | undefined;
   /** Keeps files that models write apart from files that the process loads. */

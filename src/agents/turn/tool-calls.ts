@@ -5,12 +5,13 @@ import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-ca
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { ToolContext, ToolDefinition, ToolLookup, ToolOutput, ValidateJson } from "../define/tool.ts";
+import { builtInToolNames } from "../define/model-settings.ts";
+import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
-import { builtInToolNames } from "../tools/built-in-tools.ts";
+import type { ToolHooks } from "./hook-calls.ts";
+import { type CallPlace, isGenerator, RunningCall, readProgress } from "./running-call.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
 import { failed, type Outcome, resultText, toOutcome, toResult } from "./tool-result.ts";
 
@@ -21,6 +22,9 @@ export interface ToolRunOptions {
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
   readonly validateJson: ValidateJson;
+  /** Where the calls are made; undefined for an agent without an application. */
+  readonly place?: CallPlace | undefined;
+  readonly hooks?: ToolHooks | undefined;
   /** Decides about every call before it runs. */
   readonly gate: ToolGate;
   /** Called when a tool starts; returns the callback for its end. */
@@ -72,6 +76,8 @@ export async function runToolCalls(
 interface KeyedCall {
   readonly call: ToolCallPart;
   readonly key: string;
+  /** The arguments that the model gave, if a hook was asked about them. */
+  readonly modelArgs?: unknown;
 }
 
 async function runToolCall(
@@ -94,7 +100,12 @@ async function runToolCall(
   const started = turn.suspension?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
-    outcome = await outcomeOf(keyed, turn, options);
+    const { hooks } = options;
+    // What cannot be called is none that a hook could let pass.
+    const isCallable = options.tools.get(tool) !== undefined && call.invalid !== true;
+    outcome = await (hooks === undefined || !isCallable
+      ? outcomeOf(keyed, turn, options)
+      : hookedOutcome(keyed, turn, { ...options, hooks }));
   } catch (error) {
     // The call has not run if the store of its approval was unavailable.
     const isUnavailable = isStoreUnavailable(error);
@@ -122,9 +133,21 @@ async function runToolCall(
   return result;
 }
 
+/** Runs a call between the hooks that look at it. */
+async function hookedOutcome(
+  { call, key }: KeyedCall,
+  turn: ToolTurn,
+  options: ToolRunOptions & { readonly hooks: ToolHooks },
+): Promise<Outcome> {
+  const { hooks } = options;
+  const asked = await hooks.before(call);
+  if ("refused" in asked) return asked.refused;
+  return await hooks.after(asked, await outcomeOf({ call: asked, key, modelArgs: call.args }, turn, options));
+}
+
 /** Runs a call, or explains why not. Throws if the tool or its schema throws synchronously. */
 function outcomeOf(
-  { call, key }: KeyedCall,
+  { call, key, modelArgs = call.args }: KeyedCall,
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Outcome | Promise<Outcome> {
@@ -143,11 +166,7 @@ function outcomeOf(
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
     const { signal, gate, tracing } = options;
-    const context = new RunningCall(call.tool_call_id, key, {
-      operationId: options.operationId,
-      turnId: turn.id,
-      tracing,
-    });
+    const context = new RunningCall(call, key, { turnId: turn.id, options });
     const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
       context.approved = isApproved;
       if (goesOnLater(tool, signal)) throw new Postponed();
@@ -157,7 +176,7 @@ function outcomeOf(
         execute(tool, { input: input.value, context, signal, ended });
       return tracing === undefined ? work() : tracing.within(context, work);
     };
-    const gated = { call, turnId: turn.id, input: input.value, context };
+    const gated = { call, turnId: turn.id, input: input.value, context, modelArgs };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
   };
   const input = validateInput(tool, call.args, options);
@@ -167,51 +186,6 @@ function outcomeOf(
 /** The idempotency key of a call, from its index in the turn: call ids come from providers and may repeat. */
 export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
   return `${callKey}:${at}`;
-}
-
-/** The context of a running call. The signal is created on first use: most tools end before they need one. */
-class RunningCall implements ToolContext {
-  readonly tool_call_id: string;
-  readonly turn_id: string;
-  readonly operation_id: string;
-  readonly idempotency_key: string;
-  approved = false;
-  readonly #tracing: OperationTracing | undefined;
-  #controller: AbortController | undefined;
-  #stopped: { readonly reason: unknown } | undefined;
-
-  constructor(
-    toolCallId: string,
-    key: string,
-    of: {
-      readonly operationId: string;
-      readonly turnId: string;
-      readonly tracing: OperationTracing | undefined;
-    },
-  ) {
-    this.tool_call_id = toolCallId;
-    this.turn_id = of.turnId;
-    this.operation_id = of.operationId;
-    this.#tracing = of.tracing;
-    this.idempotency_key = key;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason);
-    }
-    return this.#controller.signal;
-  }
-
-  get trace(): TraceContext | undefined {
-    return this.#tracing?.headers(this);
-  }
-
-  stop(reason: unknown): void {
-    this.#stopped = { reason };
-    this.#controller?.abort(reason);
-  }
 }
 
 /**
@@ -230,9 +204,10 @@ function execute(
 ): Outcome | Promise<Outcome> {
   const { context, signal, ended } = run;
   const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
-  let work: ReturnType<typeof tool.execute>;
+  let work: ToolReturn | Promise<ToolReturn>;
   try {
-    work = tool.execute(run.input, context);
+    const given = tool.execute(run.input, context);
+    work = isGenerator(given) ? readProgress(given, context) : given;
   } catch (error) {
     ended?.();
     return threw(error);
@@ -288,7 +263,7 @@ function goesOnLater(tool: ToolDefinition, signal: AbortSignal): boolean {
   return tool.idempotent === true && willResume(signal);
 }
 
-function settledOutcome(output: ToolOutput): Outcome {
+function settledOutcome(output: ToolReturn): Outcome {
   try {
     return toOutcome(output);
   } catch (error) {
@@ -296,7 +271,7 @@ function settledOutcome(output: ToolOutput): Outcome {
   }
 }
 
-function isPromise(work: ToolOutput | Promise<ToolOutput>): work is Promise<ToolOutput> {
+function isPromise(work: ToolReturn | Promise<ToolReturn>): work is Promise<ToolReturn> {
   return typeof work === "object" && work !== null && "then" in work && typeof work.then === "function";
 }
 

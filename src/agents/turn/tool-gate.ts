@@ -11,6 +11,8 @@ export interface GatedCall {
   /** The arguments, validated. */
   readonly input: unknown;
   readonly context: ToolContext;
+  /** The arguments that the model gave; `call.args` differs where a hook changed them. */
+  readonly modelArgs: unknown;
 }
 
 /** Decides about the tool calls of an operation before they run. */
@@ -27,13 +29,18 @@ export interface ToolGate {
    * reason of its signal if it was aborted.
    */
   waitForDecision(call: GatedCall, record?: CallRecord): Promise<ApprovalDecision>;
+  /** Whether the logged approval request was made for the arguments that the call has now. */
+  covers(call: GatedCall, record: CallRecord): boolean;
+  /** Withdraws the logged approval request of a call that no longer has its arguments. */
+  withdraw(call: GatedCall, record: CallRecord): Promise<void>;
   /** Logs the results of a turn whose other calls are postponed, by their idempotency keys. */
   keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
 }
 
 /**
  * Starts a call if it may run: after its approval if it needs one, and after an interruption only if it certainly
- * had not started, or may run twice.
+ * had not started, or may run twice. Hooks run again after an interruption: an approval holds only for the arguments
+ * that it was requested for.
  */
 export function passGate(
   gate: ToolGate,
@@ -48,10 +55,12 @@ export function passGate(
     const { request, decision } = record;
     if (decision?.approved === false) return denied(decision);
     // The request is logged before approval is requested, and the decision before the call starts.
-    if (request !== undefined && decision === undefined)
+    if (request !== undefined && decision === undefined) {
+      if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
       return gate.waitForDecision(gated, record).then(follow);
+    }
     if (tool.idempotent !== true) return unknownOutcome;
-    if (decision !== undefined) return start(true);
+    if (decision !== undefined) return gate.covers(gated, record) ? start(true) : otherArguments;
   }
   const needed = gate.needsApproval(tool, gated);
   if (needed === false) return start(false);
@@ -59,6 +68,10 @@ export function passGate(
     waits ? gate.waitForDecision(gated).then(follow) : start(false),
   );
 }
+
+const otherArguments = failed(
+  "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
+);
 
 function denied({ reason, by }: ApprovalDecision): Outcome {
   const who = by === undefined ? "" : ` by ${by}`;
@@ -76,7 +89,12 @@ export const callNotes = {
 /** The logged notes of a call. */
 export interface CallRecord {
   /** The approval request; without a decision, the call has not started. */
-  readonly request?: { readonly approval_id: string; readonly expires_at?: string };
+  readonly request?: {
+    readonly approval_id: string;
+    readonly expires_at?: string;
+    /** The arguments that approval was requested for, if a hook had changed the model's; masked. */
+    readonly args?: unknown;
+  };
   readonly decision?: ApprovalDecision;
   /** The result of a call that ended while others of its turn were postponed. */
   readonly result?: ToolResultPart;

@@ -2,7 +2,7 @@ import { codePointsIn } from "../../base/code-points.ts";
 import { receiptKinds } from "../../protocol/enums.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import type { ToolLookup, ToolOutput } from "../define/tool.ts";
+import type { ToolLookup, ToolOutput, ToolReturn } from "../define/tool.ts";
 import { outcomeUnknownText } from "../log/append.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
@@ -79,13 +79,14 @@ export const unknownOutcome: Outcome & { readonly content: string } = {
  * Converts the output of a tool to parts that later prompts can contain. A tool in plain JavaScript may return other
  * values, which become JSON. Throws `invalid_request` for an invalid image.
  */
-export function toOutcome(output: ToolOutput): Outcome {
+export function toOutcome(output: ToolReturn): Outcome {
   if (typeof output === "string") return { content: output };
-  const content: unknown = typeof output === "object" && output !== null ? output.content : undefined;
-  if (typeof content === "string") return withReceipts(output);
+  const content: unknown =
+    typeof output === "object" && output !== null ? Reflect.get(output, "content") : undefined;
+  if (typeof content === "string") return withReceipts(output as Outcome);
   if (Array.isArray(content) && content.every(isPart)) {
     return withReceipts({
-      ...output,
+      ...(output as Outcome),
       content: content.map((part) => (part.type === "image" ? checkedImagePart(part) : part)),
     });
   }

@@ -17,6 +17,7 @@ import type {
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
+import type { ModelSettings } from "../define/model-settings.ts";
 import type { OperationTracing } from "../events.ts";
 import { notRun } from "../log/append.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
@@ -28,7 +29,9 @@ import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "./backend-work.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
 import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
+import { settingsOf } from "./call-settings.ts";
 import type { CallWatch } from "./call-watch.ts";
+import type { TurnHooks } from "./hook-calls.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 
@@ -68,8 +71,17 @@ export interface TurnLoop extends ModelParts {
   readonly toolRun: ToolRunOptions;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
-    "reasoning" | "responseFormat" | "toolChoice" | "maxOutputTokens" | "headers" | "providerOptions"
+    | "reasoning"
+    | "responseFormat"
+    | "toolChoice"
+    | "maxOutputTokens"
+    | "headers"
+    | "providerOptions"
+    | "stopSequences"
   >;
+  /** What the profile and the call say of how the model answers; what the turn itself needs wins. */
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly hooks?: TurnHooks | undefined;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
@@ -177,13 +189,16 @@ export async function runModelTurn(
     const timing = { turnId, started, logged };
     const deltas = createDeltas(loop, turnId);
     try {
-      const reply = await callModel({
+      const asked = callOptions(loop);
+      const options = loop.hooks === undefined ? asked : await loop.hooks.before(asked, model);
+      const answer = await callModel({
         model: loop.model,
-        options: traceTurn(callOptions(loop), loop, turnId),
+        options: traceTurn(options, loop, turnId),
         watch,
         onDelta: deltas.push,
       });
       deltas.end();
+      const reply = loop.hooks === undefined ? answer : await loop.hooks.after(answer, model);
       const message = await storeReply(loop, reply, timing);
       admission?.settle(message.usage.total_tokens);
       return message;
@@ -287,7 +302,7 @@ function traceTurn(
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
-    ...loop.settings,
+    ...settingsOf(loop),
     // The session's own array: a copy would cost more with every turn.
     prompt: readablePrompt(loop.sent ?? promptOf(loop.state, loop.prompt.current.text), loop),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),

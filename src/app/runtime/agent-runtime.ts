@@ -1,6 +1,7 @@
 import type { AgentRuntime, ToolSource } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import type { ProfileModel } from "../../agents/define/model-settings.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
 import { resolveBackend } from "../../backends/resolve-backend.ts";
@@ -8,7 +9,6 @@ import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import type { McpClient } from "../../mcp/create-mcp-client.ts";
 import type { ModelResolver } from "../../models/contract.ts";
-import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { PythonRunner } from "../../python/contract.ts";
 import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
@@ -25,7 +25,7 @@ export interface RuntimeParts {
   readonly sandbox: SandboxFactory;
   readonly isolation?: IsolationOptions | undefined;
   readonly resolveModel: ModelResolver;
-  readonly defaultModel: ModelChoice;
+  readonly defaultModel: ProfileModel;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly project?: OpenProjectContext | undefined;
   /** MCP servers whose tools every agent has. */
@@ -58,7 +58,7 @@ export interface RuntimeParts {
 }
 
 /** The service's own share of the runtime. */
-export type ServiceParts = Required<Pick<AgentRuntime, "observers" | "causeOf" | "sources">> & {
+export type ServiceParts = Required<Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "calls">> & {
   readonly approvals: Approvals | undefined;
 };
 

@@ -1,4 +1,5 @@
 import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/define/create-agent.ts";
+import type { RunCalls } from "../../agents/define/run-calls.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
@@ -6,7 +7,7 @@ import type { SourceProblem } from "../sources/discover-sources.ts";
 import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "../sources/load-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
-export interface App {
+export interface App extends RunCalls {
   readonly root: string;
   /** The `env` of agents, workflows and webhooks. */
   readonly env: AgentContext["env"];

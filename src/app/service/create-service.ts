@@ -79,6 +79,12 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     observers: observers.all,
     causeOf: toCause,
     sources: sources.guard,
+    calls: {
+      // The service is composed before an agent works.
+      dispatch: (agent, input) => dispatch(agent, input),
+      runs: (parent_run_id) => runs.callsFor(() => ({ ...slots.principal(), parent_run_id })),
+      principal: () => slots.principal().principal,
+    },
     approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
   });
   const factory = new AgentFactory({ sources, runtime, ...defined(parts) });
@@ -226,6 +232,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
       factory.create(definition, { ...around, ...context, dispatch, id: context.id ?? "default" }),
     run: (name, run = {}) => runs.toEnd(name, run),
     dispatch,
+    ...runs.callsFor(() => slots.principal()),
     observe: (observer) => observers.add(observer),
     close: () => close({ timeoutMs: 0 }),
   };
@@ -244,6 +251,8 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     ...admin,
     startRun: (workflow, payload, { request, ...how } = {}) =>
       runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
+    runCalls: (principal) =>
+      runs.callsFor(() => (principal === undefined ? slots.principal() : { principal })),
     reload,
     drain: (how) => engine.drain(how),
     close,

@@ -47,8 +47,8 @@ interface Opened {
   rested(): Promise<void>;
 }
 
-async function open(script: Script, restMs = 20): Promise<Opened> {
-  const repository = await createTemporaryRepository({ "src/agents/payer.ts": agent });
+async function open(script: Script, restMs = 20, payer = agent): Promise<Opened> {
+  const repository = await createTemporaryRepository({ "src/agents/payer.ts": payer });
   const model = createScriptedModel(script, { recordCalls: false });
   const service = await createTestService({ root: repository.root, model }, { restMs, running: 2 });
   onTestFinished(async () => {
@@ -125,6 +125,25 @@ test("nothing of an operation stays in memory while it rests", async () => {
   await expect.poll(isGone, { interval: 5 }).toBe(true);
   await service.approvals.decide(id, { approved: true });
   expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("a decision that comes while its input rests never runs arguments that a hook leaves only afterwards", async () => {
+  const changing = agent.replace(
+    "describe: async () => ({",
+    "describe: async () => ({ hooks: { beforeTool: () => ({ args: { attempt: (globalThis.attempt = (globalThis.attempt ?? 0) + 1) } }) },",
+  );
+  const { service, rested, events } = await open(scriptOf("pay"), 20, changing);
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [id = ""] = await waits(service, 1);
+  expect(await service.approvals.list()).toMatchObject([{ args: { attempt: 1 } }]);
+  await rested();
+  await service.approvals.decide(id, { approved: true });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+  expect(ran()).toEqual([]);
+  expect(events.findLast(({ type }) => type === "tool_end")).toMatchObject({
+    is_error: true,
+    result: expect.stringContaining("approval was requested for other arguments"),
+  });
 });
 
 test("a call that is denied after its input rested is not run", async () => {

@@ -1,4 +1,5 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { RunCalls } from "../../agents/define/run-calls.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
@@ -74,6 +75,8 @@ export interface Service {
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;
+  /** Runs as agents, tools and webhooks start, signal and await them, for a principal. */
+  runCalls(principal?: string): RunCalls;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;
   /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */

@@ -96,7 +96,14 @@ async function prompt(
   const choices = defined({ model, backend, role, images, files, thinkingLevel });
   const result = await session.prompt(message, { ...choices, ...how, operationId });
   const { text, usage, metadata } = result;
-  return { text, usage, model: { id: result.model.id }, metadata };
+  const { result: value } = result;
+  return {
+    text,
+    ...(value === undefined ? {} : { result: value }),
+    usage,
+    model: { id: result.model.id },
+    metadata,
+  };
 }
 
 function keyOf({ agent, instance_id }: InstanceTarget): string {

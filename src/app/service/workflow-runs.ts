@@ -1,4 +1,10 @@
-import type { WorkflowReference } from "../../agents/define/run-calls.ts";
+import type {
+  RunCalls,
+  RunHandle,
+  StartRun,
+  StartRunOptions,
+  WorkflowReference,
+} from "../../agents/define/run-calls.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
@@ -80,6 +86,25 @@ export class WorkflowRuns implements ProjectRuns {
     const waits = this.#expected.get(runId) ?? new Map<string, WorkflowSchema>();
     this.#expected.set(runId, waits.set(name, schema));
     forgetOldest(this.#expected);
+  }
+
+  /** Runs as agents, tools and webhooks start them. */
+  callsFor(origin: () => Omit<RunOrigin, "idempotencyKey">): RunCalls {
+    const getRun = (runId: string): RunHandle => ({
+      runId,
+      result: async ({ signal } = {}) => await this.result(runId, signal),
+      signal: async (name, payload) => await this.signal(runId, { name, payload }),
+      cancel: async () => await this.cancel(runId),
+    });
+    const startRun = async (
+      workflow: string | WorkflowReference<never>,
+      payload: unknown = {},
+      { idempotencyKey }: StartRunOptions = {},
+    ): Promise<RunHandle> => {
+      const { run_id } = await this.start(this.nameOf(workflow), payload, { ...origin(), idempotencyKey });
+      return getRun(run_id);
+    };
+    return { startRun: startRun as StartRun, getRun };
   }
 
   /** What is wrong with a signal: by the schema of the run's code, else by the JSON Schema that lies with the wait. */

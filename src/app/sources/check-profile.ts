@@ -19,7 +19,9 @@ import {
   tools,
 } from "../../agents/define/check-fields.ts";
 import type { KitCommand } from "../../agents/define/command.ts";
+import { hooks } from "../../agents/define/hooks.ts";
 import { budgetFields, compactionFields } from "../../agents/define/limits.ts";
+import { builtInTools, modelSettings, profileModel } from "../../agents/define/model-settings.ts";
 import type { Skill } from "../../agents/define/skill.ts";
 import { faultOfTool } from "../../agents/define/tool.ts";
 import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
@@ -40,7 +42,14 @@ const ofApprovals: FieldChecks<ApprovalRules> = { tools: texts, timeoutMs: count
 const checks: FieldChecks<AgentProfile> = {
   name: text,
   description: text,
-  model: modelChoice,
+  model: profileModel,
+  modelSettings,
+  output: [
+    "a schema: of zod, valibot, …, or JSON Schema",
+    (value) => isObject(value) || typeof value === "function",
+  ],
+  builtInTools,
+  hooks,
   backend,
   instructions: text,
   tools,

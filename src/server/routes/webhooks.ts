@@ -25,6 +25,7 @@ export function bindWebhookRoutes({ service, limits, masked }: ServiceContext): 
             // The signer of this webhook is one sender, however many threads it writes to.
             principal: `webhook/${name}`,
           }),
+        runs: service.runCalls(`webhook/${name}`),
         once: service.engine.once,
       });
       return jsonReply(masked(body), status);

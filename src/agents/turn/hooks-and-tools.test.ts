@@ -1,0 +1,302 @@
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import type { KitEvent } from "../../protocol/event.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
+import { createApprovals } from "../approvals/approvals.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
+import type { AgentHooks } from "../define/hooks.ts";
+import { defineTool } from "../define/tool.ts";
+import { createSecretMask } from "../secrets.ts";
+
+const calling =
+  (tool: string, input: object = {}): Script =>
+  (_call, index) =>
+    index === 0 ? { toolCalls: [{ name: tool, input }] } : { text: "Done." };
+
+async function prompt(profile: AgentProfile, script: Script) {
+  const model = createScriptedModel(script);
+  const agent = createTestAgent(model, profile);
+  const events: KitEvent[] = [];
+  agent.subscribe((event) => void events.push(event));
+  const run = agent.session().prompt("Go.");
+  const { text, result, messages } = await run.finally(() => agent.close());
+  const told = messages.find(({ role }) => role === "tool")?.content[0];
+  const shown =
+    told?.type === "tool_result" ? told.content.map((part) => ("text" in part ? part.text : "")) : [];
+  return {
+    text,
+    result,
+    events,
+    shown: shown.join(),
+    isError: told?.type === "tool_result" && told.is_error,
+    calls: model.calls,
+  };
+}
+
+const echo = (ran: unknown[] = []) =>
+  defineTool({
+    name: "echo",
+    description: "x",
+    input: z.object({ n: z.number().default(1) }),
+    execute: ({ n }) => {
+      ran.push(n);
+      return { n };
+    },
+  });
+
+test.each([
+  [{ rows: [1, 2] }, '{"rows":[1,2]}'],
+  [[1, "a"], '[1,"a"]'],
+  [7, "7"],
+  [null, "null"],
+  [undefined, ""],
+])("a tool may give any JSON value: %j", async (value, shown) => {
+  const tool = defineTool({
+    name: "give",
+    description: "x",
+    input: { type: "object" },
+    execute: () => value,
+  });
+  expect((await prompt({ tools: [tool] }, calling("give"))).shown).toBe(shown);
+});
+
+test("a generator's values and ctx.progress are events, and the last value or what it returns is the result", async () => {
+  const tool = defineTool({
+    name: "work",
+    description: "x",
+    input: { type: "object" },
+    async *execute(_input, { progress, toolCallId, tool_call_id, agent, session }) {
+      progress?.({ at: 0, same: toolCallId === tool_call_id, agent, session });
+      yield { at: 1 };
+      yield { at: 2 };
+    },
+  });
+  const { events, shown } = await prompt({ tools: [tool] }, calling("work"));
+  const said = events.flatMap((event) => (event.type === "tool_progress" ? [event.progress] : []));
+  expect(said).toEqual([
+    { at: 0, same: true, agent: expect.any(String), session: "default" },
+    { at: 1 },
+    { at: 2 },
+  ]);
+  expect(shown).toBe('{"at":2}');
+});
+
+test("a hook before a tool changes its arguments, which are checked again, or refuses, and so does one that throws", async () => {
+  const ran: unknown[] = [];
+  const tools = [echo(ran)];
+  const changed = await prompt({ tools, hooks: { beforeTool: () => ({ args: { n: 5 } }) } }, calling("echo"));
+  expect(changed.shown).toBe('{"n":5}');
+  const wrong = await prompt(
+    { tools, hooks: { beforeTool: () => ({ args: { n: "five" } }) } },
+    calling("echo"),
+  );
+  expect(wrong).toMatchObject({ isError: true, shown: expect.stringContaining("not what echo takes") });
+  const refused = await prompt(
+    { tools, hooks: { beforeTool: () => ({ refuse: "Not today." }) } },
+    calling("echo"),
+  );
+  expect(refused).toMatchObject({
+    isError: true,
+    shown: "The call was refused, and was not run: Not today.",
+  });
+  const broken = await prompt(
+    {
+      tools,
+      hooks: {
+        beforeTool: () => {
+          throw new Error("secret detail");
+        },
+      },
+    },
+    calling("echo"),
+  );
+  expect(broken.shown).toBe(
+    "The call was refused, and was not run: The hook beforeTool failed: nothing passes it.",
+  );
+  expect(ran).toEqual([5]);
+});
+
+test("a changed call passes approvals: a hook cannot lead around them", async () => {
+  const ran: unknown[] = [];
+  const tool = { ...echo(ran), needsApproval: ({ n }: { n: number }) => n > 3 };
+  const { shown } = await prompt(
+    { tools: [tool], hooks: { beforeTool: () => ({ args: { n: 9 } }) } },
+    calling("echo"),
+  );
+  expect(shown).toContain("denied");
+  expect(ran).toEqual([]);
+});
+
+test("the policy holds over arguments that a hook changed", async () => {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-hooks-")));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const rewriting = (path: string): AgentProfile => ({
+    sandbox: local({ root }),
+    allowWrite: true,
+    hooks: { beforeTool: () => ({ args: { path, content: "x" } }) },
+  });
+  for (const path of [".git/hooks/pre-commit", "package.json", "../outside.txt"]) {
+    const refused = await prompt(rewriting(path), calling("write", { path: "a.txt", content: "x" }));
+    expect(refused.isError, path).toBe(true);
+  }
+  expect(await readdir(root)).toEqual([]);
+  await prompt(rewriting("b.txt"), calling("write", { path: "a.txt", content: "x" }));
+  expect(await readdir(root)).toEqual(["b.txt"]);
+});
+
+const secret = "hunter2-hunter2";
+const failing = (): never => {
+  throw new Error(`with ${secret}`);
+};
+const refusing = () => ({ refuse: `with ${secret}` });
+
+test.each([
+  ["beforeModel", failing],
+  ["beforeModel", refusing],
+  ["afterModel", failing],
+  ["afterModel", refusing],
+  ["beforeTool", failing],
+  ["beforeTool", refusing],
+  ["afterTool", failing],
+  ["afterTool", refusing],
+] as const)("no secret that %s speaks of leaves it: %o", async (name, hook) => {
+  const events: KitEvent[] = [];
+  const profile = {
+    tools: [echo()],
+    hooks: { [name]: hook },
+    onEvent: (event: KitEvent) => void events.push(event),
+  };
+  const agent = createTestAgent(createScriptedModel(calling("echo")), profile, {
+    mask: createSecretMask([secret]),
+  });
+  const said = await agent
+    .session()
+    .prompt("Go.")
+    .catch((error: unknown) => error);
+  await agent.close();
+  const texts = [inspect(said, { depth: 10 }), JSON.stringify(events)].join();
+  expect(texts).not.toContain(secret);
+  if (hook === refusing) expect(texts).toContain("with [secret]");
+});
+
+test("a request for approval shows no secret that a hook put into the arguments", async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const approvals = createApprovals();
+  const ran: unknown[] = [];
+  const tool = defineTool({
+    name: "echo",
+    description: "x",
+    input: { type: "object" },
+    needsApproval: true,
+    execute: (input) => String(ran.push(input)),
+  });
+  const profile: AgentProfile = {
+    tools: [tool],
+    hooks: { beforeTool: () => ({ args: { token: secret } }) },
+    onEvent: (event) => void (event.type === "approval_request" && resolve(event)),
+  };
+  const agent = createTestAgent(createScriptedModel(calling("echo")), profile, {
+    approvals,
+    mask: createSecretMask([secret]),
+  });
+  const answer = agent.session().prompt("Go.");
+  expect(await promise).toMatchObject({ args: { token: "[secret]" } });
+  const [request] = await approvals.list();
+  expect(request?.args).toEqual({ token: "[secret]" });
+  await approvals.decide(request?.approval_id ?? "", { approved: true });
+  await answer.finally(() => agent.close());
+  expect(ran).toEqual([{ token: secret }]);
+});
+
+test("a hook that gives another hook's change lets nothing pass", async () => {
+  const ran: unknown[] = [];
+  const beforeTool = (() => ({ content: "x" })) as unknown as AgentHooks["beforeTool"];
+  const { shown } = await prompt({ tools: [echo(ran)], hooks: { beforeTool } }, calling("echo"));
+  expect(shown).toContain("nothing passes it");
+  expect(ran).toEqual([]);
+});
+
+test("hooks see a call in their order, and one after it changes or withholds the result", async () => {
+  const hooks = [
+    { afterTool: ({ content }: { content: unknown }) => ({ content: `[${JSON.stringify(content)}]` }) },
+    { afterTool: () => ({ refuse: "It is private." }) },
+  ];
+  const [first] = hooks;
+  expect((await prompt({ tools: [echo()], hooks: first ?? [] }, calling("echo"))).shown).toContain(
+    '{\\"n\\":1}',
+  );
+  expect(await prompt({ tools: [echo()], hooks }, calling("echo"))).toMatchObject({
+    isError: true,
+    shown: "The call was run, and its result is withheld: It is private.",
+  });
+});
+
+test("hooks around the model change its prompt and its answer, or refuse them", async () => {
+  const user = { role: "user", content: [{ type: "text", text: "Changed." }] } as const;
+  const { text, calls } = await prompt(
+    {
+      hooks: {
+        beforeModel: ({ prompt: given }) => ({
+          prompt: [...given.slice(0, -1), { ...user, content: [...user.content] }],
+        }),
+        afterModel: () => ({ content: [{ type: "text", text: "Safe." }] }),
+      },
+    },
+    () => ({ text: "Unsafe." }),
+  );
+  expect(text).toBe("Safe.");
+  expect(JSON.stringify(calls[0]?.prompt)).toContain("Changed.");
+  for (const hooks of [
+    { beforeModel: () => ({ refuse: "No." }) },
+    { afterModel: () => ({ refuse: "No." }) },
+  ]) {
+    await expect(prompt({ hooks }, () => ({ text: "x" }))).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining("No."),
+    });
+  }
+});
+
+test("modelSettings reach the model, and a choice of tool holds for the first answer", async () => {
+  const { calls } = await prompt(
+    {
+      tools: [echo()],
+      modelSettings: { temperature: 0.2, stopSequences: ["END"], toolChoice: "required", seed: 7 },
+    },
+    calling("echo"),
+  );
+  expect(calls[0]).toMatchObject({
+    temperature: 0.2,
+    seed: 7,
+    stopSequences: ["END"],
+    toolChoice: { type: "required" },
+  });
+  expect(calls[1]).toMatchObject({ temperature: 0.2 });
+  expect(calls[1]?.toolChoice).toBeUndefined();
+});
+
+test("builtInTools offers none of kit's tools, or those of a list, and never what the policy refuses", async () => {
+  const names = async (profile: AgentProfile) =>
+    (await prompt(profile, () => ({ text: "x" }))).calls[0]?.tools?.map(({ name }) => name) ?? [];
+  expect(await names({ builtInTools: false })).toEqual([]);
+  expect(await names({ builtInTools: ["read", "write"] })).toEqual(["read"]);
+  expect(await names({ builtInTools: ["read", "write"], allowWrite: true })).toEqual(["read", "write"]);
+});
+
+test("an agent's output is the result of each prompt that asks for no other", async () => {
+  const { result } = await prompt({ output: z.object({ n: z.number() }) }, (_call, index) => ({
+    text: index === 0 ? "none" : '{"n": 3}',
+  }));
+  expect(result).toEqual({ n: 3 });
+});
+
+test("a profile takes a model of the AI SDK as it is", async () => {
+  const model = createScriptedModel(() => ({ text: "Mine." }));
+  expect((await prompt({ model }, () => ({ text: "The project's." }))).text).toBe("Mine.");
+});

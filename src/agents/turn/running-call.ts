@@ -1,0 +1,171 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { EventBody } from "../../protocol/event.ts";
+import type { ToolCallPart } from "../../protocol/message.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { StartRun, StartRunOptions } from "../define/run-calls.ts";
+import type { ToolContext, ToolPlace, ToolReturn } from "../define/tool.ts";
+import type { OperationTracing } from "../events.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
+
+/** What tools are told of the place of their calls. */
+export type CallPlace = Omit<ToolPlace, "progress">;
+
+/** What a call needs of the operation that it belongs to. */
+export interface CallSurroundings {
+  readonly operationId: string;
+  readonly emit: (body: EventBody, turnId: string) => void;
+  readonly mask?: SecretMask;
+  readonly tracing?: OperationTracing | undefined;
+  /** Where the call is made; undefined for an agent without an application. */
+  readonly place?: CallPlace | undefined;
+}
+
+/** The context of a running call. The signal is created on first use: most tools end before they need one. */
+export class RunningCall implements ToolContext {
+  readonly #call: ToolCallPart;
+  readonly #options: CallSurroundings;
+  #asked = 0;
+  readonly tool_call_id: string;
+  readonly turn_id: string;
+  readonly operation_id: string;
+  readonly idempotency_key: string;
+  approved = false;
+  #controller: AbortController | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
+
+  constructor(
+    call: ToolCallPart,
+    key: string,
+    of: { readonly turnId: string; readonly options: CallSurroundings },
+  ) {
+    this.#call = call;
+    this.#options = of.options;
+    this.tool_call_id = call.tool_call_id;
+    this.turn_id = of.turnId;
+    this.operation_id = of.options.operationId;
+    this.idempotency_key = key;
+    this.dispatch = (agent, input) =>
+      this.#place().dispatch(agent, { ...input, idempotencyKey: input.idempotencyKey ?? this.#nextKey() });
+    this.startRun = ((
+      workflow: string,
+      payload: Record<string, unknown>,
+      { idempotencyKey }: StartRunOptions = {},
+    ) =>
+      this.#place().startRun(workflow, payload, {
+        idempotencyKey: idempotencyKey ?? this.#nextKey(),
+      })) as StartRun;
+    this.getRun = (runId) => this.#place().getRun(runId);
+    this.progress = (value) => this.#progress(value);
+  }
+
+  // Fields, so that a tool can take them out of its context: `({ text }, { progress }) => …`.
+  readonly dispatch: ToolPlace["dispatch"];
+  readonly startRun: StartRun;
+  readonly getRun: ToolPlace["getRun"];
+  readonly progress: ToolPlace["progress"];
+
+  get toolCallId(): string {
+    return this.tool_call_id;
+  }
+
+  get agent(): string {
+    return this.#place().agent;
+  }
+
+  get instance(): string {
+    return this.#place().instance;
+  }
+
+  get session(): string {
+    return this.#place().session;
+  }
+
+  get principal(): string | undefined {
+    return this.#place().principal;
+  }
+
+  get runId(): string | undefined {
+    return this.#place().runId;
+  }
+
+  get env(): ToolPlace["env"] {
+    return this.#place().env;
+  }
+
+  #place(): CallPlace {
+    const { place } = this.#options;
+    if (place !== undefined) return place;
+    throw new KitError({ code: "unavailable", message: "This call has no application around it." });
+  }
+
+  #nextKey(): string {
+    this.#asked += 1;
+    return `${this.idempotency_key}:${this.#asked}`;
+  }
+
+  #progress(value: unknown): void {
+    const { emit, mask } = this.#options;
+    // What has ended says nothing more: the reader of its events is past it.
+    if (this.#stopped !== undefined) return;
+    const progress = progressOf(value);
+    const { tool_call_id, tool } = this.#call;
+    const body = { type: "tool_progress", tool_call_id, tool, progress } as const;
+    emit(mask === undefined ? body : { ...body, progress: maskValue(progress, mask) }, this.turn_id);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  get trace(): TraceContext | undefined {
+    return this.#options.tracing?.headers(this);
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  stop(reason: unknown): void {
+    this.#stopped = { reason };
+    this.#controller?.abort(reason);
+  }
+}
+
+const maxProgressChars = 10_000;
+
+/** What a tool says of its progress, as JSON of a size that events may have. */
+function progressOf(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value) ?? "null";
+    return text.length <= maxProgressChars
+      ? JSON.parse(text)
+      : `${text.slice(0, maxProgressChars).toWellFormed()}…`;
+  } catch {
+    return String(value).slice(0, maxProgressChars).toWellFormed();
+  }
+}
+
+export function isGenerator(given: unknown): given is AsyncGenerator<unknown, ToolReturn> {
+  return typeof given === "object" && given !== null && Symbol.asyncIterator in given && "next" in given;
+}
+
+/** Reads a generator to its end; one that was stopped is closed where it stands. */
+export async function readProgress(
+  values: AsyncGenerator<unknown, ToolReturn>,
+  context: RunningCall,
+): Promise<ToolReturn> {
+  let last: unknown;
+  for (;;) {
+    const { done, value } = await values.next();
+    if (done === true) return value === undefined ? (last as ToolReturn) : value;
+    last = value;
+    context.progress(value);
+    if (!context.isStopped) continue;
+    await values.return(undefined);
+    return undefined;
+  }
+}
