@@ -39,7 +39,7 @@ export async function checkResult(
 }
 
 /** `items.0.price: must be a number` says where before what; an issue keeps them apart. */
-export function toIssue(text: string, root: string): { readonly path: string; readonly message: string } {
+function toIssue(text: string, root: string): { readonly path: string; readonly message: string } {
   const [, path, message] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
   return path === undefined || message === undefined
     ? { path: root, message: text }
