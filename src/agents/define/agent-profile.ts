@@ -50,13 +50,13 @@ export interface AgentProfile extends AgentPolicy {
    * answers. Default: the project's.
    */
   readonly model?: ProfileModel | undefined;
-  /** What the model is told of how to answer: laid over the project's, under those of a call. */
+  /** Settings of model calls: they win over the project's, and those of a call win over them. */
   readonly modelSettings?: ModelSettings | undefined;
   /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
   readonly output?: StandardSchemaV1 | JsonSchema | undefined;
   /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
   readonly builtInTools?: boolean | readonly BuiltInToolName[] | undefined;
-  /** What looks at calls of the model and of tools, and may change or refuse them. Those of the project come first. */
+  /** Hooks around calls of the model and of tools, which may change or refuse them. The project's run first. */
   readonly hooks?: AgentHooks | readonly AgentHooks[] | undefined;
   /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
   readonly backend?: BackendChoice;

@@ -2,7 +2,7 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { ImagePart, ReasoningPart, TextPart, ToolCallPart } from "../../protocol/message.ts";
 import { type FieldCheck, type FieldChecks, faultOfFields, isObject } from "./check-fields.ts";
 
-/** Whose call a hook looks at. */
+/** The call that a hook decides about: its agent, instance, session and operation. */
 export interface HookCall {
   readonly agent: string;
   readonly instance: string;
@@ -42,9 +42,10 @@ type Decision<Change> = Change | Refusal | undefined | void;
 type Hook<Given, Change> = (given: Given) => Decision<Change> | Promise<Decision<Change>>;
 
 /**
- * What looks at calls of the model and of tools: each gives nothing, a change, or a refusal with its reason. A refused
+ * Hooks around calls of the model and of tools: each gives nothing, a change, or a refusal with its reason. A refused
  * call of a tool is a result that the model reads; a refused call or answer of a model fails the operation with
  * `forbidden`. A hook that throws refuses. Changed arguments pass the tool's schema, the policy and approvals as any do.
+ * Hooks run again for calls of an operation that resumes; an approval holds only for the arguments that it was given for.
  *
  * @example
  * import { createAgent } from "kit";
@@ -86,7 +87,11 @@ const faultOf = (value: unknown): string | undefined =>
     .map((one) => (isObject(one) ? faultOfFields(one, { of: "hook", fields }) : "it is none"))
     .find((fault) => fault !== undefined);
 
+export function areHooks(value: unknown): value is AgentHooks | readonly AgentHooks[] {
+  return faultOf(value) === undefined;
+}
+
 export const hooks: FieldCheck = [
   (value) => `an object such as { beforeTool: (call) => … }, or a list: ${faultOf(value)}`,
-  (value) => faultOf(value) === undefined,
+  areHooks,
 ];

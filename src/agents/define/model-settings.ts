@@ -9,7 +9,7 @@ export type ModelSource = string | LanguageModelV4;
 export type ProfileModel = ModelSource | readonly ModelSource[];
 
 /**
- * What a model is told of how to answer, in the words of the AI SDK.
+ * Settings of model calls, under the names of the AI SDK.
  *
  * @example
  * import { createAgent } from "kit";
@@ -115,7 +115,7 @@ function isModel(value: unknown): value is LanguageModelV4 {
 
 const isSource = (value: unknown): boolean => (typeof value === "string" && value !== "") || isModel(value);
 
-/** What the `model` of a profile or a prompt must be. */
+/** Checks the `model` of a profile or a prompt. */
 export const profileModel: FieldCheck = [
   (value) => {
     const old = [value]

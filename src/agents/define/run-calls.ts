@@ -61,7 +61,7 @@ export interface StartRun {
   ): Promise<RunHandle>;
 }
 
-/** What agents, tools and webhooks can do with runs. */
+/** Starts and finds workflow runs, for tools, webhooks and programs. */
 export interface RunCalls {
   readonly startRun: StartRun;
   /** A run of which only the id is known. */

@@ -16,7 +16,7 @@ export type ValidateJson = (
   value: unknown,
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** What a tool is told beside its arguments: its call, whose it is, and what it can do in the application. */
+/** The context of a tool call: its ids, its session, and calls into the application. */
 export interface ToolContext extends Partial<ToolPlace> {
   readonly toolCallId?: string;
   /** @deprecated Use `toolCallId`. */
@@ -62,8 +62,8 @@ export interface ToolPlace {
 }
 
 /**
- * What a tool gives: a text, parts, `isError` with a text that tells the model what went wrong, or any JSON value, which
- * the model is told as JSON.
+ * The result of a tool: a text, parts, `isError` with a text that tells the model what went wrong, or any JSON value, which
+ * the model reads as JSON.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a tool without a result returns nothing.
 export type ToolReturn = ToolOutput | object | number | boolean | null | undefined | void;

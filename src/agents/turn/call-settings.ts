@@ -18,7 +18,7 @@ export function settingsOf({
 }): CallSettings {
   if (modelSettings === undefined) return settings;
   const { toolChoice, stopSequences, providerOptions, ...others } = modelSettings;
-  // What must be called is called once: the model could not end its answer otherwise.
+  // A forced tool choice holds for the first answer: otherwise the model could never end.
   const isForced = toolChoice === "required" || typeof toolChoice === "object";
   const chooses = toolChoice !== undefined && tools.length > 0 && !(isForced && spending.turns > 0);
   const choice =

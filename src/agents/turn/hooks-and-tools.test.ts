@@ -87,6 +87,27 @@ test("a generator's values and ctx.progress are events, and the last value or wh
   expect(shown).toBe('{"at":2}');
 });
 
+test("progress is masked before it is cut, so that no half of a secret is left", async () => {
+  const token = "sk-abcdefghijklmnopqrstuvwxyz";
+  const tool = defineTool({
+    name: "work",
+    description: "x",
+    input: { type: "object" },
+    execute: (_input, { progress }) => progress?.({ text: `${"x".repeat(9_975)} ${token}` }),
+  });
+  const events: KitEvent[] = [];
+  const profile: AgentProfile = { tools: [tool], onEvent: (event) => void events.push(event) };
+  const agent = createTestAgent(createScriptedModel(calling("work")), profile, {
+    mask: createSecretMask([token]),
+  });
+  await agent
+    .session()
+    .prompt("Go.")
+    .finally(() => agent.close());
+  expect(events.some(({ type }) => type === "tool_progress")).toBe(true);
+  expect(JSON.stringify(events)).not.toContain("sk-a");
+});
+
 test("a hook before a tool changes its arguments, which are checked again, or refuses, and so does one that throws", async () => {
   const ran: unknown[] = [];
   const tools = [echo(ran)];

@@ -7,10 +7,10 @@ import type { ToolContext, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
-/** What tools are told of the place of their calls. */
+/** The session and application around a tool call. */
 export type CallPlace = Omit<ToolPlace, "progress">;
 
-/** What a call needs of the operation that it belongs to. */
+/** The parts of an operation that its tool calls use. */
 export interface CallSurroundings {
   readonly operationId: string;
   readonly emit: (body: EventBody, turnId: string) => void;
@@ -105,12 +105,11 @@ export class RunningCall implements ToolContext {
 
   #progress(value: unknown): void {
     const { emit, mask } = this.#options;
-    // What has ended says nothing more: the reader of its events is past it.
+    // A call that has ended emits no progress: readers already have its `tool_end`.
     if (this.#stopped !== undefined) return;
-    const progress = progressOf(value);
+    const progress = progressOf(value, mask);
     const { tool_call_id, tool } = this.#call;
-    const body = { type: "tool_progress", tool_call_id, tool, progress } as const;
-    emit(mask === undefined ? body : { ...body, progress: maskValue(progress, mask) }, this.turn_id);
+    emit({ type: "tool_progress", tool_call_id, tool, progress }, this.turn_id);
   }
 
   get signal(): AbortSignal {
@@ -137,15 +136,17 @@ export class RunningCall implements ToolContext {
 
 const maxProgressChars = 10_000;
 
-/** What a tool says of its progress, as JSON of a size that events may have. */
-function progressOf(value: unknown): unknown {
+/** The progress of a tool as JSON, cut to the size limit of events. */
+function progressOf(value: unknown, mask: SecretMask | undefined): unknown {
+  // Masked before it is cut: half a secret is not recognized.
+  const clean = <Value>(given: Value): Value => (mask === undefined ? given : maskValue(given, mask));
   try {
-    const text = JSON.stringify(value) ?? "null";
+    const text = JSON.stringify(clean(JSON.parse(JSON.stringify(value) ?? "null")));
     return text.length <= maxProgressChars
       ? JSON.parse(text)
       : `${text.slice(0, maxProgressChars).toWellFormed()}…`;
   } catch {
-    return String(value).slice(0, maxProgressChars).toWellFormed();
+    return clean(String(value)).slice(0, maxProgressChars).toWellFormed();
   }
 }
 

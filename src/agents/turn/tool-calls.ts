@@ -101,7 +101,7 @@ async function runToolCall(
   let outcome: Outcome;
   try {
     const { hooks } = options;
-    // What cannot be called is none that a hook could let pass.
+    // Hooks decide only about calls that can run.
     const isCallable = options.tools.get(tool) !== undefined && call.invalid !== true;
     outcome = await (hooks === undefined || !isCallable
       ? outcomeOf(keyed, turn, options)

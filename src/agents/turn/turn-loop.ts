@@ -79,7 +79,7 @@ export interface TurnLoop extends ModelParts {
     | "providerOptions"
     | "stopSequences"
   >;
-  /** What the profile and the call say of how the model answers; what the turn itself needs wins. */
+  /** The settings of the profile and the call; those that the turn itself needs win. */
   readonly modelSettings?: ModelSettings | undefined;
   readonly hooks?: TurnHooks | undefined;
   readonly operationId: string;

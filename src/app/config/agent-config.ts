@@ -33,6 +33,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     specs: agent.specs,
     guidelines: agent.guidelines,
     projectInstructions: agent.project_instructions,
+    hooks: agent.hooks,
     ...(Object.keys(budget).length > 0 ? { budget } : {}),
     ...(Object.keys(settings).length > 0 ? { compaction: settings } : {}),
   });

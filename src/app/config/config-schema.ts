@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { type AgentHooks, areHooks } from "../../agents/define/hooks.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import { mcpModes } from "../../mcp/servers/mcp-config.ts";
@@ -126,6 +127,11 @@ const agentTable = table({
   specs: flag,
   guidelines: flag,
   project_instructions: flag,
+  /** Hooks around calls of the model and of tools, of every agent, before the agent's own. */
+  hooks: live<AgentHooks | readonly AgentHooks[]>(
+    "hooks such as { beforeTool: (call) => … } (only in kit.config.ts)",
+    areHooks,
+  ),
 });
 export interface AgentConfig extends Infer<typeof agentTable> {}
 

@@ -73,12 +73,14 @@ test("kit.config.ts is imported as it is, with functions and adapters", async ()
     const server: Port & { auth: unknown } = { port: 3000, auth: () => true };
     export default {
       server,
+      agent: { hooks: { beforeTool: () => ({ refuse: "No." }) } },
       specs: { adapters: [{ name: "x", framework: "custom", matches: () => false, parse: () => ({ drafts: [], diagnostics: [] }) }] },
     };`;
   const { config, file } = await load({ "kit.config.ts": code });
   expect(config.server?.port).toBe(3000);
   expect(config.server?.auth).toBeTypeOf("function");
   expect(config.specs?.adapters?.[0]?.name).toBe("x");
+  expect(config.agent?.hooks).toMatchObject({ beforeTool: expect.any(Function) });
   expect(file).toMatch(/kit\.config\.ts$/);
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { collectEvents } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
@@ -33,4 +33,18 @@ test("an answer that never fits the output of its agent fails, and says so", asy
   const { status, body } = await served.send("/agents/wrong/a", { body: { message: "Count." } });
   expect(status).toBeGreaterThanOrEqual(400);
   expect(body.error.type).toBe("typed_output");
+});
+
+test("hooks of kit.config.ts run for every agent, before the agent's own", async () => {
+  const adds = (word: string): string =>
+    `{ afterModel: ({ content }) => ({ content: [{ type: "text", text: content[0].text + "${word}" }] }) }`;
+  const agent = `export const triggers = { webhook: true };
+export default { kind: "kit.agent", describe: async () => ({ hooks: ${adds(" agent")} }) };
+`;
+  const config = `export default { agent: { hooks: ${adds(" project")} } };\n`;
+  const other = await serveService({ files: { "kit.config.ts": config, "src/agents/hooked.ts": agent } });
+  onTestFinished(() => other.close());
+  const said = async (name: string): Promise<string> =>
+    (await other.send(`/agents/${name}/a`, { body: { message: "Go" } })).body.result.text;
+  expect([await said("hooked"), await said("echo")]).toEqual(["Go project agent", "Go project"]);
 });
