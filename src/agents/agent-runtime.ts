@@ -57,7 +57,7 @@ export interface AgentRuntime {
   /** Where calls that need approval wait for it; without it, they are denied at once. */
   readonly approvals?: Approvals;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What tools can do in the application; `unavailable` where there is none. */
+  /** The calls of tools into the application; without it, they fail with `unavailable`. */
   readonly calls?: ApplicationCalls | undefined;
   /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;

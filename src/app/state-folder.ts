@@ -21,7 +21,7 @@ export function stateFolder(root: string): string {
   } catch (error) {
     throw stateFolderError(error);
   }
-  // What is in the workspaces is their owners' business; they are looked at when they are opened.
+  // Kit checks the content of a workspace when it opens the workspace, not here.
   for (const below of [".kit", ".kit/engine"]) {
     assertNoLinkOut(
       root,

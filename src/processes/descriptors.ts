@@ -4,8 +4,8 @@ let inherited: readonly number[] | undefined;
 let nothing: number | undefined;
 
 /**
- * What a child has on its descriptors from 3 on: `own` first, then nothing in the place of every descriptor that
- * whoever started this process left open for it. Node closes what it has opened itself, and no other.
+ * Returns the descriptors of a child from 3 on: `own` first, then nothing in the place of every descriptor that
+ * the parent of this process left open for it. Node closes what it has opened itself, and no other.
  */
 export function descriptors(own: readonly (number | "pipe")[]): (number | "pipe" | "ignore")[] {
   inherited ??= findInherited();

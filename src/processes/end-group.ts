@@ -23,8 +23,8 @@ export async function endGroup(group: number, mark: string): Promise<void> {
   for (const id of findMarked(group, mark)) send(id, "SIGKILL");
 }
 
-// A process that has ended counts as one of its group until its parent asks for it, and in a container
-// nobody may ever ask. Linux shows no environment of such a one.
+// A process that has ended counts as one of its group until its parent reaps it, and in a container
+// no process may ever reap it. Linux shows no environment of such a process.
 function isLeft(group: number, mark: string): boolean {
   return process.platform === "linux" ? findMarked(group, mark).length > 0 : signalGroup(group, 0);
 }

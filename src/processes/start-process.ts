@@ -13,7 +13,7 @@ export interface ProcessOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether its input is a pipe. Default: it has none. */
   readonly hasInput?: boolean | undefined;
-  /** What it finds on its descriptors from 3 on. */
+  /** The descriptors of the process from 3 on. */
   readonly extra?: readonly (number | "pipe")[] | undefined;
 }
 

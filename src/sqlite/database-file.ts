@@ -136,8 +136,8 @@ export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown
 }
 
 /**
- * What keeps a database from being opened, as far as the system tells. It does not open the database: closing it again would
- * release the locks that this process has on it.
+ * Describes what keeps a database from being opened, as far as the system tells. It does not open the database:
+ * closing it again would release the locks that this process has on it.
  */
 function obstacleOf(file: string): string | undefined {
   const shortage = openObstacle();

@@ -23,7 +23,7 @@ export interface StoreDefinition {
    * A released upgrade never changes.
    */
   readonly upgrades: readonly string[];
-  /** What the user can do about a file of a newer kit or of another program. */
+  /** Tells the user what to do about a file of a newer kit or of another program. */
   readonly hint: string;
   /** Whether a new file returns freed pages to the disk (`PRAGMA incremental_vacuum`). */
   readonly shrinks?: boolean | undefined;

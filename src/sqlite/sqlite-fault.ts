@@ -54,9 +54,9 @@ export function isFileFault(error: unknown): boolean {
 export interface StoreText {
   /** "The session store" */
   readonly store: string;
-  /** What to look at while the store cannot be used. */
+  /** Tells the user what to check while the store cannot be used. */
   readonly hint: string;
-  /** What to do when the file is damaged. */
+  /** Tells the user what to do if the file is damaged. */
   readonly repair: string;
 }
 

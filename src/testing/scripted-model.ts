@@ -8,7 +8,7 @@ import type {
 } from "@ai-sdk/provider";
 import { KitError } from "../base/kit-error.ts";
 
-/** What the scripted model answers in one call. */
+/** The scripted model's answer in one call. */
 export interface ScriptedTurn {
   readonly text?: string;
   /** Deltas to stream instead of one piece of text. */
@@ -31,7 +31,7 @@ export interface ScriptedTurn {
     readonly cacheRead?: number;
     readonly cacheWrite?: number;
   };
-  /** What a provider says of its answer. */
+  /** The facts that a provider reports about its answer. */
   readonly response?: { readonly id?: string; readonly modelId?: string };
   readonly finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
 }
@@ -63,7 +63,7 @@ export function createScriptedModel(
     index += 1;
     if (options.recordCalls !== false) calls.push(call);
     const answer = typeof script === "function" ? script(call, turn) : script[turn];
-    // Of kit's own errors this one is not asked again: it stands for a fault of the test, not of a provider.
+    // Kit does not retry after this error: it stands for a fault of the test, not of a provider.
     if (answer === undefined) {
       throw new KitError({
         code: "invalid_request",

@@ -22,7 +22,7 @@ export interface TestAppOptions extends WaitAnswers {
   readonly model?: LanguageModelV4;
   /** Answers in the place of providers: a file that `KIT_RECORD` wrote, or `readRecording(file)` of it. */
   readonly recording?: string | Recording;
-  /** What agents and workflows find in `env`; default: nothing. */
+  /** The variables that agents and workflows find in `env`; default: none. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The test's own to close. Default: in memory. */
   readonly store?: SessionStore;
@@ -78,7 +78,7 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
   };
 }
 
-/** What the service of a test is composed of: the project's own configuration and files, with the test's model. */
+/** Opens the parts of a test's service: the project's own configuration and files, with the test's model. */
 export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnswers>): Promise<RuntimeParts> {
   const [
     { mergeProfiles },
@@ -170,7 +170,7 @@ async function modelsOf(
   };
 }
 
-/** What runs in processes of its own, as far as the test asks for it. */
+/** Opens the parts that run in processes of their own, as far as the test asks for them. */
 async function openOthers(
   root: string,
   config: McpConfig | undefined,

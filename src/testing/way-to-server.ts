@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** What stands before a server, so that it can be away, or hang. */
+/** A proxy before a server, so that the server can be away, or hang. */
 export interface WayToServer {
   /** As the server's own, over the way. */
   readonly url: string;
-  /** Connections break, and nobody listens. */
+  /** Breaks the connections, and refuses new ones. */
   close(): Promise<void>;
   open(): Promise<void>;
   /** Takes connections and bytes, and passes nothing on; with `isDropped`, those of now are never gone on with. */

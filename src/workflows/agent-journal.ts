@@ -1,7 +1,7 @@
 import type { ToolRunOptions } from "../agents/turn/tool-calls.ts";
 import type { RunContext } from "../engine/contract.ts";
 
-/** What the operations of a run's agents are recorded with. */
+/** The journal that records the operations of a run's agents. */
 export interface AgentJournal {
   readonly step: RunContext["step"];
   readonly validateJson: ToolRunOptions["validateJson"];

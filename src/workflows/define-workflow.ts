@@ -13,7 +13,7 @@ export interface WorkflowSchedule<Payload = Readonly<Record<string, unknown>>> {
   readonly payload?: Payload | undefined;
 }
 
-/** What a file in `src/workflows` exports by default. Make one with `defineWorkflow`. */
+/** The default export of a file in `src/workflows`. Make one with `defineWorkflow`. */
 export interface WorkflowDefinition<Payload = never, Result = unknown>
   extends WorkflowReference<Payload, Result> {
   readonly payload?: WorkflowSchema | undefined;
@@ -22,7 +22,7 @@ export interface WorkflowDefinition<Payload = never, Result = unknown>
   readonly run: (context: never) => unknown;
 }
 
-/** What `defineWorkflow` takes; `Input` is what callers give, `Payload` what the schema makes of it. */
+/** The options of `defineWorkflow`; `Input` is what callers give, `Payload` what the schema makes of it. */
 export interface WorkflowOptions<Input, Payload, Returned, Result> {
   /** Checks the payload before a run is accepted; `ctx.payload` is what it gives. Default: any object. */
   readonly payload?: StandardSchemaV1<Input, Payload> | { readonly [keyword: string]: unknown } | undefined;
@@ -68,7 +68,7 @@ export function defineWorkflow<
   return { ...(definition as Omit<WorkflowDefinition<Input, Result>, "kind">), kind: "kit.workflow" };
 }
 
-/** What is wrong with a workflow of which plain JavaScript may have written anything, as a sentence. */
+/** Describes a fault of a workflow, which plain JavaScript may have written in any form, as a sentence. */
 export function faultOfWorkflow(definition: object): string | undefined {
   for (const name of Object.keys(definition)) {
     if (fields.includes(name) || name === "kind") continue;

@@ -7,7 +7,7 @@ import type { KitEvent } from "../protocol/event.ts";
 import type { AgentJournal } from "./agent-journal.ts";
 import { fromRecorded, toRecorded } from "./recorded-failure.ts";
 
-/** What a journaled operation is given beside what the caller asks for. */
+/** The options of a journaled operation beside those of the caller. */
 interface OperationSettings {
   /** The same in each attempt, so that an operation which a crash interrupted goes on. */
   readonly operationId: string;
@@ -46,7 +46,7 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     let live: PromptResult<Result> | undefined;
     const recorded = await step(kind, options, async (given) => {
       live = await run({ ...options, ...given });
-      // What such a schema makes may be no JSON: the answer's text is recorded, and read again.
+      // Such a schema may make a value that is no JSON: the journal records the answer's text, and reads it again.
       return isStandardSchema(schema) ? { ...live, result: undefined } : live;
     });
     if (live !== undefined) return live;
@@ -94,7 +94,7 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
   };
 }
 
-/** What the caller's own signal stops rejects with its reason, whatever that is: a journal keeps what it means. */
+/** An operation that the caller's own signal stops rejects with any reason: the journal records `aborted`. */
 function toAborted(error: unknown): unknown {
   if (error instanceof KitError) return error;
   return new KitError({

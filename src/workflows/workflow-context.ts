@@ -6,7 +6,7 @@ import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";
 
 /**
- * What a workflow's `run` is given.
+ * The context that a workflow's `run` receives.
  *
  * A run goes on after a crash or a long wait: the workflow's function is called again from its start, and
  * each `step`, `sleep`, `waitFor`, `now`, `uuid`, `dispatch`, `startRun`, `run` and agent operation that had ended
@@ -55,7 +55,7 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
   /** Starts a run and waits for its result: `startRun`, then `result` of its handle. */
   run<Input, Result>(workflow: WorkflowReference<Input, Result>, payload: NoInfer<Input>): Promise<Result>;
   run(workflow: string, payload?: Readonly<Record<string, unknown>>): Promise<unknown>;
-  /** What is asked of a run is recorded, too. */
+  /** Returns a handle for a run. The journal records the calls of the handle, too. */
   getRun(runId: string): RunHandle;
   /** Gives an input to a session of an agent, without waiting for the answer; once, however often it is replayed. */
   dispatch(

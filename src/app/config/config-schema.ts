@@ -62,7 +62,7 @@ const guidelinesTable = table({
   exclude: list(text),
   /** The one source of truth of `sync`. */
   source: syncFormat,
-  /** What `sync` writes; without it, every other format that the project has. */
+  /** The formats that `sync` writes; default: every other format that the project has. */
   targets: list(syncFormat),
 });
 
@@ -73,7 +73,7 @@ const approvalsTable = tableWith(
     tools: list(text),
   },
   {
-    /** Before a call that nobody decided on is denied; default: it waits as long as it takes. */
+    /** Seconds until kit denies a call without a decision; default: the call waits without a limit. */
     timeout_seconds: integer(1, 31_536_000),
   },
 );
@@ -86,7 +86,7 @@ const agentTable = table({
    * with a key, else offline/guide.
    */
   model: oneOrMore(text),
-  /** What decides the turns; default `typed`: kit's own loop. One of your own only in `kit.config.ts`. */
+  /** The backend that decides the turns; default `typed`: kit's own loop. `kit.config.ts` also takes your own. */
   backend: z.union([z.enum(backendNames), live<Exclude<BackendChoice, string>>("a backend", isBackend)], {
     error: nameOr(backendNames, "a backend"),
   }),
@@ -158,7 +158,7 @@ const mcpTable = table({
       command: text,
       args: list(text),
       /**
-       * What the process finds in its environment besides `PATH`: names of variables to hand on, or names
+       * The environment of the process besides `PATH`: names of variables to hand on, or names
        * with values, in which `${NAME}` stands for a variable.
        */
       env: variables,
@@ -260,14 +260,14 @@ const engineTable = table({
   max_attempts: integer(1, 1_000),
   /** For how long what has ended can be looked up; default 7. */
   retention_days: integer(1, 3_650),
-  /** What the events of instances and runs may take on disk, in bytes; default 1 GiB. Over it the oldest go. */
+  /** Bytes of events of instances and runs on disk; default 1 GiB. Over it, kit removes the oldest events. */
   max_event_bytes: integer(1_048_576, 1_099_511_627_776),
 });
 export interface EngineConfig extends Infer<typeof engineTable> {}
 
 /** The `telemetry` table: what spans hold. */
 const telemetryTable = table({
-  /** What models are asked and say, arguments and results of tools; default false. */
+  /** Records the prompts and answers of models, and the arguments and results of tools; default false. */
   capture_content: flag,
   /** Names of OpenInference beside those of OpenTelemetry, for Phoenix before 15.10 and Arize; default false. */
   open_inference: flag,

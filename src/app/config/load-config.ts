@@ -36,7 +36,7 @@ export interface LoadedConfig {
   readonly environment: Environment;
   /** Secrets that the files of variables hold, also those that were not read. */
   readonly fileSecrets?: readonly string[];
-  /** What was read of a file of variables: how many it has, and how many were set already. */
+  /** The file of variables that kit read: how many it has, and how many were set already. */
   readonly envFile?: { readonly name: string; readonly variables: number; readonly set: number };
   /** Sentences for the person at the terminal. */
   readonly warnings: readonly string[];

@@ -37,7 +37,7 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   runloop: [...optionsOfVendors, "blueprint", "size"],
 };
 
-/** What the configuration says to every sandbox of the project. */
+/** Returns the options that the configuration gives to every sandbox of the project. */
 export function toIsolation({ isolation, limits }: SandboxConfig = {}): IsolationOptions {
   const { processes, memory_mb } = limits ?? {};
   return defined({
@@ -46,7 +46,7 @@ export function toIsolation({ isolation, limits }: SandboxConfig = {}): Isolatio
   });
 }
 
-/** What is wrong with options beside the sandbox that they are for. */
+/** Reports options that do not fit the sandbox that `agent.sandbox` names. */
 export function sandboxIssues({ agent, sandbox }: Choice): readonly ErrorIssue[] {
   const given = Object.keys(sandbox?.options ?? {});
   if (given.length === 0) return [];
@@ -126,7 +126,7 @@ function toRemoteFactory(
   return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey: environment.DAYTONA_API_KEY }) });
 }
 
-/** What stands around the commands of agents that name no sandbox. */
+/** Returns the isolation around the commands of agents that name no sandbox. */
 export async function isolationOfConfig({ agent, sandbox }: Choice): Promise<SandboxIsolation> {
   const isolation = toIsolation(sandbox);
   const vendors = { daytona, e2b, modal, runloop };

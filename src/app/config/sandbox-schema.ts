@@ -30,14 +30,14 @@ export type SandboxChoice = z.output<typeof sandboxChoice>;
 
 /** The `sandbox.options` table: options of the sandbox that `agent.sandbox` names. */
 const sandboxOptionsTable = table({
-  /** Of `local`: the workspace, relative to the root of the project, which is the default. */
+  /** For `local`: the workspace, relative to the root of the project, which is the default. */
   root: text,
   /**
-   * Of `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. Of a vendor: the
+   * For `virtual`: the folder of all workspaces, relative to the root; default `.kit/sandboxes`. For a vendor: the
    * workspace on the machine, absolute.
    */
   folder: text,
-  /** Of all but `local`: the texts that a new workspace starts with, by path. */
+  /** For all but `local`: the texts that a new workspace starts with, by path. */
   files: dictionary(longText),
   /** Variables that commands get: a list of names to hand on, or names with values. */
   env: variables,
@@ -51,27 +51,27 @@ const sandboxOptionsTable = table({
   project: textLike("1 to 63 letters, digits, dots and dashes", (project) =>
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(project),
   ),
-  /** Of `e2b`: the template of new machines. */
+  /** For `e2b`: the template of new machines. */
   template: text,
-  /** Of `e2b`: the vendor's domain, where it is one's own. */
+  /** For `e2b`: the domain of your own installation, in place of the vendor's. */
   domain: text,
-  /** Of `daytona`: the snapshot of new machines. */
+  /** For `daytona`: the snapshot of new machines. */
   snapshot: text,
-  /** Of `daytona`: their image, in place of a snapshot. Of `modal`: their image, as a registry names it. */
+  /** For `daytona`: the image of new machines, in place of a snapshot. For `modal`: their image in a registry. */
   image: text,
-  /** Of `daytona`: the region. */
+  /** For `daytona`: the region. */
   target: text,
-  /** Of `runloop`: the name of the blueprint of new machines. */
+  /** For `runloop`: the name of the blueprint of new machines. */
   blueprint: text,
-  /** Of `runloop`: how large they are: "SMALL". */
+  /** For `runloop`: the size of new machines: "SMALL". */
   size: name(runloopSizes),
-  /** Of `modal`: the vendor's app that machines belong to. */
+  /** For `modal`: the vendor's app that machines belong to. */
   app: text,
-  /** Of `modal`: the vendor's environment. */
+  /** For `modal`: the vendor's environment. */
   environment: text,
   /** For vendors. The address of the vendor's interface; default: the vendor's own. */
   api_url: text,
-  /** Of `e2b`: where machines are reached, in place of what the domain says. */
+  /** For `e2b`: the address of machines, in place of the one that follows from the domain. */
   sandbox_url: text,
 });
 export interface SandboxOptions extends Infer<typeof sandboxOptionsTable> {}
@@ -91,7 +91,7 @@ export const sandboxTable = table({
    * takes the wall that the machine has, `off` has none. For every sandbox of the project.
    */
   isolation: name(isolationModes),
-  /** What one command may use up. */
+  /** The limits of one command. */
   limits: limitsTable,
   options: sandboxOptionsTable,
 });

@@ -2,15 +2,15 @@ import type { AuthorizeHook, AuthResult } from "../../protocol/access.ts";
 import type { Infer } from "../../protocol/fields.ts";
 import { flag, integer, list, live, name, table, tableWith, text } from "./config-fields.ts";
 
-/** What `server.auth` is told about a request. */
+/** The facts about a request that `server.auth` receives. */
 export interface AuthRequest {
   readonly method: string;
   /** As sent, percent-encoded, without the query. */
   readonly path: string;
   readonly headers: Headers;
-  /** Of a request to an agent: its name. */
+  /** The agent's name, if the request is to an agent. */
   readonly agent?: string;
-  /** Of a request to an agent: the id of its instance. */
+  /** The id of the agent's instance, if the request is to an agent. */
   readonly instance_id?: string;
 }
 

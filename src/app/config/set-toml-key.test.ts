@@ -18,7 +18,7 @@ test.each([
   ['[ "agent" ]\n  max_turns = 5\n', '[ "agent" ]\n  max_turns = 5\n  sandbox = "e2b"\n'],
   ["agent.max_turns = 5\n[server]\n", 'agent.max_turns = 5\nagent.sandbox = "e2b"\n[server]\n'],
   ["[agent.approvals]\ntools = []\n", '[agent.approvals]\ntools = []\n\n[agent]\nsandbox = "e2b"\n'],
-  // What looks like a heading stands in a text, and lines of a list look like one.
+  // Lines that look like headings stand in a text, and lines of a list look like headings.
   [
     '[agent]\ninstructions = """\n[agent]\n[server]\n"""\nmax_turns = 5\n',
     '[agent]\nsandbox = "e2b"\ninstructions = """\n[agent]\n[server]\n"""\nmax_turns = 5\n',

@@ -100,7 +100,7 @@ function indentLike(line: string): string {
   return /^[ \t]*/.exec(withoutMark(line))?.[0] ?? "";
 }
 
-/** What a text means. Throws for what is no TOML. */
+/** Parses a text. Throws if it is no TOML. */
 export function parseToml(text: string): TomlTable {
   return parse(withoutMark(text));
 }

@@ -16,10 +16,10 @@ const maxDepth = 500;
 /** Characters times instructions that patterns may cost in all. */
 const maxPatternSteps = 20_000_000;
 
-/** Why nobody can tell whether a value fits: it is refused then. */
+/** The check cannot tell whether a value fits: it refuses the value, unless it is lenient. */
 class Uncheckable extends Error {}
 
-/** What the schemas of one place have looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
+/** The parts that the schemas of one place have checked, for `unevaluatedProperties` and `unevaluatedItems`. */
 class Seen {
   readonly names: Set<string> | undefined;
   readonly indices: Set<number> | undefined;

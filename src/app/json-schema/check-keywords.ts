@@ -7,11 +7,11 @@ export interface KeywordInput {
   /** The value of the keyword. */
   readonly rule: unknown;
   readonly schema: JsonObject;
-  /** Whether a text matches a pattern; undefined after saying that nobody can tell. */
+  /** Whether a text matches a pattern; undefined where only the owner of the schema can tell. */
   matches(pattern: string, text: string): boolean | undefined;
 }
 
-/** What is wrong with the value, without a full stop; undefined when nothing is. */
+/** Describes a fault of the value, without a full stop; undefined if it has none. */
 type KeywordCheck = (input: KeywordInput) => string | undefined;
 
 function typeOf(value: unknown): string {

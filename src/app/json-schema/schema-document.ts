@@ -8,7 +8,7 @@ export interface SchemaDocument {
   readonly root: unknown;
   /** Whether some schema asks which properties or items others have looked at. */
   readonly hasUnevaluated: boolean;
-  /** What a reference leads to; undefined for one to what the document does not hold. */
+  /** Returns the target of a reference; undefined if the document does not hold it. */
   find(reference: string): unknown;
 }
 
@@ -16,7 +16,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A property that an object has itself: `constructor` is nobody's property unless somebody wrote it. */
+/** Returns a property that an object has itself: it does not inherit `constructor`. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -218,6 +218,6 @@ test("long instructions and guidelines are cut, and never in the middle of a cha
   await (await app.instance("default", "1")).session().prompt("Look.");
   expect(heard[0]).toContain("[cut]");
   expect(heard[1]).toContain("[cut: guidelines_for has the whole]");
-  // What is no character is written as an escape.
+  // JSON escapes one half of a surrogate pair, which is no character.
   expect(heard[1]).not.toMatch(/\\ud[89a-f]/i);
 });

@@ -81,7 +81,7 @@ function pieces(body: unknown): readonly string[] {
   const parts = list.flatMap((message) => {
     const content = message.content ?? message.parts;
     if (!Array.isArray(content) || messages === undefined) return [message];
-    // What follows in the same role becomes a part of the same message.
+    // The next text of the same role becomes a part of the same message.
     return content.map((part) => ({ ...message, content: [part] }));
   });
   // Marks are where a cache may end, and no part of what it holds.
@@ -168,7 +168,7 @@ test.each(models.slice(0, rounds(2, models.length)))(
     expect(requests.length).toBeGreaterThan(18);
     expectStable(requests);
     expect(changesIn(events).filter((changed) => changed !== undefined)).toEqual([]);
-    // What has changed is told behind the history, in its order.
+    // The prompt states the changes behind the history, in their order.
     const [first, last] = [requests[0]?.join() ?? "", requests.at(-1)?.join() ?? ""];
     expect(first).toContain("Be brief.");
     expect(last).toMatch(/Be brief\..*BE-LONG-FROM-NOW.*no longer applies.*BE-BRIEF-AGAIN/s);

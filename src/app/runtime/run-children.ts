@@ -11,7 +11,7 @@ import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
 
-/** Whose a run is that is started: what stands with it in the engine. */
+/** The origin of a run that is started, as the engine stores it. */
 export interface RunOrigin {
   readonly idempotencyKey?: string | undefined;
   readonly principal?: string | undefined;
@@ -32,7 +32,7 @@ export interface ProjectRuns {
   expect(runId: string, name: string, schema: WorkflowSchema): void;
 }
 
-/** What a run can do with other runs, as steps of its journal. */
+/** Makes the calls by which a run uses other runs, as steps of its journal. */
 export function journalRuns(
   runs: ProjectRuns,
   context: RunContext,

@@ -5,7 +5,7 @@ import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 
 const agent = (describe: string): string => `export default { kind: "kit.agent", describe: ${describe} };\n`;
 
-/** What the last event of a type says of its failure. */
+/** Returns the error in the last event of a type. */
 function errorIn(events: readonly KitEvent[], type: KitEvent["type"]): unknown {
   const found = events.findLast((event) => event.type === type);
   return found !== undefined && "error" in found ? found.error : undefined;

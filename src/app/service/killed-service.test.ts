@@ -90,7 +90,7 @@ const key = (id: string): { agent: string; instance_id: string; session: string 
   session: "default",
 });
 
-/** What comes within a minute: work that nobody takes over never ends. */
+/** Fails after a minute: work that no process takes over never ends. */
 async function within(work: Promise<unknown>): Promise<unknown> {
   const late = delay(60_000, undefined, { ref: false }).then(() => {
     throw new Error("Nobody has taken the work over.");

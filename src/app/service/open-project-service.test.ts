@@ -46,7 +46,7 @@ concurrency = 1
   const key = { agent: "default", instance_id: "1", session: "default" };
   const first = await open(60_000);
   const running = await first.dispatch(key, "running");
-  // What it works on is no longer waiting.
+  // An input that the service works on no longer counts as waiting.
   for await (const { type } of first.events(key, {})) if (type === "turn_request") break;
   const waiting = await Promise.all([first.dispatch(key, "one"), first.dispatch(key, "two")]);
   await expect(first.dispatch(key, "three")).rejects.toMatchObject({ code: "too_many_requests" });

@@ -43,7 +43,7 @@ function scriptOf(...tools: readonly string[]): Script {
 interface Opened {
   readonly service: TestService;
   readonly events: KitEvent[];
-  /** What nobody holds any longer of the instance: it can be let go. */
+  /** Waits until no work holds the instance, so that the application can release it. */
   rested(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ const waits = async (service: TestService, count: number): Promise<readonly stri
   return (await service.approvals.list()).map(({ approval_id }) => approval_id);
 };
 
-/** What readers see, without ids and times. */
+/** The events as readers see them, without ids and times. */
 const told = (events: readonly KitEvent[]): readonly unknown[] =>
   events.map(({ type, turn_id, operation_id, index }) => ({
     type,

@@ -60,7 +60,7 @@ export async function run(ctx) {
   const sandbox: SandboxFactory = {
     ...own,
     async remove(owner) {
-      // Of root's tests no folder is safe: its refusal is made here.
+      // Root may remove every folder, so the test makes the refusal itself.
       if (broken.has(owner.instance_id))
         throw Object.assign(new Error("EACCES: /secret/path"), { code: "EACCES" });
       await own.remove?.(owner);
@@ -207,7 +207,7 @@ test("a session with a call that waits for approval is never removed, at rest or
   for (const instance of instances) age(instance, 400);
   const prune = () => service.sessions.prune({ olderThanMs: 1 });
   expect(await prune()).toMatchObject({ removed: [], in_use: 4, failed: [] });
-  // Those that may rest do by now: nothing of them runs.
+  // Then every session that may rest does: none of its work runs.
   await setTimeout(150);
   expect(await prune()).toMatchObject({ removed: [], in_use: 4 });
   for (const { approval_id } of await service.approvals.list())

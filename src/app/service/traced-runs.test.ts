@@ -32,7 +32,7 @@ export async function run(ctx) {
   const record = await service.engine.awaitRun(run_id);
   await service.engine.events.flush();
   const stored = await joinedEvents(service, run_id, deltasOf(heard));
-  // What a cancelled agent does at last is heard when the application closes.
+  // The observer receives the last events of a cancelled agent when the application closes.
   await service.close({ timeoutMs: 1_000 });
   const replay = (events: readonly KitEvent[]) => {
     const again = recordSpans({ sameIds: true });
@@ -132,7 +132,7 @@ test("a stored log, whose deltas are joined, replays to the spans that were live
   expect(JSON.stringify(shapeOf(again))).toContain(pieces.join(""));
 });
 
-/** What models were asked stands in no event. */
+/** Removes the prompts of models, which no event holds. */
 function withoutQuestions(spans: Parameters<typeof shapeOf>[0]): readonly unknown[] {
   return (shapeOf(spans, true) as readonly { readonly attributes: object }[]).map(
     ({ attributes, ...span }) => ({

@@ -58,7 +58,7 @@ export class WorkflowRuns implements ProjectRuns {
     this.#options = options;
   }
 
-  /** What the waits of runs take by their names, as far as this process knows. */
+  /** The schemas of the waits of each run by their names, as far as this process knows. */
   readonly #expected = new Map<string, Map<string, WorkflowSchema>>();
 
   nameOf(workflow: string | WorkflowReference<never>): string {
@@ -107,7 +107,7 @@ export class WorkflowRuns implements ProjectRuns {
     return { startRun: startRun as StartRun, getRun };
   }
 
-  /** What is wrong with a signal: by the schema of the run's code, else by the JSON Schema that lies with the wait. */
+  /** Checks a signal by the schema of the run's code, else by the JSON Schema that is stored with the wait. */
   async checkSignal(
     { run_id, name, schema }: Parameters<NonNullable<EngineHandlers["checkSignal"]>>[0],
     payload: unknown,

@@ -8,7 +8,7 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import { faultOfSkillName } from "./agent-skills-format.ts";
 import { loadSkill, loadSkills } from "./load-skills.ts";
 
-/** Every rule of the specification, to the letter, as a strict reader of somebody else's has them. */
+/** Applies every rule of the specification to the letter, as a strict reader of another vendor does. */
 function strictProblems(file: string, text: string): string[] {
   const [, front = ""] = /^---\n([\s\S]*?)\n---\n/.exec(text) ?? [];
   const data: Record<string, unknown> = parse(front) ?? {};

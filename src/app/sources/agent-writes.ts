@@ -68,7 +68,7 @@ export class AgentWrites implements SourceGuard {
   #running = 0;
   /** Spans of other processes, by the ids of their lines. */
   readonly #others = new Map<string, Span & { readonly pid: number }>();
-  /** What a file was when it was loaded: as long as it is that, it needs no look. */
+  /** The identity of each file when it was loaded: a file that still has it needs no check. */
   readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
   readonly #file: string;
   #read = 0;
@@ -173,7 +173,7 @@ export class AgentWrites implements SourceGuard {
     throw heldError({ path, writer });
   }
 
-  /** What of this the loading of sources asks for. */
+  /** The functions that the loading of sources uses. */
   loading(): { check(file: string): void; removed(file: string): string | undefined } {
     return { check: (file) => this.check(file), removed: (file) => this.#removedText(file) };
   }
@@ -207,7 +207,7 @@ export class AgentWrites implements SourceGuard {
     return undefined;
   }
 
-  /** What a person is told of a file that is gone since something ran that a model asked for. */
+  /** Tells a person that a file was removed while a tool or command of an agent ran; otherwise undefined. */
   #removedText(file: string): string | undefined {
     let folder = dirname(file);
     while (statSync(folder, { throwIfNoEntry: false }) === undefined) folder = dirname(folder);
@@ -304,7 +304,7 @@ export class AgentWrites implements SourceGuard {
 }
 
 function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitError {
-  // Of what else runs, only the time is known.
+  // For other tools, kit knows only when they ran.
   const isSure = writer.tool === "write" || writer.tool === "edit";
   return new KitError({
     code: "forbidden",
@@ -318,7 +318,7 @@ export function isHeld(error: unknown): error is KitError {
   return error instanceof KitError && error.code === "forbidden" && typeof error.meta?.held === "string";
 }
 
-/** What may be protected in a workspace that is not this machine's. */
+/** The names that kit protects in a workspace that is not on this machine. */
 const commonNames = [".kit", ".agents", ".env", ".npmrc", "package.json", "package-lock.json", "kit.toml"];
 
 function namesIn(folder: string): readonly string[] {

@@ -5,7 +5,7 @@ import { inNode } from "./node-process.suite.ts";
 const agentSaying = (text: string): string =>
   `import { createAgent } from "kit";\nexport default createAgent({ instructions: ${JSON.stringify(text)} });\n`;
 
-/** What a model could do with a tool or a command that may write whatever it likes. */
+/** Sets up a model whose tool or command may write whatever it likes. */
 const prelude = `
 import { cpSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -97,7 +97,7 @@ say({ found, evil: globalThis.evil === true });`;
     // A changed package.json alone changes no file that was read: the next reload finds it.
     expect([name, found[name]]).toEqual([name, ["good", true, name !== "packaged"]]);
   }
-  // What a person writes is loaded, at any other time.
+  // Kit loads a file that a person writes at any other time.
   expect(found.new).toBe("evil");
   expect(found.fresh).toBe("agent_not_found");
 });

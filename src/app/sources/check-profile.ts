@@ -101,7 +101,7 @@ const checks: FieldChecks<AgentProfile> = {
 };
 
 /**
- * What is wrong with what an agent's function gave; undefined for a profile. A field that is misspelled is
+ * Describes a fault in the return value of an agent's function; undefined for a profile. A misspelled field is
  * an error: `allowedCommand` would otherwise allow every command.
  */
 export function faultOfProfile(value: unknown, above = ""): string | undefined {
@@ -166,7 +166,7 @@ const itemChecks: Readonly<Record<string, KnownFields>> = {
   roles: { of: "field of a role", fields: roleFields, otherNames: { thinking_level: "thinkingLevel" } },
 };
 
-/** What other tools, and files of kit's own, call a field. */
+/** The names that other tools, and files of kit's own, have for a field. */
 const otherNames = {
   prompt: "instructions",
   system: "instructions",
@@ -197,7 +197,7 @@ function faultOfPython(python: unknown, above: string): string | undefined {
   return faultOfFields(python, { of: "field of python", fields: pythonFields }, `${above}python.`);
 }
 
-/** What is wrong with a tool, command, skill or role of a profile. */
+/** Describes a fault of a tool, command, skill or role of a profile. */
 function faultOfItems(profile: object, above: string): string | undefined {
   const { tools = [] } = profile as AgentProfile;
   for (const [index, tool] of tools.entries()) {
@@ -214,7 +214,7 @@ function faultOfItems(profile: object, above: string): string | undefined {
   return undefined;
 }
 
-/** Of two with one name, one would be gone without a word. */
+/** Refuses two items with one name: kit would silently drop one of them. */
 function faultOfNames(profile: object, above: string): string | undefined {
   const { tools = [], commands = [], skills = [], roles = [], subagents = [] } = profile as AgentProfile;
   const lists = { tools: [...tools, ...commands], skills, roles, subagents };

@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import type { CauseReader } from "../../protocol/error-cause.ts";
 import { hidePaths } from "../../python/host-exception.ts";
 
-/** What code of a project failed with, in words that name the project's files and nothing outside. */
+/** The failure of a project's code, in words that name the project's files and nothing outside. */
 export interface CodeFailure {
   readonly message: string;
   /** Where, as far as the error tells: project-relative, with the line from 1. */

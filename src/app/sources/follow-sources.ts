@@ -98,7 +98,7 @@ function isTypeScript(address: string): boolean {
   return address.startsWith("file:") && /\.ts(\?|$)/.test(address) && !address.includes("/node_modules/");
 }
 
-/** What Node takes for code, beside files without an extension. */
+/** The extensions that Node takes for code, beside files without an extension. */
 const code = /^\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
 /** As it is called, by the name that disks compare. */

@@ -63,8 +63,8 @@ export interface FieldReader {
 }
 
 /**
- * A reader for the keys of a file. A key that is nearly one of them is a slip of the pen; others are
- * somebody else's (`license`, `allowed-tools`) and are left alone.
+ * A reader for the keys of a file. It refuses a key that is nearly one of them as a typo, and ignores the keys
+ * of other tools (`license`, `allowed-tools`).
  */
 export function createFieldReader(
   kind: "skill" | "role",

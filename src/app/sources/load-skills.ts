@@ -77,7 +77,7 @@ async function schemaOf(
   );
 }
 
-/** What a text says as JSON; undefined where it is none. */
+/** Parses a text as JSON; undefined if it is none. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

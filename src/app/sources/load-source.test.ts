@@ -4,7 +4,7 @@ import { runCode } from "./run-code.suite.ts";
 
 const agent = 'import { createAgent } from "kit";\nexport default createAgent({ instructions: "x" });\n';
 
-/** What an app says of one agent file, beside another that is fine. */
+/** Returns what an app reports for one agent file, beside another that is fine. */
 async function load(text: string, path = "src/agents/broken.ts"): Promise<unknown> {
   await using folder = await createTemporaryRepository({
     "package.json": '{"type": "module"}',

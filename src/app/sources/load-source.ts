@@ -92,7 +92,7 @@ async function importWithin(address: string, timeLimitMs: number): Promise<Recor
   }
 }
 
-/** What the files of each kind say by their exports. Others are their own affair, unless they look like one of these. */
+/** The exports that kit reads, by the kind of the file. It ignores others, unless they look like one of these. */
 const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
   agent: ["default", "triggers"],
   workflow: ["default", "run", "payload", "result", "schedule"],
@@ -135,7 +135,7 @@ function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAge
 
 const triggerFields: FieldChecks<Triggers & { readonly http: boolean }> = { webhook: flag, http: flag };
 
-/** What an agent's file declares; a text where it is wrong. */
+/** Reads the triggers that an agent's file declares; returns a text if they are wrong. */
 function readTriggers(given: unknown): Triggers | string {
   if (given === undefined) return { webhook: false };
   if (!isObject(given) || Array.isArray(given)) {
@@ -174,7 +174,7 @@ export interface LoadedWorkflow extends SourceFile {
   readonly run: (context: never) => unknown;
   readonly payload?: WorkflowSchema | undefined;
   readonly result?: WorkflowSchema | undefined;
-  /** What the file exports by default, where it says what it is with `defineWorkflow`. */
+  /** The default export of the file, if it comes from `defineWorkflow`. */
   readonly definition?: WorkflowDefinition | undefined;
   readonly schedules: readonly WorkflowSchedule[];
 }

@@ -37,7 +37,7 @@ export class Sources {
   readonly #writes: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
-  /** Of those that were replaced since, too: runs go on with the code that they began with. */
+  /** Holds replaced workflows, too: runs go on with the code that they began with. */
   readonly #workflowNames = new WeakMap<object, string>();
   #loaded: ProjectSources = noSources;
   #version = "";
@@ -170,7 +170,7 @@ export class Sources {
   }
 }
 
-/** What the files of a project give its agents. */
+/** The definitions in the files of a project. */
 export interface ProjectSources {
   readonly agents: readonly LoadedAgent[];
   readonly workflows: readonly LoadedWorkflow[];
@@ -192,7 +192,7 @@ const noSources: ProjectSources = {
 
 export interface LoadOptions {
   readonly code: boolean;
-  /** What was read before: it stays in use where a model has written over its file, or removed it. */
+  /** The previous definitions: one stays in use if a model has overwritten or removed its file. */
   readonly before?: ProjectSources | undefined;
   /** Throws for a file that must not be loaded. */
   readonly check?: (file: string) => void;

@@ -1,7 +1,7 @@
 import { findSecret } from "../../webhooks/define-webhook.ts";
 import type { LoadedWebhook } from "./load-source.ts";
 
-/** Those that refuse every delivery in this environment, because they find no secret to check it with. */
+/** Returns the webhooks that refuse every delivery in this environment, because they find no secret to check it. */
 export function webhooksWithoutSecret(
   webhooks: readonly LoadedWebhook[],
   env: Readonly<Record<string, string | undefined>>,

@@ -171,7 +171,7 @@ test("obsolete blocks are left out, and do not lead on, unless asked for", async
   const all = opened.specs.impact({ files: ["src/a.ts"], include_obsolete: true });
   expect(all).toMatchObject({ total_count: 2, obsolete_count: 0, tests: ["src/a.test.ts"] });
   const [about] = all.affected.filter(({ id }) => id !== "fw_c-build");
-  // Those of the same feature are not counted, and what is asked about is not among the affected.
+  // The count leaves out blocks of the same feature, and a block that is asked about is not among the affected.
   expect(opened.specs.impact({ files: ["src/a.ts"], ids: [about?.id ?? ""] }).obsolete_count).toBe(0);
   await opened.close();
 });

@@ -24,7 +24,7 @@ function scan(root: string, options: Partial<ScanTreeOptions> = {}): TreeChange 
 
 /** The tree after a pass, whose candidates get their stamps as if they had been read. */
 async function treeOf(root: string, previous: Tree = new Map()): Promise<Tree> {
-  // Whatever changed in the present tick of the clock would be looked at again.
+  // The next scan would look again at files that changed in the present tick of the clock.
   await setTimeout(30);
   const change = scan(root, { previous });
   for (const { path, folder, stampAt, problem } of change.candidates) {

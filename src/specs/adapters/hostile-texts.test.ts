@@ -23,7 +23,7 @@ const paths = [
   "notes/a.jsonl",
   "notes/a.yaml",
 ];
-/** What stands before the repeated part, so that each reader is inside of something. */
+/** The text before the repeated part, so that each reader is inside of something. */
 const openings = [
   "",
   "---\ntargets: [a]\n---\n## Capabilities\n### A\n",

@@ -5,8 +5,8 @@ import { loopChecks } from "./loop-cases.ts";
 import { workChecks } from "./work-cases.ts";
 
 /**
- * What holds under every backend, as tests for any runner; each has an agent of its own in memory, around a scripted
- * model: `for (const { name, run } of backendCases({ create: () => myBackend })) test(name, run)`.
+ * Returns the tests that every backend passes, for any runner; each has an agent of its own in memory, around a
+ * scripted model: `for (const { name, run } of backendCases({ create: () => myBackend })) test(name, run)`.
  */
 export function backendCases(subject: BackendSubject): readonly ContractCase[] {
   const checks = { ...loopChecks, ...workChecks, ...durableChecks };

@@ -27,7 +27,7 @@ export interface Stage {
   readonly agent: Agent;
   readonly model: ScriptedModel;
   readonly events: KitEvent[];
-  /** What tools did. */
+  /** The calls that tools ran. */
   readonly ran: string[];
   /** The whole log of the session "default". */
   log(): Promise<readonly SessionEntry[]>;

@@ -38,7 +38,7 @@ export const durableChecks: Readonly<Record<string, Check>> = {
       over: { store: memory, approvals: createApprovals() },
     });
     const asked = nextEvent(first.agent, "approval_request");
-    // The process dies here: nobody ever hears of this one.
+    // The process dies here: no caller receives this result.
     first.agent
       .session()
       .prompt("pay", { operationId: "op_1" })
@@ -65,7 +65,7 @@ export const durableChecks: Readonly<Record<string, Check>> = {
     assert.deepEqual(smooth.result, { answer: 42 });
     assert.ok(smooth.appends >= 5);
     const { appends, ...whole } = smooth;
-    // Of a backend that appends much, every other one.
+    // The test skips some of the appends of a backend that appends much.
     const step = Math.ceil(appends / 16);
     for (let at = 1; at <= appends; at += step) {
       for (const isWritten of [false, true]) {

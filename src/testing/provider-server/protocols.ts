@@ -1,4 +1,4 @@
-/** What the server lets a model say in one call. */
+/** The answer of a model in one call, as the server sends it. */
 export interface ProviderAnswer {
   readonly text?: string;
   readonly toolCall?: { readonly id: string; readonly name: string; readonly args: string };
@@ -7,7 +7,7 @@ export interface ProviderAnswer {
 /** One provider's streaming protocol: where it listens, and the chunks of its stream. */
 export interface ProviderProtocol {
   readonly provider: "openai" | "anthropic" | "google" | "local";
-  /** What `providers.<name>.base_url` is set to, behind the server's address. */
+  /** The path in `providers.<name>.base_url`, behind the server's address. */
   readonly basePath: string;
   readonly matches: (path: string) => boolean;
   /** The stream as it goes over the wire, one event per entry. */

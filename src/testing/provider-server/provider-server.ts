@@ -16,7 +16,7 @@ export type ProviderReply =
   | { readonly answer: ProviderAnswer; readonly cutAfter: number; readonly how?: "inside" | "ended" }
   /** So many chunks, then this in place of the rest. */
   | { readonly answer: ProviderAnswer; readonly garbageAfter: number; readonly garbage: string }
-  /** The answer up to the chunk that has "more" in it, which is sent over and over while somebody reads. */
+  /** The answer up to the chunk that has "more" in it, which the server repeats while a client reads. */
   | { readonly endless: ProviderAnswer }
   /** So many chunks, then nothing more. */
   | { readonly answer: ProviderAnswer; readonly silentAfter: number }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { stopBetweenWrites } from "../stop-between-writes.ts";
 
-/** What a process is asked, and by which number it answers. */
+/** A call to a process, and the number by which the process answers it. */
 export interface ProcessCall {
   readonly id: number;
   readonly method: string;

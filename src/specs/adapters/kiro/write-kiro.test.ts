@@ -195,7 +195,7 @@ text
         fc.constantFrom("\n", "\r\n"),
         (parts, end) => {
           const text = parts.join(end);
-          // What is never closed takes in all that is written behind it.
+          // An unclosed part takes in all the text behind it.
           fc.pre(
             !kiroAdapter.parse({ path, text }).diagnostics.some(({ code }) => code?.endsWith("_unclosed")),
           );
