@@ -13,8 +13,8 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 /**
- * The result of `work`, or a rejection with the signal's reason when it fires first. The work goes on; nobody
- * has to handle its later rejection.
+ * The result of `work`, or a rejection with the signal's reason when it fires first. The work goes on; the
+ * caller does not have to handle its later rejection.
  */
 export async function raceSignal<Value>(
   work: PromiseLike<Value>,
@@ -60,7 +60,7 @@ export function linkSignals(sources: readonly (AbortSignal | undefined)[]): Link
   };
 }
 
-/** What each source stops. A source has one listener, however many works begin and end. */
+/** The stop functions of each source. A source has one listener, however many works begin and end. */
 const stopping = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>();
 
 function stopsOf(source: AbortSignal): Set<(reason: unknown) => void> {
@@ -74,7 +74,9 @@ function stopsOf(source: AbortSignal): Set<(reason: unknown) => void> {
   return stops;
 }
 
-/** Ends a timer that nobody waits for: a reason of its own costs less than the `DOMException` that Node would make. */
+/**
+ * The reason that ends a timer without a waiting caller: the `DOMException` that Node would make costs more.
+ */
 const over = "over";
 
 export interface Deadline {

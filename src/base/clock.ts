@@ -3,8 +3,9 @@ export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
   /**
-   * Milliseconds since a moment of its own choice, which nobody sets: for how long something has taken. The time that
-   * the machine was asleep is not in it. Default: the process's own (`performance.now`).
+   * Milliseconds since a moment of the clock's own choice, which no user or program sets: for how long
+   * something has taken. The count leaves out the time that the machine was asleep. Default: the process's
+   * own (`performance.now`).
    */
   elapsed?(): number;
   /** How many milliseconds the machine was asleep since the process began. Default: none. */
@@ -13,7 +14,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** What a timer can be set for: a longer one would fire at once. */
+/** The longest time that a timer can be set for: a longer one would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -44,7 +45,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/** What a clock has counted, whatever was done to the time of day. */
+/** The milliseconds that a clock has counted; a change to the time of day does not alter them. */
 export function elapsedOf(clock: Clock): number {
   return clock.elapsed?.() ?? performance.now();
 }

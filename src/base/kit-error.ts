@@ -1,9 +1,9 @@
-/** What a `KitError` is made from; `code` is one of the codes in `protocol/error-code.ts`. */
+/** The fields that a `KitError` is made from; `code` is one of the codes in `protocol/error-code.ts`. */
 export interface KitErrorInit<Code extends string = string> {
   readonly code: Code;
   /** Safe for any caller: no path of the machine, no key, no stack. */
   readonly message: string;
-  /** What to do about it. Shown to the person at the terminal, never sent by a server. */
+  /** Advice on what to do about the error. The terminal shows it to the user; a server never sends it. */
   readonly hint?: string;
   /** Machine-readable details that are as safe as the message. */
   readonly meta?: Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ export class KitError<Code extends string = string> extends Error {
   }
 }
 
-/** What `instanceof` asks, of `KitError` and of every class that extends it. */
+/** Answers `instanceof` for `KitError` and for every class that extends it. */
 function isInstance(this: unknown, value: unknown): boolean {
   // A class that extends KitError recognizes its instances as any class does.
   if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);

@@ -1,12 +1,12 @@
 /** The longest name or id, in bytes of UTF-8. */
 export const maxNameBytes = 128;
 
-/** Marks that turn the direction of text or break a line where nobody sees them: one name shows as another. */
+/** Invisible marks that turn the direction of text or break a line: one name shows as another. */
 const unseen = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
 /**
- * What is wrong with a text as a name or id of one path segment: empty, too long, half a character, or
- * holding a separator, a control character, a mark of text direction, or nothing but a dot segment.
+ * The fault of a text as a name or id of one path segment: empty, too long, half a character, or holding a
+ * separator, a control character, a mark of text direction, or nothing but a dot segment.
  */
 export function faultOfName(text: string, maxBytes: number = maxNameBytes): string | undefined {
   if (text === "") return "must not be empty";
@@ -22,7 +22,7 @@ export function faultOfName(text: string, maxBytes: number = maxNameBytes): stri
 }
 
 /**
- * The same, more strictly, for what somebody defines by a name: an agent, a workflow, a webhook, a skill or
+ * The same, more strictly, for a name that a project defines: of an agent, a workflow, a webhook, a skill or
  * a role. Such a name is typed, compared, put into addresses and shown to models.
  */
 export function faultOfDefinedName(text: string): string | undefined {

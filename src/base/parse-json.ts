@@ -6,7 +6,7 @@ export interface ParseJsonOptions {
 }
 
 /**
- * Parses JSON text that somebody else wrote.
+ * Parses JSON text that comes from outside kit.
  *
  * Stricter than `JSON.parse`: an object that names a key twice is refused, because two readers of
  * it can disagree on what it says (RFC 8259, section 4), and so is text nested deeper than

@@ -1,7 +1,7 @@
 /** Files of variables: `.env`, `.env.local`, `.envrc`; what shows others which there are is none. */
 const variables = /(?:^|\/)\.env(?:rc|\.[^/]+)?$/;
 const sample = /\.(?:example|sample|template|dist|defaults?)$/;
-/** What programs keep keys and passwords in. */
+/** Files in which programs keep keys and passwords. */
 const keys =
   /(?:^|\/)(?:\.npmrc|\.netrc|\.pypirc|\.pgpass|\.git-credentials|\.dockercfg|id_(?:rsa|dsa|ecdsa|ed25519)|credentials\.json|service-account[^/]*\.json|[^/]+\.(?:pem|key|p12|pfx|jks|keystore))$/;
 

@@ -1,7 +1,7 @@
-/** The candidate that somebody who wrote `text` most likely meant, or nothing when none is near. */
+/** The candidate that the author of `text` most likely meant, or nothing when none is near. */
 export function suggest(text: string, candidates: Iterable<string>): string | undefined {
   const wanted = text.toLowerCase();
-  // One slip in three letters: more than that is a guess that helps nobody.
+  // One slip in three letters: more than that is a guess that does not help the reader.
   let limit = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   let best: string | undefined;
   for (const candidate of candidates) {

@@ -9,7 +9,7 @@ import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 
 const owner = { agent: "a", instance_id: "1", session: "default" };
 
-/** What writes kit's own files of a project, with the paths that could be links. */
+/** Functions that write kit's own files of a project, with the paths that could be links. */
 const writers: readonly (readonly [string, readonly string[], (root: string) => Promise<unknown>])[] = [
   [
     "sessions, engine and announcements",

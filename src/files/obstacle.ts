@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { errorCode } from "./file-error.ts";
 
 /**
- * What keeps kit from using a place on the disk, in words that complete "it cannot be written: …". Functions return undefined
- * where the system names no obstacle.
+ * Reasons why kit cannot use a place on the disk, in words that complete "it cannot be written: …". Functions
+ * return undefined where the system names no obstacle.
  */
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "it belongs to another user, or is read-only",
@@ -36,7 +36,7 @@ export function isShortage(error: unknown): boolean {
 /** A database, its log, the log's index, and one to spare. */
 const filesOfDatabase = 4;
 
-/** What keeps this process from opening as many files as a database needs. */
+/** The obstacle that keeps this process from opening as many files as a database needs. */
 export function openObstacle(): string | undefined {
   const opened: number[] = [];
   try {
@@ -49,7 +49,7 @@ export function openObstacle(): string | undefined {
   }
 }
 
-/** What keeps kit from creating files in a folder, or the folder itself. */
+/** The obstacle that keeps kit from creating files in a folder, or the folder itself. */
 export function writeObstacle(folder: string): string | undefined {
   try {
     const found = statSync(folder, { throwIfNoEntry: false });
@@ -62,7 +62,10 @@ export function writeObstacle(folder: string): string | undefined {
   }
 }
 
-/** What keeps this process from using a path in the given mode (`fs.constants`). `name` is how the message calls the path. */
+/**
+ * The obstacle that keeps this process from using a path in the given mode (`fs.constants`). `name` is how
+ * the message calls the path.
+ */
 export function accessObstacle(path: string, mode: number, name: string): string | undefined {
   try {
     accessSync(path, mode);

@@ -73,7 +73,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
   const source = isSearch
     ? createSearchSource({ links, searchLimit: config.search_limit ?? defaultSearchLimit, validateJson })
     : createDirectSource(links, validateJson);
-  // Whatever ends kit, short of a kill -9, ends the servers it started.
+  // Every end of kit, short of a kill -9, ends the servers it started.
   const killAll = (): void => {
     for (const link of links) link.kill();
   };
@@ -130,7 +130,7 @@ function createDirectSource(links: readonly ServerLink[], validateJson: Validate
     const tools = catalogue.tools.map(
       (listed) => known.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
     );
-    // Whatever order the server lists them in: that of a prompt's tools is to stay.
+    // The server may list its tools in any order; the order of a prompt's tools has to stay.
     const ordered = tools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     offers.set(link, { catalogue, tools, ordered });
     return ordered;

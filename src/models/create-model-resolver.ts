@@ -60,7 +60,7 @@ export function defaultModelName(options: ModelResolverOptions): string {
   return "offline/guide";
 }
 
-/** The model of a provider where nobody names one. */
+/** The model of a provider when neither the caller nor the project names one. */
 export const defaultModels: Readonly<Record<string, string>> = {
   anthropic: "claude-sonnet-4-6",
   openai: "gpt-5.1",
@@ -193,7 +193,7 @@ async function load(
   }
 }
 
-/** Models are named by roles and profiles: one called "constructor" has no price unless somebody set it. */
+/** Roles and profiles name models: one called "constructor" has no price unless the configuration sets it. */
 function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
   return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }

@@ -5,7 +5,10 @@ export interface KnownModel {
   /** Matches the model's name from its start. */
   readonly prefix: string;
   readonly contextWindowTokens: number;
-  /** Of that model and its dated versions: what else begins like it may cost ten times as much. */
+  /**
+   * The price of that model and its dated versions: another model with the same start may cost ten times as
+   * much.
+   */
   readonly price?: ModelPrice;
 }
 
@@ -62,7 +65,7 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
   ],
 };
 
-/** What kit knows of a model, or undefined. */
+/** The facts that kit knows of a model, or undefined. */
 export function knownModel(name: ModelName): KnownModel | undefined {
   const known = Object.hasOwn(models, name.provider)
     ? models[name.provider]?.find((model) => name.model.startsWith(model.prefix))

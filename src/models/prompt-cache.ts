@@ -8,7 +8,7 @@ import { digestOf } from "../base/digest.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PromptCache } from "./contract.ts";
 
-/** What a provider wants to be told about caching; undefined for one that caches by itself, or not at all. */
+/** How kit tells a provider about caching; undefined for one that caches by itself, or not at all. */
 export function promptCacheOf({ provider, modelId }: LanguageModelV4): PromptCache | undefined {
   if (/(^|\.)anthropic(\.|$)/.test(provider)) return withBreakpoints;
   if (/^openai\.(chat|responses)$/.test(provider)) return withCacheKey;
@@ -35,7 +35,7 @@ function withBreakpoints(options: LanguageModelV4CallOptions): LanguageModelV4Ca
   }
   const { tools } = options;
   const lastTool = tools?.at(-1);
-  // What a provider itself runs has no place for a mark.
+  // A tool that the provider itself runs has no place for a mark.
   if (tools === undefined || lastTool?.type !== "function") return { ...options, prompt };
   return { ...options, prompt, tools: [...tools.slice(0, -1), marked(lastTool)] };
 }
@@ -63,7 +63,7 @@ function withRequestMark(options: LanguageModelV4CallOptions): LanguageModelV4Ca
   return { ...options, providerOptions: withOptions(options.providerOptions, { openrouter }) };
 }
 
-/** What is there already wins. */
+/** Adds fields to the options of each provider; a given field wins over an added one. */
 function withOptions(
   given: SharedV4ProviderOptions | undefined,
   added: SharedV4ProviderOptions,

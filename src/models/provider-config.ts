@@ -1,7 +1,7 @@
 import type { ModelPrice } from "../protocol/usage.ts";
 import type { ProviderLimits } from "./provider-limiter.ts";
 
-/** What the configuration says of a provider (`providers.<name>`), wire names as in the file. */
+/** The settings of a provider in the configuration (`providers.<name>`), wire names as in the file. */
 export interface ProviderConfig {
   /** For a known provider another address; a new name with one is an OpenAI-compatible endpoint. */
   readonly base_url?: string | undefined;

@@ -1,7 +1,7 @@
 import { type Clock, elapsedOf } from "../base/clock.ts";
 import type { Admission, CallLimiter } from "./contract.ts";
 
-/** What may be asked of a provider within a minute (`providers.<name>.limits`), by all sessions together. */
+/** The most that all sessions together may ask of a provider within a minute (`providers.<name>.limits`). */
 export interface ProviderLimits {
   readonly requests_per_minute?: number | undefined;
   /** Tokens in and out; what a call takes is estimated before it, and put right by its usage. */
@@ -33,7 +33,7 @@ export class ProviderLimiter implements CallLimiter {
   readonly #requests: number;
   readonly #tokens: number;
   readonly #clock: Clock;
-  /** Those of the last minute, oldest first. */
+  /** The calls of the last minute, oldest first. */
   readonly #calls: Call[] = [];
   #spent = 0;
   readonly #line: Waiting[] = [];

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What a provider is sent for one prompt, through the real AI SDK provider. */
+/** The request that a provider gets for one prompt, through the real AI SDK provider. */
 async function sent(model: string, options: PromptOptions): Promise<unknown> {
   server.script([{ text: "ok" }]);
   const resolveModel = createModelResolver({ env: {}, providers: server.providers });

@@ -28,7 +28,7 @@ function agentOf(provider: string, over: ProviderConfigs = {}): Agent {
   );
 }
 
-/** What was sent, as far as these tests look at it. */
+/** The request that kit sent, as far as these tests look at it. */
 function sent(index = 0): Readonly<Record<string, unknown>> {
   return server.requests[index] as Record<string, unknown>;
 }

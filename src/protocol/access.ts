@@ -1,21 +1,21 @@
 /** The sender of a request: what `server.auth` returned, or the API key that the request carried. */
 export interface Principal {
-  /** Of a key: `key_` and the start of its SHA-256, never the key. */
+  /** The id of a key is `key_` and the start of its SHA-256, never the key. */
   readonly id: string;
-  /** Whatever else `server.auth` says about it, for `server.authorize`. */
+  /** Anything else that `server.auth` says about the sender, for `server.authorize`. */
   readonly [property: string]: unknown;
 }
 
-/** What `server.auth` answers: whether the request may pass, or its principal. */
+/** The answer of `server.auth`: whether the request may pass, or its principal. */
 export type AuthResult = boolean | Principal;
 
 /**
- * What is about to be done, as `server.authorize` is told.
+ * The actions that `server.authorize` decides about.
  *
  * Specs and guidelines are the project's: `project.read`, and `project.write` for a conversion that is
- * written. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list`
- * and `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. What
- * is refused is left out of the list.
+ * written. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list` and
+ * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
+ * leaves out each refused entry.
  */
 export const serviceActions = [
   "project.read",
@@ -45,11 +45,14 @@ export interface AuthorizeRequest {
   /** Undefined where no key was asked for. */
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
-  /** Of agents, their dispatches and approvals; of `dispatch.list`, the filter that was given. */
+  /**
+   * The agent of a request for an agent, its dispatches or approvals; for `dispatch.list`, the filter that
+   * was given.
+   */
   readonly agent?: string | undefined;
   /** The id of the agent's instance. */
   readonly instance?: string | undefined;
-  /** Of workflows and runs; of `run.list`, the filter that was given. */
+  /** The workflow of a request for a workflow or a run; for `run.list`, the filter that was given. */
   readonly workflow?: string | undefined;
   readonly run_id?: string | undefined;
 }

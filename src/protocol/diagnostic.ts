@@ -17,7 +17,7 @@ export const diagnosticSchema = z
     path: z.string(),
     /** 1-based. */
     line: z.int().min(1).optional(),
-    /** Of the block or guideline, where there is one. */
+    /** The id of the block or guideline, where there is one. */
     id: z.string().optional(),
     field: z.string().optional(),
   })

@@ -5,7 +5,7 @@ import { choiceField, cursorField, type Infer, limitField, nameField } from "./f
 
 export type { DispatchStatus } from "./enums.ts";
 
-/** What a sender gets once its input cannot be lost any more. */
+/** The receipt that a sender gets once its input cannot be lost any more. */
 export const dispatchReceiptSchema = z.object({
   dispatch_id: z.string(),
   /** ISO 8601. */

@@ -39,7 +39,7 @@ export const specEdgeKinds = [
 export type SpecEdgeKind = (typeof specEdgeKinds)[number];
 
 /**
- * What makes a test count for a criterion.
+ * The evidence that makes a test count for a criterion.
  *
  * - `path`: the spec names the test file.
  * - `key`: the test holds the criterion's key, `auth#1.2`, or the id of its block.
@@ -85,7 +85,7 @@ export const sourceTypes = [
 ] as const;
 export type SourceType = (typeof sourceTypes)[number];
 
-/** What a guideline can be converted to. */
+/** The formats that kit can convert a guideline to. */
 export const conversionFormats = [
   "steering",
   "fw_c",
@@ -98,7 +98,7 @@ export const conversionFormats = [
 ] as const;
 export type ConversionFormat = (typeof conversionFormats)[number];
 
-/** What all guidelines can be exported to. */
+/** The formats that kit can export all guidelines to. */
 export const exportFormats = ["fw_c", "fw_b"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
@@ -127,7 +127,7 @@ export type DispatchStatus = (typeof dispatchStatuses)[number];
 export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
-/** What a prompt can show a model of a project's knowledge. */
+/** The kinds of a project's knowledge that a prompt can show a model. */
 export const receiptKinds = ["instructions", "role", "guideline", "skill", "spec", "memory"] as const;
 export type ReceiptKind = (typeof receiptKinds)[number];
 
@@ -139,7 +139,7 @@ export type ThinkingLevel = (typeof thinkingLevels)[number];
 export const backendNames = ["typed", "graph", "openai_agents", "google_adk"] as const;
 export type BackendName = (typeof backendNames)[number];
 
-/** What a session can be asked to do. */
+/** The operations that a caller can ask of a session. */
 export const operationKinds = ["prompt", "stream", "skill", "task", "shell", "compact", "python"] as const;
 export type OperationKind = (typeof operationKinds)[number];
 

@@ -3,7 +3,7 @@ import type { ErrorCause } from "./errors.ts";
 
 export type { ErrorCause } from "./errors.ts";
 
-/** What is known of the machine and the project that an error comes from. */
+/** Knows the machine and the project that an error comes from. */
 export interface CauseReader {
   /** Takes secrets and paths of the machine out of a text. */
   clean(text: string): string;
@@ -18,12 +18,12 @@ const maxReadChars = 1_000_000;
 const maxDepth = 5;
 const maxErrors = 5;
 
-/** Their causes are answers of a provider, which are nobody's to keep. */
+/** The causes of these errors are answers of a provider, which kit does not keep. */
 const opaqueCodes: ReadonlySet<string> = new Set(["model_error", "model_timeout", "context_overflow"]);
 
 /**
- * Why something failed, beside the code and the message that its record has already; undefined when they say all.
- * Whatever was thrown is read without throwing.
+ * Why something failed, beside the code and the message that its record has already; undefined when they say
+ * all. Reading a thrown value never throws.
  */
 export function causeOf(error: unknown, reader: CauseReader): ErrorCause | undefined {
   const origin = originOf(error);
@@ -42,7 +42,7 @@ export function causeLine(cause: ErrorCause): string {
   return [`${message === "" ? name : message}${place}`, ...further.map(causeLine)].join("; caused by: ");
 }
 
-/** What an error and its causes say, one after the other. */
+/** The messages of an error and its causes, one after the other. */
 export function messagesOf(error: unknown): readonly string[] {
   const all = (cause: ErrorCause): readonly string[] => [
     cause.message === "" ? cause.name : cause.message,
@@ -51,7 +51,7 @@ export function messagesOf(error: unknown): readonly string[] {
   return all(toErrorCause(error, { clean: (text) => text, place: () => undefined }));
 }
 
-/** The error that somebody else's code knows again: what `causeOf` reads of it is the cause that it was made of. */
+/** An error that code outside kit recognizes: `causeOf` reads the cause back from it that it was made of. */
 export function fromErrorCause({ name, message, path, line, cause, errors }: ErrorCause): Error {
   const options = cause === undefined ? undefined : { cause: fromErrorCause(cause) };
   const error =
@@ -65,7 +65,7 @@ export function fromErrorCause({ name, message, path, line, cause, errors }: Err
   return error;
 }
 
-/** What kit has handed on under another error of the same message began further down. */
+/** The error that the failure began with: kit hands it on under other errors of the same message. */
 function originOf(error: unknown): unknown {
   let origin = error;
   for (let depth = 0; depth < 2 * maxDepth && origin instanceof KitError; depth += 1) {
@@ -80,7 +80,7 @@ function originOf(error: unknown): unknown {
 function toErrorCause(thrown: unknown, reader: CauseReader, above: readonly unknown[] = []): ErrorCause {
   const message = thrownText(thrown);
   const stack = textAt(thrown, "stack") ?? "";
-  // What a message says may look like a place.
+  // Text in a message may look like a place.
   const at = message === "" ? -1 : stack.indexOf(message);
   const frames = at === -1 ? stack : `${stack.slice(0, at)}${stack.slice(at + message.length)}`;
   const place = reader.place(frames.slice(0, maxReadChars));
@@ -110,7 +110,9 @@ function nameOf(thrown: unknown): string {
   return textAt(read(thrown, "constructor"), "name") || name || "object";
 }
 
-/** What is said by an error, or by anything else that was thrown: read without throwing, and not cut. */
+/**
+ * The message of an error, or the text of anything else that was thrown: read without throwing, and not cut.
+ */
 export function thrownText(thrown: unknown): string {
   if (typeof thrown !== "object" || thrown === null) return safely(() => String(thrown)) ?? "";
   const message = textAt(thrown, "message");

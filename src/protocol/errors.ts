@@ -5,8 +5,8 @@ import type { Infer } from "./fields.ts";
 const codes = Object.keys(errorCodes).filter((code): code is ErrorCode => code in errorCodes);
 
 /**
- * What the code of a project threw, as records and events keep it: no stack, no path of the machine, no secret, and
- * cut to a size that any record has room for.
+ * The error that the code of a project threw, as records and events keep it: no stack, no path of the
+ * machine, no secret, and cut to a size that any record has room for.
  */
 export const errorCauseSchema = z
   .object({

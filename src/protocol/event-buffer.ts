@@ -91,7 +91,10 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     };
   }
 
-  /** What `read` gives once there is an unread item; undefined at the end. Throws what the buffer has failed with. */
+  /**
+   * Returns the result of `read` once there is an unread item; undefined at the end. Throws the error that
+   * the buffer has failed with.
+   */
   async #when<Value>(read: () => Value): Promise<Value | undefined> {
     for (;;) {
       if (this.#next < this.#unread.length) return read();

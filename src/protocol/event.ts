@@ -83,14 +83,16 @@ export const eventSchema = z
     event("agent_start", { model: text }),
     event("turn_request", {
       model: text,
-      /** Who serves the model, as its package names it: `openai.responses`. Absent in older logs. */
+      /**
+       * The service that serves the model, as its package names it: `openai.responses`. Absent in older logs.
+       */
       provider: text.optional(),
       purpose: turnPurposeSchema,
       /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
       attempt: z.int(),
       /** Absent where the call is not of the session's own prompt, such as one that sums it up. */
       prefix: prefixSchema.optional(),
-      /** What was in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
+      /** The content in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
       receipt: receiptSchema.optional(),
     }),
     event("turn", {
@@ -133,7 +135,7 @@ export const eventSchema = z
       ...toolCall,
       result: text,
       is_error: z.boolean(),
-      /** What a tool threw, and where in the project. */
+      /** The error that a tool threw, and its place in the project. */
       cause: errorCauseSchema.optional(),
       duration_ms: ms,
     }),
@@ -202,7 +204,7 @@ export const eventSchema = z
 export type KitEvent = Infer<typeof eventSchema>;
 export type EventType = KitEvent["type"];
 
-/** What each type carries beside the common fields. */
+/** The fields that each type carries beside the common ones. */
 export type EventBody = BodyOf<KitEvent>;
 /** A field that the type demands and others may have, such as the task of `task_start`, is the type's own. */
 type BodyOf<Event> = {

@@ -51,7 +51,7 @@ export interface AppliedGuideline {
   readonly guideline: Guideline;
   /** 1-based lines of the source file. */
   readonly line: number;
-  /** What it costs in front of a model, about: a quarter of its characters. */
+  /** The tokens that it costs in front of a model, about: a quarter of its characters. */
   readonly tokens: number;
   /** The alias of the file under which the tool finds it; absent where that is its real path. */
   readonly via?: string;
@@ -69,14 +69,14 @@ export interface ShadowedGuideline extends AppliedGuideline {
   readonly rule: string;
 }
 
-/** What applies to one file, in the order in which the tool would read it. */
+/** The guidelines that apply to one file, in the order in which the tool would read them. */
 export interface Explanation {
   readonly file: string;
   readonly tool?: ExplainTool;
   readonly applied: readonly AppliedGuideline[];
   readonly shadowed: readonly ShadowedGuideline[];
-  /** Of what applies without being asked for, about. */
+  /** The tokens of the guidelines that apply without being asked for, about. */
   readonly tokens: number;
-  /** What of it the tool does not read although it applies, one sentence each; absent for nothing. */
+  /** The parts that the tool does not read although they apply, one sentence each; absent for nothing. */
   readonly notes?: readonly string[];
 }

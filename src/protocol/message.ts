@@ -4,7 +4,7 @@ import type { Usage } from "./usage.ts";
 
 export type { FinishReason } from "./enums.ts";
 
-/** What a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
+/** Data that a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
 export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 export interface TextPart {
@@ -50,7 +50,7 @@ export interface ToolResultPart {
   readonly tool: string;
   readonly content: readonly (TextPart | ImagePart)[];
   readonly is_error: boolean;
-  /** Set where the call was cut off and nobody knows what it did. */
+  /** Set where the call was cut off and its effect is unknown. */
   readonly outcome?: "unknown";
   /** The rules, specs and other knowledge that the result shows the model. */
   readonly shows?: readonly ReceiptItem[];

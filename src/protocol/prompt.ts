@@ -37,7 +37,7 @@ const oneSessionField = nameField.meta({
   description: "Of this session alone; default: of all sessions of the instance.",
 });
 
-// What no model takes for a picture would stay in the history, and fail every prompt after it.
+// A type that no model takes for a picture would stay in the history, and fail every prompt after it.
 const imageTypeField = textField(200).regex(
   /^image\/[\w*.+-]+$/,
   "must be a type of picture, such as image/png",
@@ -83,7 +83,7 @@ export type PromptFile = Infer<typeof fileSchema>;
 
 const modelField = textField(500).min(1, "must not be empty");
 
-/** What answers one prompt in place of the agent's own. */
+/** The choices for one prompt that replace the agent's own. */
 const choicesSchema = z.object({
   model: z
     .union([modelField, z.array(modelField).min(1).max(20)], {

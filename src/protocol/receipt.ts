@@ -23,8 +23,8 @@ const receiptItemSchema = z
 export interface ReceiptItem extends Infer<typeof receiptItemSchema> {}
 
 /**
- * What was in front of the model in a turn. Lists are long and stay the same, so a receipt tells what has come since the
- * turn `before`, whose whole list it begins with. Without `before`, `added` is the whole list.
+ * The content in front of the model in a turn. Lists are long and stay the same, so a receipt begins with the
+ * whole list of the turn `before` and tells what has come since. Without `before`, `added` is the whole list.
  */
 export const receiptSchema = z
   .object({
@@ -47,8 +47,8 @@ export const receiptSchema = z
 export interface TurnReceipt extends Infer<typeof receiptSchema> {}
 
 /**
- * What a prompt begins with, before its history. A provider's cache serves a turn that has the same digest as the one
- * before it.
+ * The beginning of a prompt, before its history. A provider's cache serves a turn that has the same digest as
+ * the one before it.
  */
 export const prefixSchema = z
   .object({
@@ -65,7 +65,10 @@ export const prefixSchema = z
   .meta({ id: "PromptPrefix", description: "Of what a prompt consists before its history." });
 export interface PromptPrefix extends Infer<typeof prefixSchema> {}
 
-/** What the log of a session keeps of a turn whose prompt begins otherwise, or shows more, than that of the turn before. */
+/**
+ * The record that the log of a session keeps of a turn whose prompt begins otherwise, or shows more, than
+ * that of the turn before.
+ */
 export interface TurnRecord {
   readonly turn_id: string;
   readonly prefix: PromptPrefix;

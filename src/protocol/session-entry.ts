@@ -28,7 +28,10 @@ export type SessionEntry =
   | {
       readonly version: 1;
       readonly type: "note";
-      /** What kit remembers of a session beside its messages, such as guidelines already shown. */
+      /**
+       * The name of a fact that kit remembers of a session beside its messages, such as guidelines already
+       * shown.
+       */
       readonly name: string;
       readonly value: unknown;
       readonly timestamp: string;

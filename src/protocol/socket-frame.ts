@@ -49,7 +49,7 @@ export interface FrameTrace {
   readonly tracestate?: string | undefined;
 }
 
-/** What the server sends. */
+/** The frames that the server sends. */
 export type ServerFrame =
   | {
       readonly type: "ready";

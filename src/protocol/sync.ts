@@ -1,4 +1,4 @@
-/** What a guideline sync can take as the one source of truth, and what it can write. */
+/** The formats that a guideline sync can take as the one source of truth, and those it can write. */
 export const syncFormats = [
   "agents",
   "fw_c",
@@ -15,7 +15,10 @@ export type SyncFormat = (typeof syncFormats)[number];
 export interface SyncRequest {
   /** The source of truth; default: `guidelines.source` of the configuration. */
   readonly source?: SyncFormat;
-  /** What to write; default: `guidelines.targets` of the configuration, else every format the project has. */
+  /**
+   * The formats to write; default: `guidelines.targets` of the configuration, else every format the project
+   * has.
+   */
   readonly targets?: readonly SyncFormat[];
   /** Takes over into the source what people wrote in the targets. */
   readonly adopt?: boolean;
@@ -37,7 +40,7 @@ export interface SyncEntry {
   readonly after?: string;
   /** For a conflict, what is in the way; for a file that needs no writing, why. One sentence. */
   readonly reason?: string;
-  /** What the format cannot express, one sentence each. */
+  /** The content that the format cannot express, one sentence each. */
   readonly losses: readonly string[];
 }
 
@@ -55,7 +58,7 @@ export interface SyncPlan {
   readonly in_sync: boolean;
 }
 
-/** What a sync wrote. */
+/** The plan of a sync, with the files that it wrote. */
 export interface SyncResult extends SyncPlan {
   readonly written: readonly string[];
 }

@@ -5,7 +5,7 @@
 export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>`, in lower-case hexadecimal digits. */
   readonly traceparent: string;
-  /** What vendors add, as they wrote it. */
+  /** The entries that vendors add, as they wrote them. */
   readonly tracestate?: string | undefined;
 }
 
@@ -14,7 +14,7 @@ const parentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2}
 const memberPattern =
   /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** What the W3C asks everybody to take. */
+/** The W3C asks every receiver to accept at least this much. */
 const maxStateLength = 512;
 const maxStateMembers = 32;
 

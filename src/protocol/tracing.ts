@@ -9,15 +9,16 @@ export interface TracePlace
   readonly step_id?: string | undefined;
 }
 
-/** What a model is asked in one turn. */
+/** The content that a turn sends its model. */
 export interface TurnContent {
   readonly system: string;
   readonly messages: readonly Message[];
 }
 
 /**
- * What makes traces of events knows their spans: those who ask others for something in the name of a turn or a call hand
- * these on. A listener that has one under `tracing` is asked, wherever it hears events.
+ * The tracer knows the spans of the events that it traces; callers that send requests in the name of a turn
+ * or a call pass these spans on. Kit asks a listener that has a tracer under `tracing`, wherever it hears
+ * events.
  */
 export interface Tracing {
   /** Whether it wants to be told what models are asked. */

@@ -3,7 +3,7 @@ import type { Infer } from "./fields.ts";
 
 const dollars = z.number().nullable();
 
-/** What a model call cost, in US dollars; `null` where the price is unknown. */
+/** The cost of a model call, in US dollars; `null` where the price is unknown. */
 const costSchema = z
   .object({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, total: dollars })
   .meta({ id: "Cost", description: "US dollars; null where the price is unknown." });

@@ -9,7 +9,7 @@ import { encodeValue } from "./values/encode-value.ts";
 
 const defaultFunctionTimeoutMs = 60_000;
 
-/** What Python may call. */
+/** The functions and dataclasses that Python may call. */
 export interface Callables {
   readonly functions: ReadonlyMap<string, PythonFunction>;
   readonly registry: DataclassRegistry;

@@ -1,15 +1,15 @@
 import { KitError } from "../base/kit-error.ts";
 import { suggest } from "../base/suggest.ts";
 
-/** What an object may hold, and what its keys are called in errors: "option of a run". */
+/** The keys that an object may hold, and how errors call one of them: "option of a run". */
 export interface KnownKeys {
   readonly of: string;
   readonly keys: readonly string[];
 }
 
 /**
- * Throws `invalid_request` for what is no object by name, and for a key that nobody reads: a misspelled limit would
- * limit nothing. `name` is how an error calls the object.
+ * Throws `invalid_request` for a value that is no plain object, and for a key that kit does not read: a
+ * misspelled limit would limit nothing. `name` is how an error calls the object.
  */
 export function checkKeys(value: unknown, name: string, known: KnownKeys): void {
   const message = faultOf(value, name, known);

@@ -23,7 +23,7 @@ export interface PythonObject {
   readonly [field: string]: PythonValue;
 }
 
-/** What a call from Python brings to the host. */
+/** The arguments that a call from Python brings to the host, and the signal that ends it. */
 export interface PythonCall {
   readonly args: readonly PythonValue[];
   readonly kwargs: Readonly<Record<string, PythonValue>>;
@@ -112,7 +112,7 @@ export interface ForgottenVariable {
 }
 
 export interface PythonResult {
-  /** Of the expression that the code ends with; null when it ends with something else. */
+  /** The value of the expression that the code ends with; null when it ends with something else. */
   readonly result: PythonValue;
   readonly stdout: string;
   /** Characters of output beyond the first 100,000, which are not in `stdout`. */

@@ -25,7 +25,7 @@ export function createDataclassRegistry(): DataclassRegistry {
   const registered = new Map<string, RegisteredDataclass>();
   const builders = new Map<string, (fields: PythonObject) => object>();
   const prototypes = new Map<object, string>();
-  // What kit made is known as what it was made for, also where there is no class to tell it by.
+  // The registry knows an instance that kit made by the dataclass it was made for, also where no class tells it.
   const made = new WeakMap<object, string>();
   return {
     register(dataclass) {

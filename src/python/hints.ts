@@ -1,8 +1,8 @@
 import type { PythonExceptionInfo } from "./python-error.ts";
 
 /**
- * What to write in place of what Monty 0.0.18 lacks, by the exception that it raises. `src/python/cpython` has a
- * program for each, so that a newer Monty shows which of them it no longer needs.
+ * Hints for code that can replace what Monty 0.0.18 lacks, by the exception that it raises.
+ * `src/python/cpython` has a program for each, so that a newer Monty shows which of them it no longer needs.
  */
 const hints: readonly (readonly [exception: RegExp, hint: string])[] = [
   [
@@ -129,7 +129,7 @@ const hints: readonly (readonly [exception: RegExp, hint: string])[] = [
 
 const unknownName = /^NameError: name '(\w+)' is not defined/;
 
-/** What can be written in place of what raised an exception; undefined where kit knows nothing better. */
+/** The hint for code that can replace what raised an exception; undefined where kit knows nothing better. */
 export function hintFor({ type, message }: PythonExceptionInfo, code: string): string | undefined {
   const line = `${type}: ${message.slice(0, 2_000)}`;
   const hint = hints.find(([exception]) => exception.test(line))?.[1];

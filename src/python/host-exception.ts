@@ -25,8 +25,9 @@ const systemErrors: Readonly<Record<string, string>> = {
 const maxMessageChars = 2_000;
 
 /**
- * What a function of the host threw, as Python sees it: a type that Python code can catch and the message,
- * without the stack and without paths of this machine. Anything can be thrown, and looking at it can throw.
+ * Shows Python the error that a function of the host threw: a type that Python code can catch and the
+ * message, without the stack and without paths of this machine. Anything can be thrown, and looking at it can
+ * throw.
  */
 export function toPythonException(error: unknown): PythonExceptionInfo {
   const { type, message } = attempt(() => describe(error)) ?? {

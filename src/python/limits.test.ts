@@ -6,7 +6,7 @@ import { createPython } from "./create-python.ts";
 const python = createPython();
 afterAll(() => python.close());
 
-/** Native operations that look at no limit take hours: they end in time only when somebody ends them. */
+/** Native operations that look at no limit take hours: they end in time only when kit ends them. */
 const hours = "(10 ** 40000000) // (10 ** 20000000 + 1)";
 
 const bombs: Readonly<

@@ -15,7 +15,7 @@ export class PythonError extends KitError<"python_error"> {
   readonly exception: PythonExceptionInfo;
   /** As Python prints it, with the user's code only, and the hint where there is one. */
   readonly traceback: string;
-  /** What had been printed by then. */
+  /** The output that the code had printed by then. */
   readonly stdout: string;
 
   static {
@@ -30,7 +30,7 @@ export class PythonError extends KitError<"python_error"> {
     readonly exception: PythonExceptionInfo;
     readonly traceback: string;
     readonly stdout: string;
-    /** What to write instead: it is the last line of the traceback, too. */
+    /** Advice on what to write instead: it is the last line of the traceback, too. */
     readonly hint?: string | undefined;
   }) {
     const { hint } = failure;

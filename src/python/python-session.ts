@@ -111,7 +111,7 @@ type Done = Extract<RunEnd, { readonly message: unknown }> & {
   readonly message: { readonly type: "done" };
 };
 
-/** What a run that came to its end gave; throws for one that did not. */
+/** Returns the result of a run that came to its end; throws for one that did not. */
 function completed(
   ended: RunEnd,
   { code, stdout }: { readonly code: string; readonly stdout: string },

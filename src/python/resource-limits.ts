@@ -4,7 +4,7 @@ import { checkKeys } from "./check-keys.ts";
 import type { PythonResourceLimits } from "./contract.ts";
 
 /**
- * What holds where a run names no limits. Monty collects garbage five times as often by itself, which doubles
+ * The limits of a run that names none. Monty by itself collects garbage five times as often, which doubles
  * the time of a program with many objects.
  */
 export const defaultResourceLimits: PythonResourceLimits = {

@@ -2,7 +2,7 @@ import type { Segment } from "./glob-segments.ts";
 
 type Pattern = readonly Segment[];
 
-/** What every path that matches one of some patterns has in it; cheaper to look for than a match. */
+/** Texts that are in every path that matches one of some patterns; cheaper to look for than a match. */
 export interface GlobLiterals {
   readonly prefix: string;
   readonly suffix: string;

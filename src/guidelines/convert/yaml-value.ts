@@ -1,7 +1,7 @@
 // YAML 1.1 readers take these for booleans and nulls, so they are quoted although YAML 1.2 does not.
 const reserved = /^(?:true|false|yes|no|on|off|y|n|null)$/i;
 const plain = /^[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*$/;
-// What a double-quoted scalar may not hold as it is: YAML 1.2.2, section 5.1.
+// A double-quoted scalar may not hold these characters as they are: YAML 1.2.2, section 5.1.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be escaped
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/g;
 

@@ -14,7 +14,10 @@ type Files = ReadonlyMap<string, string>;
 const read = (files: Files): SyncFile[] =>
   [...files].map(([path, text]) => ({ path, text, records: readGuidelines({ path, text }).records }));
 
-/** What the project has already, one format of files and one of sections: all others are much like them. */
+/**
+ * The formats that the project has already, one format of files and one of sections: all others are much like
+ * them.
+ */
 function targetsOf(source: SyncFormat, files: Files): readonly SyncFormat[] {
   const has = new Set<string | undefined>(
     [...files.keys()].map((path) => guidelineAdapterFor(path)?.source_type),
@@ -68,7 +71,7 @@ test.skipIf(!hasCorpus).each(projects)(
       made.entries.filter(({ action }) => action === "conflict").map(({ path }) => path);
     expect(conflicts(again)).toEqual(conflicts(first));
 
-    // What was written reads back as the guidelines that it was made from.
+    // The written files read back as the guidelines that the sync made them from.
     const written = new Set(read(after).flatMap(({ records }) => records.filter(({ managed }) => managed)));
     const texts = new Set([...written].map(({ title, content }) => JSON.stringify([title, content])));
     const originals = new Set(
@@ -109,7 +112,7 @@ test.skipIf(!hasCorpus).each(projects)(
         for (const line of content.split(/\s*[\r\n]+\s*/))
           if (!front.test(line.trim()) && wasOnDisk.includes(line)) expect(said).toContain(line);
     }
-    // What the source cannot say stays where it is, and may repeat something.
+    // Content that the source cannot express stays where it is, and may repeat something.
     const synced = read(after)
       .flatMap((file) => file.records)
       .filter(({ source_type, source_file, inclusion }) => {

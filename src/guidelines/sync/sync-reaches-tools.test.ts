@@ -127,7 +127,7 @@ function apply(files: Files, { entries }: SyncPlan): Files {
   return sorted(next);
 }
 
-/** What a tool puts before its model at a file, without what only names another file. */
+/** The texts that a tool puts before its model at a file, without those that only name another file. */
 function seen(files: Files, tool: ExplainTool, at: string): string[] {
   const records = recordsOf(files);
   const { applied } = explainFile({
@@ -167,7 +167,7 @@ function expectReached(
   for (const at of places) {
     const is = seen(files, tools[target], at);
     const due = meant(all, at);
-    // Of several AGENTS.md, Copilot takes the nearest only; an import takes whole files, whatever their patterns.
+    // Copilot takes only the nearest of several AGENTS.md; an import takes whole files, whatever their patterns.
     if (source === "agents" && target === "copilot") expect(due).toEqual(expect.arrayContaining(is));
     else if (source === "agents" && (target === "fw_c" || target === "gemini"))
       expect(is).toEqual(expect.arrayContaining(due));

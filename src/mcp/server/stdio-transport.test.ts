@@ -22,7 +22,7 @@ async function openTransport(maxLineBytes?: number) {
   return { input, output, transport, messages, failures };
 }
 
-/** What becomes of the bytes of a client that then leaves. */
+/** Sends bytes as a client that then leaves; returns the answers, messages and failures that follow. */
 async function outcomeOf(bytes: string | Buffer, maxLineBytes?: number) {
   const { input, output, transport, messages, failures } = await openTransport(maxLineBytes);
   let text = "";

@@ -205,7 +205,7 @@ test.each([
     .toMatch(/It flooded a stream of events|It sent a message of more than 10 MB/);
 });
 
-/** What is said of a server that writes to the socket in place of an answer to the GET of its notifications. */
+/** The client of a server that writes to the socket in place of an answer to the GET of its notifications. */
 async function clientOfRawStream(write: (socket: Socket) => void): Promise<McpClient> {
   const { url } = await serveHttp(
     oldListener(({ message, request }) => {

@@ -25,7 +25,7 @@ export async function serveHttp(listener: RequestListener, port = 0): Promise<Ht
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, stop };
 }
 
-/** What requests came in: method and headers. */
+/** The requests that came in: method and headers. */
 export type SeenRequests = { readonly method: string; readonly headers: Headers }[];
 
 /** An MCP server of the newest protocol that also speaks the older ones, without sessions. */
@@ -113,7 +113,7 @@ export function oldListener(misbehave: (given: HttpMessage) => boolean | undefin
   };
 }
 
-/** What a server that answers everything the same way is reported for. */
+/** The problems that the client reports of a server that answers everything the same way. */
 export async function complaintAbout(listener: RequestListener, more: object = {}): Promise<string> {
   const { url } = await serveHttp(listener);
   const client = openServer({ url, ...more });

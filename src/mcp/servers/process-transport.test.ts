@@ -32,7 +32,7 @@ test("what a process prints comes whole, and others have their turn between piec
   const ofTurns = Map.groupBy(pieces, (one) => one.turn);
   for (const together of ofTurns.values()) {
     const bytes = together.reduce((sum, { piece }) => sum + piece.length, 0);
-    // What a process leaves when it ends is read at once: as much as a pipe holds, twice at most.
+    // The transport reads the rest of an ended process's output at once: as much as a pipe holds, twice at most.
     expect(bytes).toBeLessThanOrEqual(131_072 + limits.reads.bytes);
   }
 });

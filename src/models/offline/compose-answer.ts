@@ -4,7 +4,7 @@ import type { Conversation, Lookup } from "./read-conversation.ts";
 const notice =
   "I am offline/guide, kit's built-in model: I look things up in this project and quote them. I do not reason; set a provider's key for a model that does.";
 
-/** What is quoted of one lookup, in characters. */
+/** The longest quote of one lookup, in characters. */
 const maxQuote = 6_000;
 
 /** The answer: what was found, quoted under the question it answers, and what the guide is. */

@@ -68,7 +68,7 @@ function answer(options: LanguageModelV4CallOptions): LanguageModelV4StreamPart[
   return parts;
 }
 
-// Said at once: four answers that do not fit would tell nobody why.
+// The guide says so at once: four answers that do not fit would not tell the caller why.
 function noTypedResults(): KitError {
   return new KitError({
     code: "unavailable",

@@ -8,7 +8,7 @@ export interface Lookup {
   readonly failed: boolean;
 }
 
-/** What the guide works from: the newest question, and what was looked up for it. */
+/** The input of the guide: the newest question, and the lookups for it. */
 export interface Conversation {
   readonly question: string;
   readonly lookups: readonly Lookup[];

@@ -26,7 +26,7 @@ export interface Exchange {
 /** Headers of an answer that its reader acts on; the others are the provider's bookkeeping. */
 export const keptHeaders: readonly string[] = ["content-type", "retry-after", "retry-after-ms"];
 
-/** What a recording keeps of a request. The AI SDK's providers send texts. */
+/** The part of a request that a recording keeps. The AI SDK's providers send texts. */
 export function toRecordedRequest(
   input: string | URL | Request,
   init: RequestInit | undefined,

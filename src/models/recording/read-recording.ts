@@ -140,7 +140,7 @@ interface Difference {
   readonly asked: unknown;
 }
 
-/** A prompt that is another one altogether differs in hundreds of places; nobody reads them. */
+/** A prompt that is another one altogether differs in hundreds of places; no reader goes through them all. */
 const maxDifferences = 200;
 
 /** Where two requests differ, in reading order. Hosts do not count: a test may have its own. */

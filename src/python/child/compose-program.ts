@@ -3,7 +3,9 @@ import { ownModule } from "../../base/own-module.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import type { ProgramReading } from "./read-program.ts";
 
-/** What every program begins with. It lies beside the module of the process, in the sources and in `dist/`. */
+/**
+ * The beginning of every program. It lies beside the module of the process, in the sources and in `dist/`.
+ */
 const prelude = readFileSync(new URL("prelude.py", ownModule("python/child/main")), "utf8");
 
 /** Where a line of a program comes from: the code of the run, or a function of an earlier one. */
@@ -37,7 +39,7 @@ export interface ProgramParts {
   readonly hosts: readonly string[];
   /** Names that the program is started with. */
   readonly inputs: ReadonlySet<string>;
-  /** Those of them that are inputs, and so take the place of what was called so. */
+  /** Names of the run's own inputs; each replaces an earlier function, import or variable of that name. */
   readonly given: ReadonlySet<string>;
   /** Names whose values are kept at the end. */
   readonly names: readonly string[];
@@ -80,7 +82,7 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
   if (parts.variables.length > 0) {
     writer.own(`${tablesInput} = __kit_restore__(${tablesInput})`);
     for (const name of parts.variables) writer.own(`${name} = ${tablesInput}["${name}"]`);
-    // What the program lets go of is free again.
+    // The values that the program lets go of are free again.
     writer.own(`${tablesInput} = None`);
   }
   const codeLine = writer.line;

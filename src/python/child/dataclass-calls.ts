@@ -3,7 +3,7 @@ import type { DataclassShape } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
 import { toMonty } from "./monty-values.ts";
 
-/** What Monty needs to know of a dataclass to make an instance. */
+/** The shape and the type id of a dataclass, which Monty needs to make an instance. */
 export interface DataclassTypes {
   get(name: string): DataclassShape | undefined;
   typeId(name: string): bigint;
@@ -14,7 +14,7 @@ export function createDataclassTypes(shapes: readonly DataclassShape[]): Datacla
   const ids = new Map<string, bigint>();
   return {
     get: (name) => byName.get(name),
-    // Of the name alone, so that it is the same in every process that a program goes on in.
+    // The id depends on the name alone, so that it is the same in every process that a program goes on in.
     typeId(name) {
       const id = ids.get(name) ?? createHash("sha256").update(name).digest().readBigUInt64BE() >> 1n;
       ids.set(name, id);

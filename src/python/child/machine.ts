@@ -3,7 +3,7 @@ import type { Watchdog } from "./watchdog-state.ts";
 
 export type MontyModule = typeof import("@pydantic/monty");
 
-/** What a program runs with. */
+/** The machinery that runs a program. */
 export interface Machine {
   readonly monty: MontyModule;
   readonly link: HostLink;

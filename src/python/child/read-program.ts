@@ -6,11 +6,11 @@ import { toImports } from "./kept-imports.ts";
 import { type RefusedCode, refusedCode } from "./refused-code.ts";
 import { childrenOf, parsePython, type SyntaxNode, textOf } from "./syntax.ts";
 
-/** What a program says about itself. Offsets are those of its text. */
+/** The names and parts that kit finds in a program. Offsets are those of its text. */
 export interface ProgramReading {
   /** Names that the program gives a value in its module, at some point or in some case. */
   readonly bound: readonly string[];
-  /** Those of them that get it by something else than an import. */
+  /** The bound names that get their value by something else than an import. */
   readonly assigned: ReadonlySet<string>;
   /** Names that its functions speak of. */
   readonly mentioned: readonly string[];
@@ -20,7 +20,7 @@ export interface ProgramReading {
   readonly result?: number;
   /** A name that is kit's own. */
   readonly reserved?: string;
-  /** What it may not say, for Monty would answer it wrongly. */
+  /** Code that the program may not hold, for Monty would answer it wrongly. */
   readonly refused?: RefusedCode;
 }
 

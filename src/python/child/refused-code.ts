@@ -1,6 +1,6 @@
 import { childrenOf, type SyntaxNode, textOf } from "./syntax.ts";
 
-/** What Monty would run and give a wrong answer for, without an error. */
+/** Code that Monty would run and give a wrong answer for, without an error. */
 export interface RefusedCode {
   /** The offsets of what is refused. */
   readonly from: number;

@@ -50,7 +50,10 @@ export function runProgram(request: RunRequest, machine: Machine): void {
   }
 }
 
-/** What Monty does not know itself is no fault of its inside: the code says something that it does not have. */
+/**
+ * Monty reports a feature that it lacks as an internal error: the fault is in the code, which uses the
+ * feature.
+ */
 function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo {
   const inside = /^Internal error in monty: (.*)$/s.exec(message)?.[1];
   if (inside === undefined) return boundedException({ type: typeName, message });
@@ -64,7 +67,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof RunRefused || (error instanceof Error && "code" in error);
 }
 
-/** What a program runs into also before its own code: putting its variables back counts. */
+/** A program can run into these errors before its own code, too: putting its variables back counts. */
 const limitErrors: ReadonlySet<string> = new Set(["MemoryError", "RecursionError", "TimeoutError"]);
 
 function execute(

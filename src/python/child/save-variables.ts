@@ -3,7 +3,7 @@ import type { KeptFunction, KeptImport, SavedState, SavedVariable } from "../pro
 import { sharesWith } from "../state/session-variables.ts";
 import { besideFromMonty, encodeTable } from "./variables.ts";
 
-/** What the last call of a program gives beside the result; see `prelude.py`. */
+/** The variables that the last call of a program gives beside the result; see `prelude.py`. */
 export type TakenVariables = readonly [
   functions: readonly string[],
   written: readonly WrittenVariable[],

@@ -12,7 +12,7 @@ export interface VariableTable {
   readonly values: readonly (readonly [place: number, value: WireValue])[];
 }
 
-/** What the values beside one table may hold. */
+/** The limits of the values beside one table. */
 const besideLimits = { depth: 200, nodes: 1_000_000, chars: 32_000_000 };
 
 export function encodeTable({ text, values }: VariableTable): Buffer {
@@ -100,7 +100,7 @@ function isDataclass(value: object): value is { readonly v: readonly unknown[] }
   );
 }
 
-/** What is said of kept variables that cannot be put together again. */
+/** The error for kept variables that kit cannot put together again. */
 export function unreadable(why: string): RunRefused {
   return new RunRefused(`The kept variables cannot be read: ${why.slice(0, 500)}.`);
 }

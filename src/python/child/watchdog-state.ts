@@ -10,7 +10,9 @@ export interface WatchdogState {
   readonly host: number;
 }
 
-/** What the watchdog writes to standard error before it ends the process, with the reason after it. */
+/**
+ * The note that the watchdog writes to standard error before it ends the process, with the reason after it.
+ */
 export const watchdogNote = "kit-watchdog: ";
 
 export interface Watchdog {

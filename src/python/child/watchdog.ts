@@ -25,7 +25,7 @@ function end(reason: string): void {
   try {
     writeSync(2, `${watchdogNote}${reason}\n`);
   } catch {
-    // Nobody is left to read it.
+    // No reader is left.
   }
   process.kill(process.pid, "SIGKILL");
 }

@@ -8,7 +8,7 @@ import { PythonError } from "../python-error.ts";
 interface Program {
   readonly title: string;
   readonly code: string;
-  /** What Monty does where CPython does something else. */
+  /** The behavior of Monty where CPython does something else. */
   readonly difference: string | undefined;
 }
 
@@ -34,7 +34,7 @@ const interpreter = ["/usr/bin/python3", "python3"].find((name) => {
 const python = createPython();
 afterAll(() => python.close());
 
-/** What comes of a program in Monty, in the words of `run-programs.py`. */
+/** The outcome of a program in Monty, in the words of `run-programs.py`. */
 async function outcomeOf(code: string): Promise<{ readonly text: string; readonly error?: PythonError }> {
   try {
     const { result, stdout } = await python.createSession().run(code, { returns: "repr" });

@@ -66,12 +66,12 @@ export interface ResumeMessage {
 }
 
 /**
- * What kit says to its Python process. `park` is said to one whose program waits for the host: its process is
- * needed for another.
+ * The messages that kit sends to its Python process. `park` goes to a process whose program waits for the
+ * host: another program needs the process.
  */
 export type HostMessage = RunMessage | ResumeMessage | AnswerMessage | { readonly type: "park" };
 
-/** What a call of the host came to. */
+/** The outcome of a call of the host. */
 export type AnswerMessage =
   | { readonly type: "answer"; readonly value: WireValue }
   | { readonly type: "raise"; readonly exception: PythonExceptionInfo };
@@ -87,7 +87,7 @@ export interface SavedVariable {
   readonly size: number;
 }
 
-/** What became of the variables that a run could have set. */
+/** The state of the variables that a run could have set. */
 export interface SavedState {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
@@ -104,7 +104,7 @@ export interface CallMessage {
   readonly kwargs: readonly (readonly [name: string, value: WireValue])[];
 }
 
-/** What the Python process says to kit. */
+/** The messages that the Python process sends to kit. */
 export type ProcessMessage =
   | { readonly type: "ready" }
   | { readonly type: "unavailable"; readonly reason: "missing" | "broken"; readonly message: string }

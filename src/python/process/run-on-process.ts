@@ -16,7 +16,10 @@ export interface ProcessRun {
   readonly attachment: Uint8Array;
   readonly signal: AbortSignal;
   output(text: string): void;
-  /** Answers a call of Python's; never rejects. The signal fires when nobody waits for the answer any more. */
+  /**
+   * Answers a call of Python's; never rejects. The signal fires when the run does not wait for the answer any
+   * more.
+   */
   call(message: CallMessage, signal: AbortSignal): Promise<AnswerMessage>;
 }
 
@@ -57,7 +60,7 @@ function isEnd(message: ProcessMessage): message is EndMessage {
   return ["done", "failed", "refused", "broken"].includes(message.type);
 }
 
-/** What a process says while its program computes: that it calls the host, or how it ended. */
+/** The message of a process while its program computes: a call of the host, or the end of the run. */
 type Heard = RunEnd | { readonly call: CallMessage };
 
 class ProgramOnLease {
@@ -116,7 +119,7 @@ class ProgramOnLease {
     });
   }
 
-  /** What the host answers; or the end of the process, where it does not live as long. */
+  /** The host's answer; or the end of the process, where it does not live as long. */
   async #answer(call: CallMessage): Promise<AnswerMessage | { readonly end: ProcessEnd }> {
     const { process } = this.#lease;
     const died = Promise.withResolvers<{ readonly end: ProcessEnd }>();

@@ -5,7 +5,7 @@ import { createPython } from "../create-python.ts";
 const python = createPython({ maxRunning: 1 });
 afterAll(() => python.close());
 
-/** A dump with this content, as somebody makes it who knows the format. */
+/** A dump with this content, forged by an author who knows the format. */
 function forge(content: object): Uint8Array {
   const body = JSON.stringify({ functions: [], imports: [], variables: [], ...content });
   const head = JSON.stringify({ kit_python: 2, sha256: createHash("sha256").update(body).digest("hex") });

@@ -5,7 +5,7 @@ import { isPythonName } from "../values/identifier.ts";
 import { maxSessionBytes, type SessionVariables } from "./session-variables.ts";
 
 const version = 2;
-/** What a dump begins with. */
+/** The beginning of a dump. */
 const start = /^\{"kit_python":(\d+),"sha256":"([0-9a-f]{64})",/;
 
 /** The content of a dump, in this order of keys: the hash is that of its text. */

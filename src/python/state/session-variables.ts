@@ -13,7 +13,7 @@ export interface StoredVariable {
   readonly bytes: Uint8Array;
 }
 
-/** What a session remembers between two runs. */
+/** The state that a session remembers between two runs. */
 export interface SessionVariables {
   readonly functions: ReadonlyMap<string, KeptFunction>;
   readonly imports: ReadonlyMap<string, KeptImport>;

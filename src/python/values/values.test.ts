@@ -11,7 +11,7 @@ const session = python.createSession();
 const returned = async (value: unknown): Promise<unknown> =>
   (await session.run("value", { inputs: { value } })).result;
 
-/** What Python makes of a value of the host and gives back. */
+/** The value that Python makes of a value of the host and gives back. */
 function expected(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === "number") {

@@ -57,10 +57,10 @@ export interface ValueLimits {
   readonly chars: number;
 }
 
-/** What one value of the host may hold. */
+/** The limits of one value of the host. */
 export const toPythonLimits: ValueLimits = { depth: 100, nodes: 1_000_000, chars: 16_000_000 };
 
-/** What one value of Python may hold: decoding it takes time on the host's own thread. */
+/** The limits of one value of Python: decoding it takes time on the host's own thread. */
 export const fromPythonLimits: ValueLimits = { depth: 100, nodes: 200_000, chars: 4_000_000 };
 
 /** Counts what a value holds while it is walked. `report` throws, and is told what is too much. */
