@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const campaigns = "**/*.campaign.test.ts";
-/** Those, and the files that do more of the same in a campaign. */
+/** The campaign files, and the test files that run more of the same in a campaign. */
 const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirname }).filter(
   (path) =>
     path.endsWith(".campaign.test.ts") ||

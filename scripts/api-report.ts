@@ -67,7 +67,7 @@ function reachedFrom(exported: readonly Declaration[]): readonly Declaration[] {
       if (seen.has(toKey(found))) continue;
       seen.add(toKey(found));
       reached.push(found);
-      // What a declaration of another entry refers to stands in the report of that entry.
+      // The report of another entry has the declarations that its own refer to.
       if (!homes.has(toKey(found))) queue.push(found);
     }
   }

@@ -19,7 +19,7 @@ import { listFiles, repositoryRoot } from "./files.ts";
 /** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
 const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
-/** What is started by its path: the command line, and kit's own processes and threads (`ownModule`). */
+/** Modules that are started by their path: the command line, and kit's own processes and threads (`ownModule`). */
 const startedByPath = [
   "cli/main",
   "python/child/main",

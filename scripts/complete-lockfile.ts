@@ -3,7 +3,7 @@
  * when the lockfile was written. `npm ci` refuses a lockfile that leaves them out, on every machine.
  *
  * Run it after each change of dependencies: `npm run lockfile`. It only adds entries for platforms;
- * their integrity stays unknown until somebody installs them, which npm allows for optional packages.
+ * their integrity stays unknown until they are installed, which npm allows for optional packages.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

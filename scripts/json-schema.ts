@@ -1,8 +1,8 @@
 /**
  * Writes the JSON Schemas of the two records and of the configuration into `schema/`; `--check` only compares.
  *
- * Those of the records come from the schemas that the HTTP service replies with. Those describe a record as kit gives
- * it, complete; the published ones describe what a file of your own may hold, so what has a default
+ * The records' schemas come from the ones that the HTTP service replies with. The service's describe a record as kit
+ * gives it, complete; the published ones describe what a file of your own may hold, so a field with a default
  * may be left out.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";

@@ -13,7 +13,7 @@ import { startModelServer } from "../tests/faults/service/model-server.ts";
 
 const seconds = Number(process.argv[2] ?? 720);
 const sampleMs = Math.max(2_000, (seconds * 1_000) / 30);
-/** What is measured until then is start-up: caches fill, code is compiled. */
+/** The share of the samples that belongs to start-up: caches fill, code is compiled. */
 const warmUp = 0.4;
 /** Approvals that wait all the time; the oldest is decided when a new one comes. */
 const approvalsWaiting = 100;

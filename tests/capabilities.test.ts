@@ -25,7 +25,7 @@ function readRows(text: string): readonly (readonly string[])[] {
 
 interface Link {
   readonly path: string;
-  /** What stands in quotes after the path: in a proof, the title of a test. */
+  /** The text in quotes after the path: in a proof, the title of a test. */
   readonly title: string;
 }
 

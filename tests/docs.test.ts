@@ -40,7 +40,7 @@ test.each(lines)("$place: $line", async ({ words }) => {
   expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
 });
 
-/** Lines of `sh` fences that call kit; without those that serve until somebody stops them. */
+/** Lines of `sh` fences that call kit; without the ones that serve until they are stopped. */
 async function commandLines(
   file: string,
 ): Promise<readonly { place: string; line: string; words: string[] }[]> {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, expect, test } from "vitest";
 import { createServedProject, providerKey, withoutKeys } from "../src/cli/testing/agents-project.ts";
 import { runKit } from "../src/cli/testing/run-kit.ts";
 
-// What an agent can reach of a real server that has real keys, and what it can have the server run.
+// An agent tries to reach the keys of a real server, and to make the server run its code.
 
 const { project, server } = await createServedProject();
 const running = new Set<ChildProcess>();

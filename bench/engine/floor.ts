@@ -6,7 +6,7 @@ export interface Floor {
   close(): void;
 }
 
-/** What no engine can be faster than: one table without an index, one transaction per turn, no promise kept but one. */
+/** The floor, which no engine can beat: one table without an index, one transaction per turn, no promise kept but one. */
 export function openFloor(file: string): Floor {
   const database = new DatabaseSync(file);
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");

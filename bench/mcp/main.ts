@@ -1,7 +1,7 @@
 /**
- * What hostile MCP servers and clients cost: processor time, memory and the longest wait of the event loop while a server
- * floods, how often a stream that its server closes is opened again, and how long lines to `kit mcp` take. Prints a table
- * and fails when a target is missed.
+ * Measures what hostile MCP servers and clients cost: processor time, memory and the longest wait of the event loop while
+ * a server floods, how often a stream that its server closes is opened again, and how long lines to `kit mcp` take.
+ * Prints a table and fails when a target is missed.
  *
  * `--seconds 20` floods for longer; `--only lines,"blank lines"` measures what has one of these words in its name.
  */
@@ -194,7 +194,7 @@ async function longLineMs(size: number): Promise<number> {
 console.log(`${seconds} s each, Node ${process.versions.node}; milliseconds and MB`);
 console.log(`${"".padEnd(30)} kit's    wait  of it   more  HTTP`);
 console.log(`${"".padEnd(30)}  time          work  memory streams`);
-// What is loaded with the first server is no cost of the flood.
+// The first server loads modules, which are no cost of the flood.
 await costOf({ command: "true" }, false);
 for (const [name, scenario] of Object.entries(processes))
   if (isWanted(name))

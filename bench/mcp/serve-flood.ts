@@ -10,7 +10,7 @@ const scenario = process.argv[2] ?? "";
 const eventStream = { "content-type": "text/event-stream" };
 const change = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n';
 
-/** What a stream of events consists of, again and again. */
+/** The text that a stream of events repeats. */
 const streams: Readonly<Record<string, string>> = {
   "stream of events": change.repeat(256),
   "stream of blank lines": "\n".repeat(16_384),

@@ -87,7 +87,7 @@ async function measureCold(): Promise<Result> {
   };
 }
 
-/** What a server of a project that is not indexed yet gives. */
+/** Measures the server of a project that is not indexed yet. */
 async function measureFirst(): Promise<Result[]> {
   const runs: Readonly<Record<"answer_ms" | "file_ms" | "delay_max_ms" | "delay_p99_ms", number>>[] = [];
   for (let round = 0; round < rounds; round += 1) runs.push(await measure("first"));
@@ -192,7 +192,7 @@ if (!existsSync(list)) {
   console.log(`Generated ${generated.sources.length} files in ${ms(performance.now() - start)}.`);
 }
 const sources = readFileSync(list, "utf8").split("\n");
-// Whatever was just written is read twice, and the first run would pay for it.
+// kit reads files twice that were just written, and the first run would pay for it.
 await measure("warm");
 
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);

@@ -16,7 +16,7 @@ export const kitLabels: Readonly<Record<KitSetup, string>> = {
   "kit-plain": "kit, features off",
 };
 
-/** What a setting says of an agent; as it comes, nothing. */
+/** The agent's profile in a setup; empty for kit as it comes. */
 export const profileOf = (setup: KitSetup): AgentProfile =>
   setup === "kit-plain" ? { specs: false, guidelines: false, projectInstructions: false } : {};
 

@@ -5,7 +5,7 @@ import { deltasPerAnswer } from "./subject.ts";
 import type { SubjectName } from "./subjects.ts";
 import { meanMicros, medianOf, microsOf, startTime } from "./timing.ts";
 
-/** What one child process measured; the first figure is the one that the table shows. */
+/** The figures that one child process measured; the table shows the first one. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Measurement {

@@ -3,7 +3,7 @@ import { labels, type SubjectName } from "./subjects.ts";
 import type { Lookup, Verdict } from "./targets.ts";
 import { medianOf } from "./timing.ts";
 
-/** What one child said: figures, or why there are none. */
+/** The report of one child: its figures, or why it has none. */
 export interface Sample {
   readonly measurement: MeasurementName | "import";
   readonly subject: SubjectName;

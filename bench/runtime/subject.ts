@@ -1,4 +1,4 @@
-/** What a model without latency answers to every prompt. */
+/** The answer that a model without latency gives to every prompt. */
 export type Script = "answer" | "tools" | "deltas";
 
 /** Tool calls that the `tools` script asks for before it answers: a loop of five turns. */

@@ -74,7 +74,7 @@ export function judge(of: Lookup): readonly Verdict[] {
   ];
 }
 
-/** What a traced turn costs more, in µs of processor time. */
+/** The additional cost of a traced turn, in µs of processor time. */
 export interface TelemetryCost {
   readonly withoutSdk: number;
   readonly withOtlp: number;

@@ -1,6 +1,6 @@
 /**
- * What a turn costs more where it is traced, in µs of processor time: without an SDK, and with kit's own setup, which
- * sends spans in batches by OTLP to a receiver in another process.
+ * Measures what tracing adds to the cost of a turn, in µs of processor time: without an SDK, and with kit's own setup,
+ * which sends spans in batches by OTLP to a receiver in another process.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

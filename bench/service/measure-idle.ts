@@ -9,7 +9,7 @@ import { type SubjectName, toPrompt } from "./subjects.ts";
 
 const prompts = 10_000;
 
-/** What a server holds more after something has happened than after it was used, both after a collection. */
+/** Measures how much memory `happen` adds to that of a warm server, each time after a collection. */
 async function measureMemory(
   [subject, folder]: readonly [SubjectName, string],
   happen: (server: ServerProcess) => Promise<() => void>,
@@ -51,7 +51,7 @@ async function prompt(
   await measureLoad({ port, connections: 32, request, until: { count } });
 }
 
-/** Above the server as it is when nobody has asked anything yet. */
+/** Measures the memory that instances add to that of a server without any request. */
 export async function measureInstances(subject: SubjectName, folder: string): Promise<Figures> {
   const server = await startServer(subject, folder);
   const empty = await server.memory();

@@ -18,7 +18,7 @@ export function measureKnown(subject: SubjectName, folder: string): Promise<Figu
   return measurePrompts([subject, folder], (index) => requests[index % knownInstances] ?? Buffer.alloc(0));
 }
 
-/** Prompts an instance that nobody has prompted before, each time. */
+/** Prompts a new instance each time. */
 export function measureNew(subject: SubjectName, folder: string): Promise<Figures> {
   let instances = 0;
   return measurePrompts([subject, folder], () => {

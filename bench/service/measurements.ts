@@ -4,7 +4,7 @@ import { measureInstances, measureStreams, measureWaitingRuns, measureWebSockets
 import { measureKnown, measureNew } from "./measure-prompts.ts";
 import type { SubjectName } from "./subjects.ts";
 
-/** What one run of a measurement gave, by name. */
+/** The results of one run of a measurement, by name. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Measurement {
@@ -12,7 +12,7 @@ export interface Measurement {
   readonly subjects: readonly SubjectName[];
   /** Whether it is about what a disk has, and so needs one; else a RAM disk, so that disks are not compared. */
   readonly onDisk?: true;
-  /** What is shown, in this order. */
+  /** The figures that the table shows, in this order. */
   readonly figures: readonly Figure[];
   run(subject: SubjectName, folder: string): Promise<Figures>;
 }
@@ -20,7 +20,7 @@ export interface Measurement {
 export interface Figure {
   readonly name: string;
   readonly title: string;
-  /** Of kit. */
+  /** The target for kit. */
   readonly atMost?: number;
   readonly atLeast?: number;
 }

@@ -1,6 +1,6 @@
 import type { SubjectName } from "./subjects.ts";
 
-/** What is installed for a peer's server, each in a folder of its own below `bench/peers`. */
+/** The packages of each peer's server, which are installed in a folder of their own below `bench/peers`. */
 export const peerPackages: Readonly<Partial<Record<SubjectName, Readonly<Record<string, string>>>>> = {
   voltagent: {
     "@voltagent/core": "2.10.0",

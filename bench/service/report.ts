@@ -3,7 +3,7 @@ import { medianOf } from "../runtime/timing.ts";
 import { type Figures, type MeasurementName, measurements } from "./measurements.ts";
 import { labels, type SubjectName } from "./subjects.ts";
 
-/** What one child measured; without figures, it failed. */
+/** The result of one child; without figures, the child failed. */
 export interface Sample {
   readonly measurement: MeasurementName;
   readonly subject: SubjectName;
@@ -22,7 +22,7 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
   return [...judgeShares(samples), ...judgeFigures(samples)];
 }
 
-/** What share of the floor's requests kit as it comes answers, by the processor time that each takes. */
+/** Compares kit as it comes with the floor: the share of its requests that kit answers in the same processor time. */
 function judgeShares(samples: readonly Sample[]): readonly Verdict[] {
   return (["prompts", "prompts_new"] as const).flatMap((row) =>
     asItComes.flatMap((subject): readonly Verdict[] => {

@@ -10,7 +10,7 @@ import { repositoryRoot } from "../../scripts/files.ts";
 import type * as Client from "../../src/client/index.ts";
 import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
 
-/** What a page has to find its way. */
+/** The address and key that a page connects with. */
 interface Place {
   readonly baseUrl: string;
   readonly apiKey: string;

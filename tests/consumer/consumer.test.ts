@@ -65,7 +65,7 @@ test("the types of kit/client need nothing but a browser's", async () => {
   expect(await compile(...settings, "--types", "", "--lib", "es2024,dom", "browser.ts")).toBe("");
 });
 
-/** What the compiler says of the consumer's files; empty when it finds nothing wrong. */
+/** The compiler's messages about the consumer's files; empty when it finds no error. */
 function compile(...args: readonly string[]): Promise<string> {
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   return run(process.execPath, [tsc, ...args], { cwd: folder }).then(

@@ -5,7 +5,7 @@ import type { SessionStore } from "../../src/stores/contract.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../src/testing/scripted-model.ts";
 import { createTestAgent } from "../../src/testing/test-runtime.ts";
 
-/** What the agent answers to the prompt `#7`. */
+/** The agent's answer to a prompt such as `#7`. */
 export const answerTo = (prompt: string): string => `Done with ${prompt}.`;
 
 /**

@@ -40,7 +40,7 @@ test(`${open} idle event streams and ${open} WebSockets leave room for work, and
   expect(kit.sockets()).toBeGreaterThanOrEqual(2 * open);
   expect(kit.memoryMb() - before.memory).toBeLessThan(100);
 
-  // What an instance says reaches each of its streams.
+  // Each stream of an instance gets the instance's events.
   const heard = streams.map(async (stream, index) => {
     if (index % 50 !== 7) return;
     for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
@@ -100,7 +100,7 @@ test("readers that stop reading cost little, keep nobody waiting, and miss nothi
   // 100 readers of some 9 MB each: without bounds, the server would hold 900 MB for them.
   expect(kit.memoryMb() - before).toBeLessThan(500);
 
-  // Whoever reads again has all of it, or is cut off and can go on from where it was.
+  // A reader that reads again gets all events, or is cut off and can resume where it was.
   const [reader] = slow;
   let text = "";
   for await (const chunk of reader ?? []) {

@@ -20,7 +20,7 @@ test("a graph whose process is killed with SIGKILL goes on where it was: nothing
   const log = store.read({ agent: "tester", instance_id: "1", session: "default" });
   const results = resultsOf(log);
   expect(results.slice(0, 3)).toEqual(["marked 1", "marked 2", "marked 3"]);
-  // What a call did that was cut off is not known: the tool may not run twice.
+  // The outcome of a call that was cut off is not known: the tool may not run twice.
   expect(results.slice(3)).toEqual([expect.stringMatching(/interrupted|unknown|not known/i)]);
 });
 

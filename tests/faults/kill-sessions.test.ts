@@ -39,7 +39,7 @@ test(
       try {
         const agent = createBusyAgent(store, random, { startsTasks: false });
         for (const { session, position, parent } of store.list(identity)) {
-          // A task's session is as its first look left it: nobody prompts it again.
+          // The test looks at a task's session once: no round prompts it again.
           if (ended.has(session)) continue;
           if (parent !== undefined) ended.add(session);
           const key = { ...identity, session };

@@ -18,7 +18,7 @@ interface History {
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
 }
 
-/** What clients have said: kit's own messages have no number. */
+/** The numbers of the clients' messages: kit's own messages have none. */
 async function inputsOf(url: string, id: string): Promise<readonly string[]> {
   const { body } = await send(`${url}/agents/worker/${id}/history`);
   const { messages } = body as History;

@@ -140,7 +140,7 @@ interface BetterSqlite {
 }
 
 /**
- * What LangGraph's SQLite checkpointer asks of better-sqlite3, on the SQLite of Node: the library's
+ * The part of better-sqlite3 that LangGraph's SQLite checkpointer calls, on the SQLite of Node: the library's
  * own code stores, and nothing has to be compiled.
  */
 function openDatabase(file: string): BetterSqlite {

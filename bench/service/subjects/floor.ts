@@ -9,7 +9,7 @@ import { askForDeltas, type Serve } from "../subject.ts";
 import { listen } from "./listen.ts";
 
 /**
- * What no server can be faster than: Hono's handlers, which parse the body and answer. A prompt is one row in
+ * The floor, which no server can beat: Hono's handlers, which parse the body and answer. A prompt is one row in
  * SQLite, synced as kit's sessions are by default; a dispatch one too, grouped by hand and synchronized to the disk.
  */
 export const serveFloor: Serve = async ({ folder }) => {

@@ -11,7 +11,7 @@ export async function listen(listener: RequestListener): Promise<number> {
   return address.port;
 }
 
-/** A port that nobody listens on, for a server that wants to be told one. */
+/** A port that no process listens on, for a server that needs a port number. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -22,18 +22,18 @@ export interface DeliveryOptions {
 
 export interface FakeChat extends AsyncDisposable {
   readonly url: string;
-  /** What it signs with, and what a bot shows. */
+  /** The chat signs deliveries with the secret; a bot authenticates with the token. */
   readonly secret: string;
   readonly token: string;
   /** From now on, every new message is delivered there. */
   subscribe(webhook: string): void;
-  /** Somebody writes: the message is in its thread, and delivered. Gives what the webhook answers. */
+  /** Adds a person's message to its thread, delivers it, and returns the webhook's answer. */
   write(message: Pick<ChatMessage, "thread" | "author" | "text">): Promise<Response>;
   /** Delivers once more what was delivered last, as chats do that have missed the answer. */
   repeat(): Promise<Response>;
   /** Delivers any body. */
   deliver(body: string, options?: DeliveryOptions): Promise<Response>;
-  /** What bots have said in a thread, once it is at least so many messages. */
+  /** Waits until bots have sent at least `count` messages in a thread, and returns them. */
   replies(thread: string, count: number): Promise<readonly string[]>;
   /** How the webhook has answered to the deliveries of what bots have said. */
   echoes(): Promise<readonly unknown[]>;

@@ -21,7 +21,7 @@ export async function startLocalServer(
     const { method, url, headers } = request;
     text(request)
       .then((body) => answer({ route: `${method} ${url}`, headers, body }, response))
-      // The other side has gone, or has sent something that nobody can read: it hears no answer.
+      // The client has gone, or has sent a body that cannot be read: it gets no answer.
       .catch(() => response.destroy());
   });
   server.listen(0, "127.0.0.1");

@@ -54,7 +54,7 @@ async function start({ folder, env, port }: StartOptions) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exit = once(child, "exit");
-  // It says where it listens once it does; what it might say later is nobody's concern here.
+  // The process prints its address once it listens; later output does not matter here.
   let output = "";
   for await (const chunk of child.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
     output += chunk;

@@ -31,8 +31,8 @@ export async function dispatchAll(
 }
 
 /**
- * Every input stands once in its session's history, in its order, with its answer. Gives the calls of which
- * the model was told that nobody knows whether they were done.
+ * Every input stands once in its session's history, in its order, with its answer. Returns the calls whose
+ * outcome is unknown, as the model was told.
  */
 export async function checkHistories(
   url: string,

@@ -12,7 +12,7 @@ export interface FaultProject {
   readonly model: ModelServer;
   /** One more server of the same project, not started; with an engine of its own where its folder is named. */
   another(engineFolder?: string): Promise<KitProcess>;
-  /** What a tool has written: the key of each call that ran, and its number; or what workflows have. */
+  /** The lines that a tool or a workflow has written: the key of each call that ran, and its number. */
   effects(
     log: "keep" | "note" | "steps" | "ticks",
   ): readonly { readonly key: string; readonly place: string }[];

@@ -16,7 +16,7 @@ export interface KitProcess {
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
   /** Ends it by a signal; gives its exit code, null after a kill. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
-  /** What it wrote to stderr, all starts together. */
+  /** The stderr of all starts together. */
   stderr(): string;
   /** Resident memory in MB. Linux only, as the next one. */
   memoryMb(): number;
@@ -79,7 +79,7 @@ export async function createKitProcess(root: string, more: readonly string[] = [
   };
 }
 
-/** A port that systems give to nobody who asks for any: it stays free while the server is down. */
+/** A port that systems assign to no program that asks for any: it stays free while the server is down. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);

@@ -6,7 +6,7 @@ import { providerProtocols } from "../../../src/testing/provider-server/protocol
 
 /** A provider over HTTP that outlives the servers that ask it. */
 export interface ModelServer {
-  /** What `providers.local.base_url` is set to. */
+  /** The value of `providers.local.base_url`. */
   readonly baseUrl: string;
   /** Why requests were refused: a history that no provider would take. */
   readonly refused: readonly string[];
@@ -17,7 +17,7 @@ export interface ModelServer {
   close(): Promise<void>;
 }
 
-/** What the model answers in the end to the prompt `#7`. */
+/** The model's last answer to a prompt such as `#7`. */
 export const answerTo = (prompt: string): string => `Done with ${prompt}.`;
 
 /** An answer of this many letters to the prompt `long`; `endless` is answered a word a second. */

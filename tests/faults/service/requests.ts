@@ -18,7 +18,7 @@ export async function send(
   return { status: reply.status, body: await reply.json() };
 }
 
-/** What is sent again and again until it is taken: with a key, so that it counts once however often it is sent. */
+/** A request that the test sends again until it is accepted: its key makes it count once however often it is sent. */
 export interface KeyedRequest {
   readonly path: string;
   readonly key: string;
@@ -41,7 +41,7 @@ export async function sendUntilAccepted(
       }
     } catch (error) {
       if (error instanceof RefusedError) throw error;
-      // Nobody listens, or the connection broke before the answer.
+      // No server listens, or the connection broke before the answer.
     }
     await delay(20);
   }

@@ -1,7 +1,7 @@
 import { createAgent } from "kit";
 import { graph } from "kit/backends/graph";
 
-/** Drafts a notice, waits for somebody's word on it, and gives the notice or says that there is none: a graph of LangGraph. */
+/** A graph of LangGraph: drafts a notice, waits for approve or deny, and answers with the notice or that there is none. */
 export default createAgent({
   description: "Writes notices for the door of the shop.",
   instructions: "You write notices of one line.",

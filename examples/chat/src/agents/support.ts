@@ -3,7 +3,7 @@ import { z } from "zod";
 
 /**
  * One instance for each thread: its id is the thread's. It declares no triggers, so that `kit start` serves it to
- * nobody: only the webhook reaches it.
+ * no client: only the webhook reaches it.
  */
 export default createAgent(({ id: thread, env }) => ({
   description: "Answers customers in the threads of a chat.",

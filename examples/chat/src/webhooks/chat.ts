@@ -2,7 +2,7 @@ import { KitError } from "kit";
 import { defineWebhook } from "kit/webhooks";
 import { z } from "zod";
 
-/** What the chat tells of each new message, the agent's own included. */
+/** The body that the chat delivers for each new message, the agent's own included. */
 const Delivery = z.object({
   message: z.object({
     thread: z.string().regex(/^[\w-]{1,64}$/),

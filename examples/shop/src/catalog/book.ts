@@ -1,6 +1,6 @@
 import type { Cents } from "../money.ts";
 
-/** A title on the shelves. `stock` counts copies that nobody has ordered yet. */
+/** A title on the shelves. `stock` counts copies that no customer has ordered yet. */
 export interface Book {
   readonly isbn: string;
   readonly title: string;

@@ -1,6 +1,6 @@
 import type { Cents } from "../money.ts";
 
-/** What a payment provider answers. */
+/** The answer of a payment provider. */
 export type Payment =
   | { readonly status: "paid"; readonly reference: string }
   | { readonly status: "declined"; readonly reason: string };

@@ -8,7 +8,7 @@ const freeFrom: Cents = 5000;
 const parcelPrice: Readonly<Record<Country, Cents>> = { DE: 390, FR: 590, PT: 750 };
 const gramsPerParcel = 5000;
 
-/** What shipping costs: nothing from 50 euros on, else a price per parcel of up to 5 kg. */
+/** The price of shipping: nothing from 50 euros on, else a price per parcel of up to 5 kg. */
 export function shippingCost(
   cart: readonly CartLine[],
   options: { country: Country; subtotal: Cents },
