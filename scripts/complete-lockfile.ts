@@ -1,5 +1,5 @@
 /**
- * Adds to `package-lock.json` the optional platform packages that a registry mirror did not offer
+ * Adds to `package-lock.json`, and to that of `vendors/`, the optional platform packages that a registry mirror did not offer
  * when the lockfile was written. `npm ci` refuses a lockfile that leaves them out, on every machine.
  *
  * Run it after each change of dependencies: `npm run lockfile`. It only adds entries for platforms;
@@ -42,26 +42,32 @@ const processors = [
   "x64",
 ];
 
-const file = new URL("../package-lock.json", import.meta.url);
-const lock: { packages: Record<string, LockedPackage> } = JSON.parse(readFileSync(file, "utf8"));
-const added: string[] = [];
-
-for (const [holder, locked] of Object.entries(lock.packages)) {
-  for (const [name, version] of Object.entries(locked.optionalDependencies ?? {})) {
-    if (isLocked(holder, name)) continue;
-    lock.packages[`node_modules/${name}`] = toEntry(name, version, locked.dev === true);
-    added.push(name);
-  }
+interface Lockfile {
+  packages: Record<string, LockedPackage>;
 }
 
-const { "": root, ...rest } = lock.packages;
-const sorted = Object.entries(rest).sort(([left], [right]) => (left < right ? -1 : 1));
-lock.packages = Object.fromEntries([["", root ?? {}], ...sorted]);
-writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
-console.log(added.length === 0 ? "The lockfile is complete." : `Added ${added.length}: ${added.join(", ")}`);
+for (const path of ["package-lock.json", "vendors/package-lock.json"]) complete(path);
+
+function complete(path: string): void {
+  const file = new URL(`../${path}`, import.meta.url);
+  const lock: Lockfile = JSON.parse(readFileSync(file, "utf8"));
+  const added: string[] = [];
+  for (const [holder, locked] of Object.entries(lock.packages)) {
+    for (const [name, version] of Object.entries(locked.optionalDependencies ?? {})) {
+      if (isLocked(lock, holder, name)) continue;
+      lock.packages[`node_modules/${name}`] = toEntry(name, version, locked.dev === true);
+      added.push(name);
+    }
+  }
+  const { "": root, ...rest } = lock.packages;
+  const sorted = Object.entries(rest).sort(([left], [right]) => (left < right ? -1 : 1));
+  lock.packages = Object.fromEntries([["", root ?? {}], ...sorted]);
+  writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
+  console.log(added.length === 0 ? `${path} is complete.` : `Added to ${path}: ${added.join(", ")}`);
+}
 
 /** Whether `name` is locked where Node would find it from `holder`: beside it or in a folder above. */
-function isLocked(holder: string, name: string): boolean {
+function isLocked(lock: Lockfile, holder: string, name: string): boolean {
   for (
     let folder = holder;
     ;
