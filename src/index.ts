@@ -27,8 +27,7 @@ export {
   type AgentDefinition,
   type AgentSource,
   createAgent,
-  type Dispatch,
-  type DispatchInput,
+  type InstanceContext,
 } from "./agents/define/create-agent.ts";
 export type {
   AgentHooks,
@@ -46,13 +45,6 @@ export type {
   ModelSource,
   ProfileModel,
 } from "./agents/define/model-settings.ts";
-export type {
-  RunCalls,
-  RunHandle,
-  StartRun,
-  StartRunOptions,
-  WorkflowReference,
-} from "./agents/define/run-calls.ts";
 export { defineSkill, type Skill } from "./agents/define/skill.ts";
 export {
   type AnyTool,
@@ -209,6 +201,16 @@ export type {
 export type { PromptPrefix, ReceiptItem, ReceiptKind, TurnReceipt } from "./protocol/receipt.ts";
 export { createReceiptReader } from "./protocol/receipt-reader.ts";
 export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./protocol/run.ts";
+export type {
+  ApplicationCalls,
+  Dispatch,
+  DispatchInput,
+  RunCalls,
+  RunHandle,
+  StartRun,
+  StartRunOptions,
+  WorkflowReference,
+} from "./protocol/run-calls.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./protocol/session-entry.ts";
 export type {
   AcceptanceCriterion,

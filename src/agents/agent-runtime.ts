@@ -4,15 +4,14 @@ import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
+import type { ApplicationCalls } from "../protocol/run-calls.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
-import type { Dispatch } from "./define/create-agent.ts";
 import type { ProfileModel } from "./define/model-settings.ts";
-import type { RunCalls } from "./define/run-calls.ts";
 import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
 import type { EventHub, EventListener, EventScope, OperationTracing } from "./events.ts";
 import type { PastOperation } from "./log/past-operation.ts";
@@ -57,8 +56,13 @@ export interface AgentRuntime {
   /** Where calls that need approval wait for it; without it, they are denied at once. */
   readonly approvals?: Approvals;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The calls of tools into the application; without it, they fail with `unavailable`. */
-  readonly calls?: ApplicationCalls | undefined;
+  /**
+   * The calls of agents and their tools into the application; without it, they fail with `unavailable`. Runs that a run's
+   * agent starts have that run as their parent.
+   */
+  readonly callsOf?: ((runId: string | undefined) => ApplicationCalls) | undefined;
+  /** For whom the code works that runs now. */
+  readonly principal?: (() => string | undefined) | undefined;
   /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;
   /** The cause that error events report; without it, they report only what any reader may see. */
@@ -73,15 +77,6 @@ export interface AgentRuntime {
   readonly maxWaitingOperations: number;
   /** Idle sessions whose history stays in memory; the history of other sessions is read again on use. */
   readonly maxIdleSessions: number;
-}
-
-/** The application as tools of its agents reach it. */
-export interface ApplicationCalls {
-  readonly dispatch: Dispatch;
-  /** Runs that a run's agent starts have that run as their parent. */
-  runs(parentRunId: string | undefined): RunCalls;
-  /** For whom the code works that runs now. */
-  principal(): string | undefined;
 }
 
 /** The run step or trace in which the caller started an operation; its `operation_start` event carries it. */

@@ -1,7 +1,6 @@
 import { suggest } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
-import type { DispatchReceipt } from "../protocol/dispatch.ts";
-import type { PromptChoices } from "../protocol/prompt.ts";
+import type { Dispatch, DispatchInput, RunCalls, StartRun } from "../protocol/run-calls.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
 import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";
 
@@ -31,32 +30,20 @@ export interface WebhookContext {
    * Gives an input to a continuing session; it is on disk when this resolves. A delivery that comes again
    * is told by its id, and its inputs are not given twice.
    */
-  dispatch(agent: string, input: WebhookDispatch): Promise<DispatchReceipt>;
-  /** Starts a run of a workflow, once for a delivery that comes again. Await its `result` only where it is quick. */
-  startRun(workflow: string, payload?: Readonly<Record<string, unknown>>): Promise<WebhookRun>;
+  dispatch(agent: Parameters<Dispatch>[0], input: WebhookDispatch): ReturnType<Dispatch>;
+  /**
+   * Starts a run of a workflow, once for a delivery that comes again. Await its `result` only where it is quick: with the
+   * `signal`, no longer than the sender does.
+   */
+  readonly startRun: StartRun;
   /** A run that is known by its id, such as one that waits for what is delivered here. */
-  getRun(runId: string): WebhookRun;
+  readonly getRun: RunCalls["getRun"];
+  /** Fires when the sender has gone. What throws then is tried again when the delivery comes again. */
+  readonly signal: AbortSignal;
 }
 
-/** A run, as the handler of a webhook reaches it. */
-export interface WebhookRun {
-  readonly runId: string;
-  /** Resolves once the run has ended; throws the error of one that failed. */
-  result(options?: { readonly signal?: AbortSignal | undefined }): Promise<unknown>;
-  /** Hands a value to the run's `waitFor` of that name. Throws `invalid_request` for what it does not take. */
-  signal(name: string, payload?: unknown): Promise<void>;
-  /** False when it had ended. */
-  cancel(): Promise<boolean>;
-}
-
-export interface WebhookDispatch extends PromptChoices {
-  /** The agent's instance: a thread, a pull request. */
-  readonly id: string;
-  /** Default: "default". */
-  readonly session?: string;
-  /** The message, or JSON that is given as its text. */
-  readonly input: unknown;
-}
+/** An input; the delivery's id is its idempotency key. */
+export type WebhookDispatch = Omit<DispatchInput, "idempotencyKey">;
 
 const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => string | undefined>> = {
   kind: () => undefined,

@@ -5,7 +5,12 @@ import { type IncomingWebhook, receiveWebhook } from "./receive-webhook.ts";
 
 const env = { CHAT_SECRET: "chat secret" };
 
-function incoming(body: string, options: Partial<IncomingWebhook> & { type?: string } = {}): IncomingWebhook {
+type Dispatch = IncomingWebhook["calls"]["dispatch"];
+
+function incoming(
+  body: string,
+  { dispatch, ...options }: Partial<IncomingWebhook> & { type?: string; dispatch?: Dispatch } = {},
+): IncomingWebhook {
   const seconds = String(Math.floor(Date.now() / 1000));
   const signature = createHmac("sha256", env.CHAT_SECRET).update(`v0:${seconds}:${body}`).digest("hex");
   return {
@@ -17,8 +22,9 @@ function incoming(body: string, options: Partial<IncomingWebhook> & { type?: str
     }),
     body: new TextEncoder().encode(body),
     env,
-    dispatch: async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" }),
-    runs: {
+    signal: new AbortController().signal,
+    calls: {
+      dispatch: dispatch ?? (async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" })),
       startRun: () => Promise.reject(new Error("none")),
       getRun: () => {
         throw new Error("none");
@@ -35,9 +41,9 @@ function chat(handle: WebhookDefinition["handle"]): WebhookDefinition {
 
 test("a signed delivery is dispatched, and its repetition carries the same keys", async () => {
   const keys: string[] = [];
-  const dispatch: IncomingWebhook["dispatch"] = async (agent, input) => {
+  const dispatch: Dispatch = async (agent, input) => {
     expect([agent, input.id, input.input]).toEqual(["support", "T1", "hello"]);
-    keys.push(input.idempotencyKey);
+    keys.push(input.idempotencyKey ?? "");
     return { dispatch_id: `dis_${keys.length}`, accepted_at: "2026-11-21T00:00:00.000Z" };
   };
   const webhook = chat(async ({ payload, dispatch: send }) => {

@@ -1,12 +1,8 @@
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/name-fault.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
-import {
-  findSecret,
-  type WebhookDefinition,
-  type WebhookDispatch,
-  type WebhookRun,
-} from "./define-webhook.ts";
+import type { ApplicationCalls, StartRun, StartRunOptions } from "../protocol/run-calls.ts";
+import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
 import { sha256, toBytes } from "./webhook-scheme.ts";
 
@@ -18,18 +14,9 @@ export interface IncomingWebhook {
   /** As it came, byte for byte. */
   readonly body: Uint8Array;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly dispatch: (
-    agent: string,
-    input: WebhookDispatch & { readonly idempotencyKey: string },
-  ) => Promise<DispatchReceipt>;
-  readonly runs: {
-    startRun(
-      workflow: string,
-      payload: Readonly<Record<string, unknown>>,
-      options: { readonly idempotencyKey: string },
-    ): Promise<WebhookRun>;
-    getRun(runId: string): WebhookRun;
-  };
+  readonly calls: ApplicationCalls;
+  /** Fires when the sender has gone. */
+  readonly signal: AbortSignal;
   /** Does the work for a key once, and gives its outcome (JSON) to whoever comes again, over restarts too. */
   readonly once: (key: string, work: () => Promise<WebhookReply>) => Promise<unknown>;
 }
@@ -97,13 +84,17 @@ async function handOver(
     env: incoming.env,
     async dispatch(agent, input) {
       checkNames(input);
-      const receipt = await incoming.dispatch(agent, { ...input, idempotencyKey: nextKey() });
+      const receipt = await incoming.calls.dispatch(agent, { ...input, idempotencyKey: nextKey() });
       receipts.push(receipt);
       return receipt;
     },
-    startRun: async (workflow, payload = {}) =>
-      await incoming.runs.startRun(workflow, payload, { idempotencyKey: nextKey() }),
-    getRun: (runId) => incoming.runs.getRun(runId),
+    startRun: (async (
+      workflow: string,
+      payload?: Readonly<Record<string, unknown>>,
+      { idempotencyKey = nextKey() }: StartRunOptions = {},
+    ) => await incoming.calls.startRun(workflow, payload, { idempotencyKey })) as StartRun,
+    getRun: (runId) => incoming.calls.getRun(runId),
+    signal: incoming.signal,
   });
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }

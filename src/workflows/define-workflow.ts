@@ -1,6 +1,6 @@
-import type { WorkflowReference } from "../agents/define/run-calls.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
 import { suggest } from "../base/suggest.ts";
+import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext } from "./workflow-context.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";
 

@@ -1,8 +1,15 @@
-import type { AgentDefinition, DispatchInput } from "../agents/define/create-agent.ts";
-import type { RunCalls, RunHandle, StartRun, WorkflowReference } from "../agents/define/run-calls.ts";
+import type { AgentDefinition } from "../agents/define/create-agent.ts";
 import type { Agent } from "../agents/harness.ts";
 import type { RunContext } from "../engine/contract.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
+import type {
+  Dispatch,
+  DispatchInput,
+  RunCalls,
+  RunHandle,
+  StartRun,
+  WorkflowReference,
+} from "../protocol/run-calls.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";
 
 /**
@@ -59,7 +66,7 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
   getRun(runId: string): RunHandle;
   /** Gives an input to a session of an agent, without waiting for the answer; once, however often it is replayed. */
   dispatch(
-    agent: string | AgentDefinition,
+    agent: Parameters<Dispatch>[0],
     input: Omit<DispatchInput, "idempotencyKey">,
   ): Promise<DispatchReceipt>;
 }

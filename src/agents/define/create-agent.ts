@@ -1,23 +1,24 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { DispatchReceipt } from "../../protocol/dispatch.ts";
+import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { AgentProfile } from "./agent-profile.ts";
-import type { DispatchInput } from "./run-calls.ts";
 
-/** The argument of an agent's function, called when an instance is created. */
-export interface AgentContext {
+/**
+ * The argument of an agent's function, called when an instance is created: again after a restart, a reload or a long rest,
+ * and wherever kit asks for the agent's settings. So work that the function itself starts needs an `idempotencyKey`; tools
+ * have `dispatch` and `startRun` of their own, which repeat nothing, and the session and principal of their call.
+ */
+export interface AgentContext extends ApplicationCalls {
   /** The instance. */
   readonly id: string;
   /** Configuration and secrets. Values never reach a prompt, an event or the sandbox by themselves. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** For the agent's own tools: enqueues work for an agent without waiting for it. */
-  readonly dispatch: Dispatch;
+  /** Fires when the instance is closed: close here whatever the function has opened. */
+  readonly signal: AbortSignal;
 }
 
-/** Enqueues an input for a session of an agent; resolves once the application has accepted it. */
-export type Dispatch = (agent: string | AgentDefinition, input: DispatchInput) => Promise<DispatchReceipt>;
-
-export type { DispatchInput };
+/** What an agent's function is given of the instance itself. */
+export type InstanceContext = Pick<AgentContext, "id" | "env" | "payload">;
 
 /** A function that describes the agent for one instance, or the description itself. */
 export type AgentSource = AgentProfile | ((context: AgentContext) => AgentProfile | Promise<AgentProfile>);
@@ -27,7 +28,8 @@ export interface AgentDefinition {
   readonly kind: "kit.agent";
   /** The profile, if it is the same for every instance. */
   readonly profile?: AgentProfile;
-  describe(context: Omit<AgentContext, "dispatch"> & Partial<AgentContext>): Promise<AgentProfile>;
+  /** Without an application around it, as in a test, `dispatch` and `startRun` are refused with `unavailable`. */
+  describe(context: InstanceContext & Partial<AgentContext>): Promise<AgentProfile>;
 }
 
 /**
@@ -48,7 +50,8 @@ export function createAgent(source: AgentSource): AgentDefinition {
     return { kind: "kit.agent", profile: source, describe: async () => source };
   return {
     kind: "kit.agent",
-    describe: async (context) => source({ dispatch: refuseDispatch, ...context }),
+    describe: async (context) =>
+      source({ signal: new AbortController().signal, ...noApplicationCalls, ...context }),
   };
 }
 
@@ -56,10 +59,19 @@ export function isAgentDefinition(value: unknown): value is AgentDefinition {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "kit.agent";
 }
 
-const refuseDispatch: Dispatch = async () => {
+function refuseWork(): never {
   throw new KitError({
     code: "unavailable",
-    message: "This agent has no application that could accept the input.",
-    hint: "Agents of a project's application have one.",
+    message: "This agent has no application that could take the work.",
+    hint: "An agent that a project's application brings to life has one.",
   });
+}
+
+const refuseLater = async (): Promise<never> => refuseWork();
+
+/** The calls of an agent without an application: each throws `unavailable`. */
+export const noApplicationCalls: ApplicationCalls = {
+  dispatch: refuseLater,
+  startRun: refuseLater,
+  getRun: refuseWork,
 };

@@ -3,9 +3,9 @@ import { toSentence } from "../../base/to-sentence.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
-import type { DispatchCall, RunCalls, StartRun } from "./run-calls.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -53,10 +53,13 @@ export interface ToolPlace {
   /** Configuration and secrets of the application. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Gives an input to a session of an agent, without waiting for the answer; once, however often the call is repeated. */
-  readonly dispatch: DispatchCall;
-  /** Starts a run of a workflow, once, however often the call is repeated. In a run's agent, it is cancelled with that run. */
-  readonly startRun: StartRun;
-  readonly getRun: RunCalls["getRun"];
+  readonly dispatch: ApplicationCalls["dispatch"];
+  /**
+   * Starts a run of a workflow, once, however often the call is repeated. In a run's agent, it is cancelled with that run.
+   * While the tool awaits the `result`, its operation takes no room from other work; the wait ends with the call.
+   */
+  readonly startRun: ApplicationCalls["startRun"];
+  readonly getRun: ApplicationCalls["getRun"];
   /** Says how far the call has come: JSON, in a `tool_progress` event. The model does not see it. */
   progress(value: unknown): void;
 }

@@ -1,5 +1,4 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import { type AssistantMessage, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -7,6 +6,7 @@ import type { Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { withParts } from "../backend/backend-steps.ts";
 import { needsCompaction } from "../compaction/compact.ts";
+import { noApplicationCalls } from "../define/create-agent.ts";
 import { hooksOf } from "../define/hooks.ts";
 import { defaultCompaction } from "../define/limits.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
@@ -291,30 +291,11 @@ function withOutput<Result>(
 /** Where an operation's tools are called. */
 function placeOf({ runtime, run_id }: PromptHost, { live }: Operation): CallPlace {
   const { agent, instance_id: instance, session } = live.key;
-  const { calls, env } = runtime;
-  const runs = calls?.runs(run_id);
-  return {
-    agent,
-    instance,
-    session,
-    principal: calls?.principal(),
-    runId: run_id,
-    env,
-    dispatch: (calls?.dispatch ?? nowhere) as CallPlace["dispatch"],
-    startRun: runs?.startRun ?? nowhere,
-    getRun: runs?.getRun ?? noApplication,
-  };
+  const { callsOf, env } = runtime;
+  const { dispatch, startRun, getRun } = callsOf?.(run_id) ?? noApplicationCalls;
+  const principal = runtime.principal?.();
+  return { agent, instance, session, principal, runId: run_id, env, dispatch, startRun, getRun };
 }
-
-function noApplication(): never {
-  throw new KitError({
-    code: "unavailable",
-    message: "This agent has no application that could take the work.",
-    hint: "An agent that a project's application brings to life has one.",
-  });
-}
-
-const nowhere = async (): Promise<never> => noApplication();
 
 /** The parts of a resolved model that turns use. */
 function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {

@@ -1,8 +1,8 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart } from "../../protocol/message.ts";
+import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { StartRun, StartRunOptions } from "../define/run-calls.ts";
 import type { ToolContext, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
@@ -46,15 +46,12 @@ export class RunningCall implements ToolContext {
     this.idempotency_key = key;
     this.dispatch = (agent, input) =>
       this.#place().dispatch(agent, { ...input, idempotencyKey: input.idempotencyKey ?? this.#nextKey() });
-    this.startRun = ((
+    this.startRun = (async (
       workflow: string,
       payload: Record<string, unknown>,
-      { idempotencyKey }: StartRunOptions = {},
-    ) =>
-      this.#place().startRun(workflow, payload, {
-        idempotencyKey: idempotencyKey ?? this.#nextKey(),
-      })) as StartRun;
-    this.getRun = (runId) => this.#place().getRun(runId);
+      { idempotencyKey = this.#nextKey() }: StartRunOptions = {},
+    ) => this.#whileCalled(await this.#place().startRun(workflow, payload, { idempotencyKey }))) as StartRun;
+    this.getRun = (runId) => this.#whileCalled(this.#place().getRun(runId));
     this.progress = (value) => this.#progress(value);
   }
 
@@ -96,6 +93,15 @@ export class RunningCall implements ToolContext {
     const { place } = this.#options;
     if (place !== undefined) return place;
     throw new KitError({ code: "unavailable", message: "This call has no application around it." });
+  }
+
+  /** A call that is stopped no longer waits for the run. */
+  #whileCalled(run: RunHandle): RunHandle {
+    return {
+      ...run,
+      result: ({ signal } = {}) =>
+        run.result({ signal: signal === undefined ? this.signal : AbortSignal.any([this.signal, signal]) }),
+    };
   }
 
   #nextKey(): string {

@@ -3,7 +3,9 @@ import { type AgentProfile, mergeProfiles } from "../../agents/define/agent-prof
 import {
   type AgentContext,
   type AgentDefinition,
+  type InstanceContext,
   isAgentDefinition,
+  noApplicationCalls,
 } from "../../agents/define/create-agent.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -24,7 +26,7 @@ export interface AgentFactoryOptions {
 }
 
 /** The context of an agent's function, and the identity of the agent. */
-export interface AgentRequest extends AgentContext, Pick<AgentIdentity, "run_id" | "last_event"> {
+export interface AgentRequest extends InstanceContext, Pick<AgentIdentity, "run_id" | "last_event"> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string | undefined;
 }
@@ -46,10 +48,12 @@ export class AgentFactory {
 
   /** Throws `internal_error` for a definition whose function throws, or gives no profile. */
   async create(definition: AgentDefinition, request: AgentRequest): Promise<Agent> {
-    const { id, env, payload, dispatch, name, ...identity } = request;
+    const { id, env, payload, name, ...identity } = request;
     const file = this.#options.sources.fileOf(definition);
-    const own = await this.#describe(definition, { id, env, payload, dispatch }, file);
-    return createHarness(
+    const ended = new AbortController();
+    const context = this.#contextOf({ id, env, payload }, request.run_id, ended.signal);
+    const own = await this.#describe(definition, context, file);
+    const agent = createHarness(
       {
         ...identity,
         id,
@@ -59,6 +63,18 @@ export class AgentFactory {
       this.#profileOf(own),
       this.#options.runtime,
     );
+    const { close } = agent;
+    return Object.assign(agent, {
+      async close(how?: Parameters<Agent["close"]>[0]) {
+        await close(how);
+        ended.abort(new KitError({ code: "aborted", message: "The agent is closed." }));
+      },
+    });
+  }
+
+  #contextOf(instance: InstanceContext, runId: string | undefined, signal: AbortSignal): AgentContext {
+    const { dispatch, startRun, getRun } = this.#options.runtime.callsOf?.(runId) ?? noApplicationCalls;
+    return { ...instance, signal, dispatch, startRun, getRun };
   }
 
   /** The agent of that name, the default agent included. Throws `agent_not_found`. */
@@ -71,10 +87,11 @@ export class AgentFactory {
   }
 
   /** Where an instance works. An agent without a file, or whose file is gone: the sandbox of the configuration. */
-  async sandboxOf(agent: string, context: AgentContext): Promise<SandboxFactory> {
+  async sandboxOf(agent: string, instance: InstanceContext): Promise<SandboxFactory> {
     const { sources, runtime } = this.#options;
     const file = sources.agent(agent);
     if (file === undefined) return runtime.sandbox;
+    const context = this.#contextOf(instance, undefined, new AbortController().signal);
     const own = await this.#describe(file.definition, context, file);
     return this.#profileOf(own).sandbox ?? runtime.sandbox;
   }

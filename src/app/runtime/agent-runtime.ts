@@ -58,7 +58,9 @@ export interface RuntimeParts {
 }
 
 /** The service's own share of the runtime. */
-export type ServiceParts = Required<Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "calls">> & {
+export type ServiceParts = Required<
+  Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "callsOf" | "principal">
+> & {
   readonly approvals: Approvals | undefined;
 };
 

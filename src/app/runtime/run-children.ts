@@ -1,13 +1,8 @@
-import type {
-  RunHandle,
-  StartRun,
-  StartRunOptions,
-  WorkflowReference,
-} from "../../agents/define/run-calls.ts";
 import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/native-output.ts";
 import { isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
+import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
 import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
 

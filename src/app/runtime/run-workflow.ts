@@ -1,9 +1,4 @@
-import type {
-  AgentContext,
-  AgentDefinition,
-  Dispatch,
-  DispatchInput,
-} from "../../agents/define/create-agent.ts";
+import type { AgentContext, AgentDefinition, InstanceContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
@@ -12,6 +7,7 @@ import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
+import type { Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
@@ -30,11 +26,10 @@ import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 export interface WorkflowRuntime {
   readonly env: AgentContext["env"];
   readonly validateJson: AgentJournal["validateJson"];
-  /** Makes the agents of a run; what their tools dispatch goes through `dispatch`. */
+  /** Makes the agents of a run. */
   readonly factory: AgentFactory;
-  readonly dispatch: Dispatch;
   /** A dispatched input as the engine takes it. Throws `unavailable` where it would be gone with the process. */
-  toAdmitted(agent: string | AgentDefinition, input: DispatchInput): SessionKey & { readonly input: unknown };
+  toAdmitted(...asked: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
   /** Receive the run's own events; those of its agents come from the agents. */
   readonly observers: Observers;
@@ -283,9 +278,9 @@ interface RunAgents {
 }
 
 interface RunAgentsOptions {
-  readonly run: Omit<AgentContext, "dispatch">;
+  readonly run: InstanceContext;
   readonly journal: AgentJournal;
-  readonly runtime: Pick<WorkflowRuntime, "factory" | "dispatch">;
+  readonly runtime: Pick<WorkflowRuntime, "factory">;
   onEvent(event: KitEvent): void;
 }
 
@@ -296,8 +291,7 @@ function createRunAgents({ run, journal, runtime, onEvent }: RunAgentsOptions): 
   const alive: Agent[] = [];
   let closed = false;
   const start = async (definition: AgentDefinition, named: { id: string; name: string | undefined }) => {
-    const { factory, dispatch } = runtime;
-    const agent = await factory.create(definition, { ...run, ...named, dispatch, run_id: run.id });
+    const agent = await runtime.factory.create(definition, { ...run, ...named, run_id: run.id });
     const key = JSON.stringify([agent.name, agent.id]);
     const owner = owners.get(key) ?? definition;
     if (owner !== definition) throw sameName(agent.name);

@@ -1,13 +1,13 @@
-import type { AgentContext, AgentDefinition, Dispatch } from "../../agents/define/create-agent.ts";
-import type { RunCalls } from "../../agents/define/run-calls.ts";
+import type { AgentContext, AgentDefinition, InstanceContext } from "../../agents/define/create-agent.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
+import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
 import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "../sources/load-source.ts";
 
 /** The agents and workflows of a project, alive on demand. */
-export interface App extends RunCalls {
+export interface App extends ApplicationCalls {
   readonly root: string;
   /** The `env` of agents, workflows and webhooks. */
   readonly env: AgentContext["env"];
@@ -44,13 +44,13 @@ export interface App extends RunCalls {
    * Gives an input to a session of an agent; resolves once it is on disk. Throws `unavailable` in an
    * application of `openAgents`, which keeps nothing on disk.
    */
-  readonly dispatch: Dispatch;
+  readonly dispatch: ApplicationCalls["dispatch"];
   /** Hears the events of every agent and workflow; the function returned ends it. */
   observe(listener: EventListener): () => void;
   close(): Promise<void>;
 }
 
-export interface InitContext extends Partial<Omit<AgentContext, "dispatch">> {
+export interface InitContext extends Partial<InstanceContext> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string;
 }

@@ -1,5 +1,4 @@
 import { createApprovals } from "../../agents/approvals/approvals.ts";
-import type { Dispatch, DispatchInput } from "../../agents/define/create-agent.ts";
 import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
@@ -7,6 +6,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { AgentFactory } from "../runtime/agent-factory.ts";
@@ -79,12 +79,12 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     observers: observers.all,
     causeOf: toCause,
     sources: sources.guard,
-    calls: {
-      // The service is composed before an agent works.
-      dispatch: (agent, input) => dispatch(agent, input),
-      runs: (parent_run_id) => runs.callsFor(() => ({ ...slots.principal(), parent_run_id })),
-      principal: () => slots.principal().principal,
-    },
+    // The service is composed before an agent works.
+    callsOf: (parent_run_id) => ({
+      dispatch,
+      ...runs.callsFor(() => ({ ...slots.principal(), parent_run_id })),
+    }),
+    principal: () => slots.principal().principal,
     approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
   });
   const factory = new AgentFactory({ sources, runtime, ...defined(parts) });
@@ -99,9 +99,8 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     return { ...key, input: toDispatchInput(given, choices) };
   };
   const accept = async (
-    agent: Parameters<Dispatch>[0],
-    input: DispatchInput,
-    principal?: string,
+    [agent, input]: Parameters<Dispatch>,
+    principal: string | undefined,
   ): ReturnType<Dispatch> => {
     const admitted = toAdmitted(agent, input);
     const idempotency_key = toIdempotencyKey(input.idempotencyKey);
@@ -112,8 +111,12 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
       ...traces.asked(),
     });
   };
-  const dispatch: Dispatch = (agent, input) => accept(agent, input);
-  const around = { env: parts.env, payload: {}, dispatch };
+  const callsFor = (principal?: string): ApplicationCalls => ({
+    dispatch: (...asked) => accept(asked, principal),
+    ...runs.callsFor(() => (principal === undefined ? slots.principal() : { principal })),
+  });
+  const dispatch: Dispatch = (...asked) => accept(asked, undefined);
+  const around = { env: parts.env, payload: {} };
 
   const instances = new Instances(async ({ name, id, payload }) => {
     const last_event = keepsWork ? await events.last(agentStream(name, id)) : 0;
@@ -160,13 +163,12 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     env: parts.env,
     validateJson: runtime.validateJson,
     factory,
-    dispatch,
     toAdmitted,
     causeOf: toCause,
     observers,
     mask: parts.mask,
   };
-  const runs = new WorkflowRuns({ sources, engine, runtime: workflows, traces, onFailure: onError });
+  const runs = new WorkflowRuns({ sources, engine, slots, runtime: workflows, traces, onFailure: onError });
   const admin = createInstanceAdmin({ sources, instances, engine, work });
   const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...around, id: key.instance_id });
 
@@ -229,10 +231,9 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     reload,
     instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
     init: (definition, context = {}) =>
-      factory.create(definition, { ...around, ...context, dispatch, id: context.id ?? "default" }),
+      factory.create(definition, { ...around, ...context, id: context.id ?? "default" }),
     run: (name, run = {}) => runs.toEnd(name, run),
-    dispatch,
-    ...runs.callsFor(() => slots.principal()),
+    ...callsFor(),
     observe: (observer) => observers.add(observer),
     close: () => close({ timeoutMs: 0 }),
   };
@@ -247,12 +248,11 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     },
     problem,
     dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
-      accept(agent, { ...how, id, session, input }, principal),
+      accept([agent, { ...how, id, session, input }], principal),
     ...admin,
     startRun: (workflow, payload, { request, ...how } = {}) =>
       runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
-    runCalls: (principal) =>
-      runs.callsFor(() => (principal === undefined ? slots.principal() : { principal })),
+    callsFor,
     reload,
     drain: (how) => engine.drain(how),
     close,

@@ -187,6 +187,16 @@ export class WorkSlots {
     return principal === undefined ? {} : { principal };
   }
 
+  /** Waits for other work, which may need the slot of this one. */
+  async whileFree<Value>(wait: () => Promise<Value>): Promise<Value> {
+    const takeSlot = this.#current.getStore()?.context.releaseSlot();
+    try {
+      return await wait();
+    } finally {
+      takeSlot?.();
+    }
+  }
+
   /** Approvals for agents of a service: while a call waits for its decision, other work has its slot. */
   freeWhileDeciding(approvals: Approvals): Approvals {
     const { timeoutMs } = approvals;
@@ -205,13 +215,10 @@ export class WorkSlots {
 
   /** Frees the slot until there is an answer: a person may take days. After a while the work rests, if it can. */
   async #whileAside<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
-    const { context, resting } = this.#current.getStore() ?? {};
-    const takeSlot = context?.releaseSlot();
-    try {
-      return await (resting === undefined ? ask(wait.signal) : this.#askResting(resting, ask, wait));
-    } finally {
-      takeSlot?.();
-    }
+    const { resting } = this.#current.getStore() ?? {};
+    return await this.whileFree(() =>
+      resting === undefined ? ask(wait.signal) : this.#askResting(resting, ask, wait),
+    );
   }
 
   async #askResting<Value>(

@@ -1,11 +1,11 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import type { RunCalls } from "../../agents/define/run-calls.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
+import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { App } from "./app.ts";
 import type { Retention } from "./retention.ts";
@@ -75,8 +75,8 @@ export interface Service {
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;
-  /** Runs as agents, tools and webhooks start, signal and await them, for a principal. */
-  runCalls(principal?: string): RunCalls;
+  /** Gives work to the service, and finds it again, as agents, tools and webhooks do: for a principal. */
+  callsFor(principal?: string): ApplicationCalls;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;
   /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */

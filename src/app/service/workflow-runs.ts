@@ -1,10 +1,3 @@
-import type {
-  RunCalls,
-  RunHandle,
-  StartRun,
-  StartRunOptions,
-  WorkflowReference,
-} from "../../agents/define/run-calls.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
@@ -20,6 +13,13 @@ import {
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import type {
+  RunCalls,
+  RunHandle,
+  StartRun,
+  StartRunOptions,
+  WorkflowReference,
+} from "../../protocol/run-calls.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import { checkPayload } from "../runtime/check-payload.ts";
@@ -29,6 +29,7 @@ import { toIdempotencyKey } from "../runtime/session-key.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
+import type { WorkSlots } from "./resting-work.ts";
 import type { WorkTraces } from "./work-traces.ts";
 
 export interface StartOptions extends RunOrigin {
@@ -38,6 +39,7 @@ export interface StartOptions extends RunOrigin {
 export interface WorkflowRunsOptions {
   readonly sources: Sources;
   readonly engine: Engine;
+  readonly slots: WorkSlots;
   readonly runtime: WorkflowRuntime;
   readonly traces: WorkTraces;
   /** Receives the error of a failed run that no call in this process waits for: it says more than the record. */
@@ -92,7 +94,8 @@ export class WorkflowRuns implements ProjectRuns {
   callsFor(origin: () => Omit<RunOrigin, "idempotencyKey">): RunCalls {
     const getRun = (runId: string): RunHandle => ({
       runId,
-      result: async ({ signal } = {}) => await this.result(runId, signal),
+      result: async ({ signal } = {}) =>
+        await this.#options.slots.whileFree(() => this.result(runId, signal)),
       signal: async (name, payload) => await this.signal(runId, { name, payload }),
       cancel: async () => await this.cancel(runId),
     });

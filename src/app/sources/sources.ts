@@ -3,9 +3,9 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
-import type { WorkflowReference } from "../../agents/define/run-calls.ts";
 import type { SourceGuard } from "../../agents/project-context.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { Dispatch, WorkflowReference } from "../../protocol/run-calls.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import { discoverSources, type SourceFile, type SourceProblem } from "./discover-sources.ts";
 import { followSources, type SourceHooks } from "./follow-sources.ts";
@@ -86,12 +86,12 @@ export class Sources {
   }
 
   /** The name under which inputs reach an agent. Throws `agent_not_found`, also for a definition of no file. */
-  agentName(agent: string | AgentDefinition): string {
+  agentName(agent: Parameters<Dispatch>[0]): string {
     if (typeof agent === "string") {
       this.checkAgent(agent);
       return agent;
     }
-    const file = this.fileOf(agent);
+    const file = this.fileOf(agent as AgentDefinition);
     if (file !== undefined) return file.name;
     throw new KitError({
       code: "agent_not_found",

@@ -9,7 +9,7 @@ import type { ServiceContext } from "../service-context.ts";
 /** `POST /webhooks/{name}`: what signed senders deliver. The signature takes the place of a key. */
 export function bindWebhookRoutes({ service, limits, masked }: ServiceContext): readonly Route[] {
   const handlers: Handlers<typeof webhookRoutes> = {
-    async "POST /webhooks/{name}"({ segment, raw, incoming }) {
+    async "POST /webhooks/{name}"({ segment, raw, incoming, clientGone }) {
       const name = segment("name");
       const webhook = service.app.webhooks().find((one) => one.name === name);
       if (webhook === undefined)
@@ -19,13 +19,9 @@ export function bindWebhookRoutes({ service, limits, masked }: ServiceContext): 
         headers: raw.headers,
         body: await readBody({ raw, incoming }, limits),
         env: service.app.env,
-        dispatch: (agent, { id, session, input, idempotencyKey }) =>
-          service.dispatch({ agent, instance_id: id, session: session ?? "default" }, input, {
-            idempotencyKey,
-            // The signer of this webhook is one sender, however many threads it writes to.
-            principal: `webhook/${name}`,
-          }),
-        runs: service.runCalls(`webhook/${name}`),
+        // The signer of this webhook is one sender, however many threads it writes to.
+        calls: service.callsFor(`webhook/${name}`),
+        signal: clientGone(),
         once: service.engine.once,
       });
       return jsonReply(masked(body), status);

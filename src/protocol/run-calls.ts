@@ -1,5 +1,5 @@
-import type { DispatchReceipt } from "../../protocol/dispatch.ts";
-import type { PromptChoices } from "../../protocol/prompt.ts";
+import type { DispatchReceipt } from "./dispatch.ts";
+import type { PromptChoices } from "./prompt.ts";
 
 export interface DispatchInput extends PromptChoices {
   /** The agent's instance. */
@@ -12,8 +12,11 @@ export interface DispatchInput extends PromptChoices {
   readonly idempotencyKey?: string;
 }
 
-/** Gives an input to a session of an agent of a file: by the agent's name, or what its file exports by default. */
-export type DispatchCall = (
+/**
+ * Enqueues an input for a session of an agent of a file, which is given by its name or by the file's default export;
+ * resolves once the application has accepted it. Throws `agent_not_found`.
+ */
+export type Dispatch = (
   agent: string | { readonly kind: "kit.agent" },
   input: DispatchInput,
 ) => Promise<DispatchReceipt>;
@@ -61,9 +64,14 @@ export interface StartRun {
   ): Promise<RunHandle>;
 }
 
-/** Starts and finds workflow runs, for tools, webhooks and programs. */
+/** Starts and finds workflow runs: in agents, tools, webhooks, workflows and programs. */
 export interface RunCalls {
   readonly startRun: StartRun;
   /** A run of which only the id is known. */
   getRun(runId: string): RunHandle;
+}
+
+/** The calls into an application: what gives it work, and what finds the work again. */
+export interface ApplicationCalls extends RunCalls {
+  readonly dispatch: Dispatch;
 }
