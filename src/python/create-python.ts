@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
 import { KitError } from "../base/kit-error.ts";
 import { checkKeys } from "./check-keys.ts";
-import type { PythonRunner } from "./contract.ts";
-import { createProcessPool } from "./process/process-pool.ts";
-import { createPythonSession } from "./python-session.ts";
+import type { AnyPythonDataclass, PythonRunner, PythonSession } from "./contract.ts";
+import { createDataclassRegistry } from "./dataclass-registry.ts";
+import type { ProcessPool } from "./process/process-pool.ts";
 
 export interface PythonOptions {
   /** Programs that compute at the same time; default: one for each processor, at most 8. */
@@ -28,17 +28,64 @@ export function createPython(options: PythonOptions = {}): PythonRunner {
     if (Number.isInteger(count) && count >= 1) continue;
     throw new KitError({ code: "invalid_request", message: `${name} must be a whole number from 1 up.` });
   }
-  const pool = createProcessPool({
-    backend: options.backend ?? "@pydantic/monty",
-    maxRunning: options.maxRunning ?? Math.min(availableParallelism(), 8),
-    maxProcesses: options.maxProcesses ?? 32,
-    idleMs: options.idleMs ?? 30_000,
-  });
+  let isClosed = false;
+  let opening: Promise<ProcessPool> | undefined;
+
+  async function openPool(): Promise<ProcessPool> {
+    const { createProcessPool } = await import("./process/process-pool.ts");
+    const pool = createProcessPool({
+      backend: options.backend ?? "@pydantic/monty",
+      maxRunning: options.maxRunning ?? Math.min(availableParallelism(), 8),
+      maxProcesses: options.maxProcesses ?? 32,
+      idleMs: options.idleMs ?? 30_000,
+    });
+    // A run after the end is refused by the pool itself.
+    if (isClosed) await pool.close();
+    return pool;
+  }
+
   return {
     createSession(session = {}) {
       checkKeys(session, "The options of a session", { of: "option of a session", keys: ["dataclasses"] });
-      return createPythonSession(pool, session.dataclasses ?? []);
+      return createSessionOnDemand(session.dataclasses ?? [], () => {
+        opening ??= openPool();
+        return opening;
+      });
     },
-    close: () => pool.close(),
+    async close() {
+      isClosed = true;
+      await (await opening)?.close();
+    },
+  };
+}
+
+type LoadedSession = Omit<PythonSession, "registerDataclass">;
+
+/** A session whose code is loaded by its first call: dataclasses are registered, and refused, at once. */
+function createSessionOnDemand(
+  dataclasses: readonly AnyPythonDataclass[],
+  openPool: () => Promise<ProcessPool>,
+): PythonSession {
+  const registry = createDataclassRegistry();
+  for (const dataclass of dataclasses) registry.register(dataclass);
+  let opening: Promise<LoadedSession> | undefined;
+
+  async function load(): Promise<LoadedSession> {
+    const [{ createPythonSession }, pool] = await Promise.all([import("./python-session.ts"), openPool()]);
+    return createPythonSession(pool, registry);
+  }
+
+  // Calls that wait for the same promise go on in the order in which they were made.
+  function open(): Promise<LoadedSession> {
+    opening ??= load();
+    return opening;
+  }
+
+  return {
+    run: async (code, options) => await (await open()).run(code, options),
+    registerDataclass: (dataclass: AnyPythonDataclass) => registry.register(dataclass),
+    dump: async () => await (await open()).dump(),
+    load: async (dump) => await (await open()).load(dump),
+    reset: async () => await (await open()).reset(),
   };
 }

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { raceSignal } from "../base/abort.ts";
 import { KitError } from "../base/kit-error.ts";
 import { answerCall, type Callables } from "./answer-call.ts";
-import type { AnyPythonDataclass, PythonSession } from "./contract.ts";
-import { createDataclassRegistry } from "./dataclass-registry.ts";
+import type { PythonSession } from "./contract.ts";
+import type { DataclassRegistry } from "./dataclass-registry.ts";
 import { hintFor } from "./hints.ts";
 import { prepareRun } from "./prepare-run.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
@@ -24,10 +24,8 @@ const maxOutputChars = 200_000;
 
 export function createPythonSession(
   pool: ProcessPool,
-  dataclasses: readonly AnyPythonDataclass[],
-): PythonSession {
-  const registry = createDataclassRegistry();
-  for (const dataclass of dataclasses) registry.register(dataclass);
+  registry: DataclassRegistry,
+): Omit<PythonSession, "registerDataclass"> {
   // The call from this session's own Python that the code which asks is part of.
   const inside = new AsyncLocalStorage<{ answered: boolean }>();
   let variables: SessionVariables = noVariables;
@@ -92,7 +90,6 @@ export function createPythonSession(
         };
       }, options.signal);
     },
-    registerDataclass: (dataclass: AnyPythonDataclass) => registry.register(dataclass),
     dump: () => inTurn(async () => encodeDump(variables)),
     async load(dump) {
       const loaded = decodeDump(dump);
