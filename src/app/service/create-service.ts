@@ -46,8 +46,10 @@ export interface ServiceOptions {
   readonly works?: boolean | undefined;
   /** Whether the service does by itself what is due: workflows by their schedules, removal of old sessions. Default true. */
   readonly housekeeping?: boolean | undefined;
-  /** Whether inputs may be dispatched, and instances' events read: not in a program that its callers wait for. Default true. */
+  /** Whether inputs may be dispatched: not in a program that its callers wait for. Default true. */
   readonly keepsWork?: boolean | undefined;
+  /** Whether the engine keeps instances' events: not where they have no reader. Default: where inputs may be dispatched. */
+  readonly keepsEvents?: boolean | undefined;
   /** Receive the events of every agent and workflow, also of work that is taken up at once. */
   readonly observers?: readonly Parameters<App["observe"]>[0][] | undefined;
   /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
@@ -67,6 +69,7 @@ export interface ServiceOptions {
  */
 export async function createService(parts: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
   const { engine, keepsWork = true, onError = () => undefined } = options;
+  const isRecorded = keepsEvents(options);
   const keepsHouse = options.works !== false && options.housekeeping !== false;
   const { events } = engine;
   const { store } = parts;
@@ -119,11 +122,11 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
   const around = { env: parts.env, payload: {} };
 
   const instances = new Instances(async ({ name, id, payload }) => {
-    const last_event = keepsWork ? await events.last(agentStream(name, id)) : 0;
+    const last_event = isRecorded ? await events.last(agentStream(name, id)) : 0;
     const agent = await factory.createNamed(name, { ...around, id, payload, last_event });
     agent.subscribe((event) => {
       try {
-        if (keepsWork) record(event);
+        if (isRecorded) record(event);
       } finally {
         // Listeners of the prompt receive the event even if the event log rejects it.
         prompts.hear(event);
@@ -147,7 +150,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     input: TakenInput,
   ): ReturnType<SessionWork["run"]> => {
     // The first event says what is wrong with the log.
-    if (keepsWork)
+    if (isRecorded)
       await events.begin(agentStream(input.key.agent, input.key.instance_id)).catch(() => undefined);
     const held = { context, resting: input.resting, ...defined({ principal }) };
     return await origins.run({ ...trace }, () => slots.hold(held, () => work.run(context, input)));
@@ -292,6 +295,11 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     sources.close();
     throw error;
   }
+}
+
+/** Whether the engine of a service keeps the events of its instances. */
+export function keepsEvents(options: Pick<ServiceOptions, "works" | "keepsWork" | "keepsEvents">): boolean {
+  return options.keepsEvents ?? (options.works !== false && options.keepsWork !== false);
 }
 
 /** How often the service checks whether its files are where they were, in ms. */

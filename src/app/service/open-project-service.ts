@@ -2,18 +2,21 @@ import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createMachineClock } from "../../engine/durable-time.ts";
-import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { defaultLimits } from "../../engine/engine-base.ts";
+import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
 import type { RuntimeParts } from "../runtime/agent-runtime.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
-import { createService, type ServiceOptions } from "./create-service.ts";
+import { createService, keepsEvents, type ServiceOptions } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
 
 export interface ProjectServiceOptions
   extends OpenPartsOptions,
-    Pick<ServiceOptions, "works" | "housekeeping" | "keepsWork" | "observers" | "onError" | "onRemoved">,
+    Pick<
+      ServiceOptions,
+      "works" | "housekeeping" | "keepsWork" | "keepsEvents" | "observers" | "onError" | "onRemoved"
+    >,
     Pick<RuntimeParts, "code" | "overrides" | "onListenerError"> {
   /** "memory", or a folder from the root; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`. */
   readonly engine?: string | undefined;
@@ -33,7 +36,7 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
   try {
     const parts = await openServiceParts(options);
     closing.defer(() => parts.close());
-    const engine = openEngine(options);
+    const engine = await openEngine(options);
     closing.defer(() => engine.drain({ timeoutMs: 0 }));
     return await createService(
       { ...parts, close: () => closing.disposeAsync() },
@@ -61,15 +64,20 @@ async function openServiceParts(options: ProjectServiceOptions): Promise<Runtime
   };
 }
 
-function openEngine({ project, loaded, ...options }: ProjectServiceOptions): Engine {
+async function openEngine({ project, loaded, ...options }: ProjectServiceOptions): Promise<Engine> {
   const { agent, engine = {}, sessions } = loaded.config;
   const limits = toEngineLimits(engine, agent?.max_waiting);
   const place = options.engine ?? (options.works === false ? "memory" : undefined);
-  if (place === "memory") return createEmbeddedEngine({ limits });
+  const load = () => import("../../engine/embedded/create-embedded-engine.ts");
+  if (place === "memory") {
+    const create = async () => (await load()).createEmbeddedEngine({ limits });
+    return keepsEvents(options) ? await create() : createEngineOnDemand(create);
+  }
   const named = place ?? engine.folder;
   const folder =
     named === undefined ? join(stateFolder(project.root), "engine") : resolve(project.root, named);
   const { retentionMs = defaultLimits.retentionMs } = limits;
   const longestRetentionMs = Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0);
+  const { createEmbeddedEngine } = await load();
   return createEmbeddedEngine({ folder, limits: { ...limits, longestRetentionMs } });
 }

@@ -214,6 +214,7 @@ async function openTerminalService({
     engine,
     housekeeping: false,
     endsIdle: false,
+    keepsEvents: engine !== "memory",
     defaults,
     // The line wins over the agent's file.
     overrides: defined({ model: options.model, backend: options.backend }),

@@ -1,0 +1,82 @@
+import type { Engine, EngineHandlers } from "./contract.ts";
+
+type Calls = {
+  [Name in keyof Engine as Engine[Name] extends (...given: never[]) => Promise<unknown> ? Name : never]: true;
+};
+
+/**
+ * An engine in memory that the first call creates and starts. For programs and commands that mostly prompt: no process before
+ * has left work in it, so an engine that no caller has asked has nothing to do. Its log is for runs: it takes no event from outside
+ * before the engine is there.
+ */
+export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
+  let handlers: EngineHandlers | undefined;
+  let engine: Engine | undefined;
+  let opening: Promise<Engine> | undefined;
+  let drained: Promise<void> | undefined;
+
+  async function load(): Promise<Engine> {
+    engine = await create();
+    // A call after the drain is refused by the engine itself.
+    if (drained !== undefined) await engine.drain({ timeoutMs: 0 });
+    else if (handlers !== undefined) await engine.start(handlers);
+    return engine;
+  }
+
+  function open(): Promise<Engine> {
+    opening ??= load();
+    return opening;
+  }
+
+  function call<Name extends keyof Calls>(name: Name): Engine[Name] {
+    const forward = async (...given: unknown[]): Promise<unknown> => {
+      const target = (await open())[name] as (...given: unknown[]) => Promise<unknown>;
+      return await target(...given);
+    };
+    return forward as Engine[Name];
+  }
+
+  return {
+    capabilities: { durable: false, distributed: false },
+    events: {
+      last: async (stream) => (await engine?.events.last(stream)) ?? 0,
+      begin: async (stream) => await (await open()).events.begin(stream),
+      append: (stream, event) => engine?.events.append(stream, event),
+      flush: async () => await engine?.events.flush(),
+      read: async (stream, options) => (await engine?.events.read(stream, options)) ?? [],
+      async *subscribe(stream, options) {
+        yield* (await open()).events.subscribe(stream, options);
+      },
+      end: (stream) => engine?.events.end(stream),
+      delete: async (stream) => await engine?.events.delete(stream),
+    },
+    problem: () => engine?.problem?.(),
+    async start(given) {
+      handlers = given;
+    },
+    drain(options) {
+      drained ??= opening === undefined ? Promise.resolve() : opening.then((loaded) => loaded.drain(options));
+      return drained;
+    },
+    load: call("load"),
+    admit: call("admit"),
+    inLine: call("inLine"),
+    once: call("once"),
+    getDispatch: call("getDispatch"),
+    listDispatches: call("listDispatches"),
+    awaitDispatch: call("awaitDispatch"),
+    cancelDispatch: call("cancelDispatch"),
+    listDeadLetters: call("listDeadLetters"),
+    redrive: call("redrive"),
+    mayForget: call("mayForget"),
+    startRun: call("startRun"),
+    getRun: call("getRun"),
+    listRuns: call("listRuns"),
+    awaitRun: call("awaitRun"),
+    cancelRun: call("cancelRun"),
+    signal: call("signal"),
+    putSchedule: call("putSchedule"),
+    deleteSchedule: call("deleteSchedule"),
+    listSchedules: call("listSchedules"),
+  };
+}
