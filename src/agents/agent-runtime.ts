@@ -188,6 +188,8 @@ export interface Operation {
 
 export interface OperationRequest {
   readonly kind: OperationKind;
+  /** The user's text, for its first event. */
+  readonly message?: string | undefined;
   readonly id?: string;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean;

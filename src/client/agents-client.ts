@@ -5,6 +5,7 @@ import type {
   DispatchAccepted,
   DispatchBody,
   HistoryMessage,
+  HistoryPage,
   PromptBody,
   PromptReply,
 } from "../protocol/prompt.ts";
@@ -45,15 +46,24 @@ export interface AgentsClient<Name extends string = string> {
   connect(name: Name, input: SessionInput, options?: CallOptions): Promise<AgentConnection>;
   /**
    * The events of an instance, of one session where it is named: those after an index, then each new
-   * one. Connects again after the last event when the connection breaks.
+   * one; with `now` the new ones alone. Connects again after the last event when the connection breaks.
    */
   events(
     name: Name,
-    input: SessionInput & { readonly after?: number | undefined },
+    input: SessionInput & { readonly after?: number | "now" | undefined },
     options?: CallOptions,
   ): AsyncIterable<KitEvent>;
   /** The messages of a session, oldest first. */
   history(name: Name, input: SessionInput, options?: CallOptions): Promise<readonly HistoryMessage[]>;
+  /**
+   * A page of all that was said in a session, the newest messages without `before`. A reader goes on with `events` after the
+   * `event_index` of the newest page, without loss or repetition.
+   */
+  historyPage(
+    name: Name,
+    input: SessionInput & { readonly limit?: number | undefined; readonly before?: number | undefined },
+    options?: CallOptions,
+  ): Promise<HistoryPage>;
   /** Aborts what runs in the session, or in all of the instance; whether anything did. */
   abort(name: Name, input: SessionInput, options?: CallOptions): Promise<boolean>;
   /** Removes the instance: sessions, workspaces and events. */
@@ -84,13 +94,22 @@ export function createAgentsClient(transport: Transport): AgentsClient {
     connect: async (name, { id, ...defaults }, options = {}) =>
       await connectAgent(transport, { name, id, defaults, options }),
     events: (name, { id, after, ...query }, options) => {
-      const call = route("GET /agents/{name}/{id}/events", { params: { name, id }, query, options });
-      return followEvents(transport, { ...call, after });
+      const place = after === "now" ? { query: { ...query, after }, after: undefined } : { query, after };
+      const call = route("GET /agents/{name}/{id}/events", { params: { name, id }, ...place, options });
+      return followEvents(transport, { ...call, after: place.after });
     },
     async history(name, { id, ...query }, options) {
       const call = route("GET /agents/{name}/{id}/history", { params: { name, id }, query, options });
       return (await request(call)).messages;
     },
+    historyPage: (name, { id, limit = 50, ...query }, options) =>
+      request(
+        route("GET /agents/{name}/{id}/history", {
+          params: { name, id },
+          query: { ...query, limit },
+          options,
+        }),
+      ),
     async abort(name, { id, ...body }, options) {
       const call = { params: { name, id }, body, options, repeatable: true } as const;
       return (await request(route("POST /agents/{name}/{id}/abort", call))).aborted;

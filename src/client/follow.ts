@@ -40,6 +40,10 @@ export async function* follow(
             after = undefined;
             continue;
           }
+          if (item.kind === "position") {
+            after = item.index;
+            continue;
+          }
           if (item.kind === "event") {
             if (item.event.index <= (after ?? 0)) continue;
             after = item.event.index;

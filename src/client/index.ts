@@ -14,6 +14,8 @@ export type {
   AgentEntry,
   DispatchAccepted,
   HistoryMessage,
+  HistoryPage,
+  HistoryQuery,
   ModelChoice,
   PromptBody,
   PromptChoices,
@@ -37,8 +39,14 @@ export type {
   WorkflowEntry,
 } from "../protocol/run.ts";
 export type { Health } from "../protocol/service.ts";
-export type { TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
-export type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
+export type {
+  ListedSession,
+  PruneBody,
+  PrunedPage,
+  SessionPage,
+  SessionsQuery,
+  TouchedSession,
+} from "../protocol/session-page.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { Usage } from "../protocol/usage.ts";

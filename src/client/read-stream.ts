@@ -14,6 +14,12 @@ interface Reset {
   readonly kind: "reset";
 }
 
+/** The stream goes on after this event: it began where its reader could not know. */
+interface Position {
+  readonly kind: "position";
+  readonly index: number;
+}
+
 /**
  * Reads the items of an answer as they come. Throws `unavailable` when the connection breaks, or is
  * silent for `idleTimeoutMs`: the server sends a comment every 15 s. A reader that leaves early closes it.
@@ -21,7 +27,7 @@ interface Reset {
 export async function* readStream(
   response: Response,
   idleTimeoutMs: number,
-): AsyncGenerator<StreamItem | Reset, void> {
+): AsyncGenerator<StreamItem | Reset | Position, void> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -43,8 +49,9 @@ export async function* readStream(
   }
 }
 
-function toItem({ id, event, data }: ServerSentEvent): StreamItem | Reset {
+function toItem({ id, event, data }: ServerSentEvent): StreamItem | Reset | Position {
   if (id === "") return { kind: "reset" };
+  if (id !== undefined && data === "") return { kind: "position", index: Number(id) };
   const body = parse(data);
   if (id !== undefined && isEvent(body)) return { kind: "event", event: body };
   // An event that an agent calls `error` has an id; the end of a stream has none.

@@ -2,7 +2,7 @@ import { KitError } from "../base/kit-error.ts";
 
 /** One event of a stream, as the wire gives it. */
 export interface ServerSentEvent {
-  /** Absent where the event itself names none; empty, and without data, where the reader is to forget its position. */
+  /** Absent where the event itself names none; without data the reader is to take it for its position; empty, it is to forget that. */
   readonly id?: string;
   /** `message` where it names none. */
   readonly event: string;
@@ -43,7 +43,8 @@ export function createSseParser(): SseParser {
   function takeLine(line: string, events: ServerSentEvent[]): void {
     if (line === "") {
       const named = id === undefined ? {} : { id };
-      if (data.length > 0 || id === "")
+      // An id alone is a position, or the end of all positions.
+      if (data.length > 0 || id === "" || (id !== undefined && event === ""))
         events.push({ ...named, event: event || "message", data: data.join("\n") });
       id = undefined;
       event = "";

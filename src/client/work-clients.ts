@@ -1,7 +1,6 @@
 import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../protocol/dispatch.ts";
-import type { TouchedSessionPage } from "../protocol/session-entry.ts";
-import type { PruneBody, PrunedPage, SessionsQuery } from "../protocol/session-page.ts";
+import type { PruneBody, PrunedPage, SessionPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
@@ -46,8 +45,8 @@ export function createApprovalsClient({ request }: Transport): ApprovalsClient {
 
 /** The sessions that a server keeps of its agents. */
 export interface SessionsClient {
-  /** In the order in which they were made. */
-  list(query?: SessionsQuery, options?: CallOptions): Promise<TouchedSessionPage>;
+  /** In the order in which they were made, or the newest first. */
+  list(query?: SessionsQuery, options?: CallOptions): Promise<SessionPage>;
   /**
    * Removes the sessions of a page that were not touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
    * hour.

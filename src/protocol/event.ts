@@ -74,6 +74,8 @@ export const eventSchema = z
       operation_kind: kind,
       /** Set where an interrupted operation goes on, or had its answer already. */
       resumed: set,
+      /** The text that the user has sent. Absent where the operation has none, and in older logs. */
+      message: text.optional(),
       /** The step of the run that asked for it. */
       step: text.optional(),
       step_id: text.optional(),

@@ -72,6 +72,11 @@ export const eventPositionField = z
   .min(0, "must be a whole number from 0")
   .meta({ description: "Events after this index; 0 is the beginning." });
 
+/** Where a stream of events begins: after an index, or with the next event that is made. */
+export const streamPositionField = z
+  .union([eventPositionField, z.literal("now")], { error: needed("must be a whole number from 0, or now") })
+  .meta({ description: "Events after this index; 0 is the beginning, `now` only what is made from now on." });
+
 /** One of a closed list; the message names the list. */
 export function choiceField<const Value extends string>(values: readonly Value[]) {
   return z.enum(values, { error: needed(`must be one of: ${values.join(", ")}`) });

@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { dispatchReceiptSchema } from "./dispatch.ts";
-import { backendNames, thinkingLevels } from "./enums.ts";
-import { choiceField, eventPositionField, type Infer, nameField, needed, textField } from "./fields.ts";
+import { backendNames, finishReasons, thinkingLevels } from "./enums.ts";
+import {
+  choiceField,
+  countField,
+  type Infer,
+  limitField,
+  nameField,
+  needed,
+  streamPositionField,
+  textField,
+} from "./fields.ts";
 import { usageSchema } from "./usage.ts";
 
 /** An agent as `GET /agents` lists it. */
@@ -160,10 +169,21 @@ export interface DispatchAccepted extends Infer<typeof dispatchAcceptedSchema> {
 /** The query of a stream of events. */
 export const instanceEventsQuerySchema = z.strictObject({
   session: oneSessionField.optional(),
-  after: eventPositionField.optional(),
+  after: streamPositionField.optional(),
 });
 
-export const sessionQuerySchema = z.strictObject({ session: sessionField.optional() });
+/** The query of a session's history. */
+export const historyQuerySchema = z.strictObject({
+  session: sessionField.optional(),
+  limit: limitField.optional().meta({
+    description:
+      "A page of all that was said, what a compaction took out too: the newest messages, 1 to 1,000.",
+  }),
+  before: countField(2 ** 31 - 1)
+    .optional()
+    .meta({ description: "`next_before` of the page before: the messages above it. Goes with `limit`." }),
+});
+export interface HistoryQuery extends Infer<typeof historyQuerySchema> {}
 
 /** The query of a list over the sessions of an instance. */
 export const oneSessionQuerySchema = z.strictObject({ session: oneSessionField.optional() });
@@ -173,10 +193,39 @@ const historyMessageSchema = z.object({
   role: z.enum(["user", "assistant", "tool"]),
   content: z.array(z.looseObject({ type: z.string() })),
   timestamp: z.string(),
+  /** Set in pages alone, as are the fields below. */
+  position: z
+    .int()
+    .optional()
+    .meta({ description: "Names the message within its session: rises, with gaps. In pages alone." }),
+  operation_id: z
+    .string()
+    .optional()
+    .meta({ description: "The operation that it belongs to. In pages alone." }),
+  source: z
+    .string()
+    .optional()
+    .meta({ description: "Set where kit speaks, and not the user or the model: `guidelines`, `summary`, …" }),
+  model: z.string().optional().meta({ description: "Of an answer." }),
+  usage: usageSchema.optional(),
+  finish_reason: z.enum(finishReasons).optional(),
 });
 export interface HistoryMessage extends Infer<typeof historyMessageSchema> {}
 
-export const historySchema = z.object({ messages: z.array(historyMessageSchema) }).meta({ id: "History" });
+export const historySchema = z
+  .object({
+    messages: z.array(historyMessageSchema),
+    event_index: z.int().optional().meta({
+      description:
+        "Of the newest page: the events after this index tell what these messages do not, the operation under way from its beginning. `after` of the stream.",
+    }),
+    next_before: z
+      .int()
+      .optional()
+      .meta({ description: "`before` of the page with older messages; absent when there are none." }),
+  })
+  .meta({ id: "History", description: "Oldest first." });
+export interface HistoryPage extends Infer<typeof historySchema> {}
 
 export const abortBodySchema = z.strictObject({ session: oneSessionField.optional() });
 

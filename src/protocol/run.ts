@@ -10,6 +10,7 @@ import {
   type Infer,
   limitField,
   nameField,
+  streamPositionField,
   textField,
 } from "./fields.ts";
 
@@ -139,7 +140,7 @@ export const runEventPageSchema = z
   .meta({ id: "RunEventPage", description: "Oldest first." });
 export interface RunEventPage extends Infer<typeof runEventPageSchema> {}
 
-export const runStreamQuerySchema = z.strictObject({ after: eventPositionField.optional() });
+export const runStreamQuerySchema = z.strictObject({ after: streamPositionField.optional() });
 
 /** The body of `POST /runs/{run_id}/signal`. */
 export const signalBodySchema = z.strictObject({

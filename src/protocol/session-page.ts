@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { countField, cursorField, type Infer, limitField } from "./fields.ts";
+import { choiceField, countField, cursorField, type Infer, limitField, nameField } from "./fields.ts";
 
 const sessionKeySchema = z.object({ agent: z.string(), instance_id: z.string(), session: z.string() });
 /** Names a session: all three together. */
@@ -26,15 +26,35 @@ export interface TouchedSession extends Infer<typeof touchedSessionSchema> {}
 
 /** The query of `GET /sessions`. */
 export const sessionsQuerySchema = z.strictObject({
+  agent: nameField.optional(),
+  instance_id: nameField.optional(),
+  order: choiceField(["oldest", "newest"])
+    .optional()
+    .meta({ description: "By when they were made; default `oldest`." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
 export interface SessionsQuery extends Infer<typeof sessionsQuerySchema> {}
 
+export interface TouchedSessionPage {
+  readonly sessions: readonly TouchedSession[];
+  readonly next_cursor?: string | undefined;
+}
+
+const listedSessionSchema = z
+  .object({
+    ...touchedSessionSchema.shape,
+    status: z.enum(["idle", "working", "waiting"]).meta({
+      description: "`waiting`: for the decision about a tool call. Of what this server works on.",
+    }),
+  })
+  .meta({ id: "ListedSession" });
+export interface ListedSession extends Infer<typeof listedSessionSchema> {}
+
 export const sessionPageSchema = z
-  .object({ sessions: z.array(touchedSessionSchema), next_cursor: z.string().optional() })
-  .meta({ id: "SessionPage", description: "In the order in which they were made." });
-export interface TouchedSessionPage extends Infer<typeof sessionPageSchema> {}
+  .object({ sessions: z.array(listedSessionSchema), next_cursor: z.string().optional() })
+  .meta({ id: "SessionPage", description: "In the order that was asked for." });
+export interface SessionPage extends Infer<typeof sessionPageSchema> {}
 
 /** Ten years. */
 const longestSeconds = 315_360_000;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import type { ContractCase } from "../base/contract-case.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
-import type { SessionStore } from "./contract.ts";
+import type { SessionListing, SessionStore } from "./contract.ts";
 
 /** How the cases come to a store. `reopen` opens the data of the last `create` again, where it lasts. */
 export interface SessionStoreSubject {
@@ -209,6 +209,33 @@ const checks: Readonly<Record<string, Check>> = {
       assert.equal(second.next_cursor, undefined);
       await assert.rejects(async () => listAll({ limit: 2, cursor: "no such" }), { code: "invalid_request" });
     },
+
+  "sessions are listed by agent and instance, and the newest first, page by page": async (store) => {
+    const { listAll } = withRetention(store);
+    for (const [agent, instance_id] of [
+      ["x", "1"],
+      ["y", "1"],
+      ["x", "2"],
+      ["x", "3"],
+    ] as const)
+      await store.append({ key: { ...key, agent, instance_id }, expected: 0, entries: [entry("a")] });
+    const instances = async (listing: Omit<SessionListing, "limit">): Promise<string> => {
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await listAll({ ...listing, limit: 2, cursor });
+        for (const { agent, instance_id } of page.sessions) found.push(agent + instance_id);
+        cursor = page.next_cursor;
+      } while (cursor !== undefined);
+      return found.join(" ");
+    };
+    assert.equal(await instances({ order: "newest" }), "x3 x2 y1 x1");
+    assert.equal(await instances({ agent: "x" }), "x1 x2 x3");
+    assert.equal(await instances({ agent: "x", order: "newest" }), "x3 x2 x1");
+    assert.equal(await instances({ agent: "x", instance_id: "2" }), "x2");
+    assert.equal(await instances({ instance_id: "1" }), "x1 y1");
+    assert.equal(await instances({ agent: "z" }), "");
+  },
 
   "a session that was touched since is not deleted for its age, nor one above what was": async (store) => {
     const { listAll, deleteUntouched } = withRetention(store);

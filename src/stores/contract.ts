@@ -18,6 +18,16 @@ export interface AppendRequest {
   readonly parent?: SessionKey;
 }
 
+/** A page of the sessions of a store. */
+export interface SessionListing {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly instance_id?: string | undefined;
+  /** By when they were made; default `oldest`. A cursor belongs to its order. */
+  readonly order?: "oldest" | "newest" | undefined;
+}
+
 /**
  * Append-only logs, one per session.
  *
@@ -39,13 +49,11 @@ export interface SessionStore {
   }): MaybePromise<readonly SessionInfo[]>;
   delete(key: SessionKey): MaybePromise<void>;
   /**
-   * The sessions of all agents, in the order in which they were made: at most `limit` (from 1) behind a cursor. A store
+   * The sessions of all agents, or of those that are asked for, in the order in which they were made: at most `limit`
+   * (from 1) behind a cursor. A store
    * without this and `deleteUntouched` keeps everything: retention passes it over.
    */
-  listAll?(page: {
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): MaybePromise<TouchedSessionPage>;
+  listAll?(page: SessionListing): MaybePromise<TouchedSessionPage>;
   /**
    * Does what `delete` does if nothing was appended, to the session or to one below it, at `before` (ms since 1970) or
    * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.

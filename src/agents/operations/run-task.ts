@@ -87,7 +87,15 @@ export async function startTask<Result>(
   );
   let failed = true;
   const running = child.operate(
-    { kind: "prompt", id: `op_${taskId}`, resumes: true, signal: operation.signal, scope, parent: operation },
+    {
+      kind: "prompt",
+      message: task.text,
+      id: `op_${taskId}`,
+      resumes: true,
+      signal: operation.signal,
+      scope,
+      parent: operation,
+    },
     (childOperation) => runPrompt(harness, childOperation, { text: task.text, options }),
   );
   operation.tasks = [...operation.tasks, running];

@@ -68,7 +68,9 @@ export async function runOperation<Value>(
   const open = (past?: PastOperation): void => {
     opened = true;
     const resumed = past === undefined ? undefined : ({ resumed: true } as const);
-    emit({ type: "operation_start", operation_kind: request.kind, ...resumed, ...request.origin });
+    const { kind: operation_kind, message } = request;
+    const sent = message === undefined ? undefined : { message };
+    emit({ type: "operation_start", operation_kind, ...resumed, ...sent, ...request.origin });
   };
   let failed = true;
   let suspended = false;

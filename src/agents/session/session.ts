@@ -193,6 +193,8 @@ class NamedSession implements Session {
     return this.#live().operate(
       {
         kind,
+        // A text of the wrong type is refused by the operation.
+        message: typeof call.text === "string" ? call.text : undefined,
         ...(call.id && { id: call.id }),
         ...resumeFields(operationId, resumes),
         ...(signal && { signal }),

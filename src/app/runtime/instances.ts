@@ -16,6 +16,8 @@ export interface InstanceRequest extends Pick<AgentContext, "id" | "payload"> {
 
 interface Live {
   readonly agent: Promise<Agent>;
+  /** False until it has begun. */
+  busy(): boolean;
   usedAt: number;
 }
 
@@ -50,6 +52,11 @@ export class Instances {
     if (known === undefined) this.#sweepLater();
     if (this.#alive.size > this.#maxIdle) void this.#endIdle(() => this.#alive.size > this.#maxIdle);
     return live.agent;
+  }
+
+  /** Whether the instance is alive and at work. */
+  isBusy(name: string, id: string): boolean {
+    return this.#alive.get(keyOf(name, id))?.busy() === true;
   }
 
   /** Ends every instance, which is created anew when it is next asked for; its operations end first. */
@@ -99,7 +106,12 @@ export class Instances {
       await this.#ending.get(key);
       return this.#create(request);
     };
-    const live: Live = { agent: create(), usedAt: 0 };
+    let begun: Agent | undefined;
+    const agent = create().then((one) => {
+      begun = one;
+      return one;
+    });
+    const live: Live = { agent, busy: () => begun?.busy === true, usedAt: 0 };
     live.agent.catch(() => {
       if (this.#alive.get(key) === live) this.#alive.delete(key);
     });

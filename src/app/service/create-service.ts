@@ -172,7 +172,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
     mask: parts.mask,
   };
   const runs = new WorkflowRuns({ sources, engine, slots, runtime: workflows, traces, onFailure: onError });
-  const admin = createInstanceAdmin({ sources, instances, engine, work });
+  const admin = createInstanceAdmin({ sources, instances, engine, work, store });
   const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...around, id: key.instance_id });
 
   const sessions = createRetention({

@@ -2,8 +2,10 @@ import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
+import { readLogPage } from "./log-page.ts";
 import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 
@@ -12,6 +14,7 @@ interface InstanceAdminOptions {
   readonly instances: Instances;
   readonly engine: Engine;
   readonly work: SessionWork;
+  readonly store: SessionStore;
 }
 
 /** Reads, aborts and removes instances. */
@@ -20,7 +23,11 @@ export function createInstanceAdmin({
   instances,
   engine,
   work,
-}: InstanceAdminOptions): Pick<Service, "history" | "abort" | "remove" | "events"> {
+  store,
+}: InstanceAdminOptions): Pick<
+  Service,
+  "history" | "historyPage" | "isAtWork" | "abort" | "remove" | "events"
+> {
   /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. */
   const cancel = async (
     { agent, instance_id, session }: InstanceTarget & { readonly session?: string | undefined },
@@ -60,11 +67,17 @@ export function createInstanceAdmin({
       const live = await instances.get({ name: agent, id: instance_id, payload: {} });
       const known = await live.sessions.get(session);
       if (known !== undefined) return known.history();
-      throw new KitError({
-        code: "not_found",
-        message: `The instance "${instance_id}" has no session "${session}".`,
-      });
+      throw noSession(instance_id, session);
     },
+    async historyPage(key, query) {
+      const { agent, instance_id, session } = key;
+      sources.checkAgent(agent);
+      const isAtWork = (): boolean => work.running(key).length > 0 || instances.isBusy(agent, instance_id);
+      const page = await readLogPage({ store, events: engine.events, isAtWork }, key, query);
+      if (page === undefined) throw noSession(instance_id, session);
+      return page;
+    },
+    isAtWork: (key) => work.running(key).length > 0,
     abort,
     async remove(target) {
       const { agent, instance_id } = target;
@@ -90,6 +103,13 @@ export function createInstanceAdmin({
       return session === undefined ? all : ofSession(all, session);
     },
   };
+}
+
+function noSession(instanceId: string, session: string): KitError {
+  return new KitError({
+    code: "not_found",
+    message: `The instance "${instanceId}" has no session "${session}".`,
+  });
 }
 
 /** The events of a session, and of the tasks below it, whose names begin with its own. */

@@ -6,7 +6,7 @@ import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { PruneFailure } from "../../protocol/session-page.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import type { SessionListing, SessionStore } from "../../stores/contract.ts";
 import type { Instances } from "../runtime/instances.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
@@ -38,7 +38,7 @@ export interface Pruned {
 /** All sessions of the store, and the removal of old ones. */
 export interface Retention {
   /** In the order in which they were made. Throws `unavailable` for a store of the project's own that cannot list. */
-  list(page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<TouchedSessionPage>;
+  list(page: SessionListing): Promise<TouchedSessionPage>;
   /**
    * Removes old sessions with the tasks below them and their workspaces, page by page; an instance without a session is then
    * as if it had never been. What is touched meanwhile stays.
@@ -72,7 +72,15 @@ export function createRetention(options: RetentionOptions): Retention {
   };
   const listAll: Retention["list"] = async (page) => {
     if (store.listAll === undefined) throw cannotList();
-    return await store.listAll(page);
+    const { sessions, ...rest } = await store.listAll(page);
+    const { agent, instance_id } = page;
+    // A store of the project's own may know no filter.
+    const found = sessions.filter(
+      (session) =>
+        (agent === undefined || session.agent === agent) &&
+        (instance_id === undefined || session.instance_id === instance_id),
+    );
+    return { sessions: found, ...rest };
   };
   const remove = async (
     { agent, instance_id, session }: TouchedSession,

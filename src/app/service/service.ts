@@ -8,6 +8,7 @@ import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/p
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { App } from "./app.ts";
+import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
 
 export interface PromptCall {
@@ -52,6 +53,10 @@ export interface Service {
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
+  /** A page of all that a session's log holds. Throws `not_found` for a session that has none. */
+  historyPage(target: SessionKey, page: LogPageQuery): Promise<LogPage>;
+  /** Whether this process works on an input of the session. */
+  isAtWork(target: SessionKey): boolean;
   /** Aborts what runs in the session, or in all sessions of the instance. */
   abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
   /** Aborts, then deletes sessions, workspaces and events. False for an instance that has nothing. */

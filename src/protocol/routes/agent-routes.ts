@@ -13,13 +13,13 @@ import {
   deletedSchema,
   dispatchAcceptedSchema,
   dispatchBodySchema,
+  historyQuerySchema,
   historySchema,
   instanceEventsQuerySchema,
   oneSessionQuerySchema,
   promptBodySchema,
   promptReplySchema,
   promptRequestSchema,
-  sessionQuerySchema,
 } from "../prompt.ts";
 import {
   pruneBodySchema,
@@ -84,7 +84,8 @@ export const agentRoutes = defineRoutes({
     ...instance,
     operation: "streamInstanceEvents",
     summary: "The events of an instance, as they are made",
-    description: "From the first event, or after the one that `Last-Event-ID` or `after` names.",
+    description:
+      "From the first event, or after the one that `Last-Event-ID` or `after` names; with `after=now` from now on.",
     headers: ["Last-Event-ID"],
     query: instanceEventsQuerySchema,
     reply: eventSchema,
@@ -96,7 +97,9 @@ export const agentRoutes = defineRoutes({
     ...instance,
     operation: "getHistory",
     summary: "The messages of a session, oldest first",
-    query: sessionQuerySchema,
+    description:
+      "Without `limit` what is in front of the model now: after a compaction, its summary and what was kept. With `limit` pages of all that was said, the newest first. `event_index` of the newest page is where the stream of events goes on: no message is lost or comes twice.",
+    query: historyQuerySchema,
     reply: historySchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.read",

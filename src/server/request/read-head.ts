@@ -26,8 +26,8 @@ export function readIdempotencyKey({ header, principal }: SenderHead): string | 
  */
 export function readEventPosition(
   { header }: Pick<SenderHead, "header">,
-  query: { readonly after?: number | undefined },
-): number | undefined {
+  query: { readonly after?: number | "now" | undefined },
+): number | "now" | undefined {
   const id = header("last-event-id");
   if (id === undefined || id === "") return query.after;
   if (/^\d{1,15}$/.test(id)) return Number(id);

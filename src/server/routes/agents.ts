@@ -63,9 +63,18 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       });
     },
     async "GET /agents/{name}/{id}/history"(input) {
-      const { session = defaultSession } = input.query;
-      const messages = await service.history({ ...instanceOf(input), session });
-      return { messages: messages.map(toHistoryMessage) };
+      const { session = defaultSession, limit, before } = input.query;
+      const key = { ...instanceOf(input), session };
+      if (limit === undefined) return { messages: (await service.history(key)).map(toHistoryMessage) };
+      const { entries, ...page } = await service.historyPage(key, { limit, before });
+      return {
+        messages: entries.map(({ message, position, operation_id }) => ({
+          ...toHistoryMessage(message),
+          position,
+          operation_id,
+        })),
+        ...page,
+      };
     },
     "POST /agents/{name}/{id}/abort": async (input) => ({
       aborted: await service.abort({ ...instanceOf(input), ...input.body }),
@@ -129,8 +138,13 @@ function callOf(sender: Sender): { readonly idempotencyKey?: string; readonly pr
 }
 
 /** A message as clients see it, without the parts that are for its provider alone. */
-function toHistoryMessage({ role, content, timestamp }: Message): HistoryMessage {
-  return { role, content: content.map(withoutProvider), timestamp };
+function toHistoryMessage(message: Message): HistoryMessage {
+  const { role, content, timestamp } = message;
+  const shown = { role, content: content.map(withoutProvider), timestamp };
+  if (message.role === "tool") return shown;
+  if (message.role === "user") return { ...shown, source: message.source };
+  const { source, model, usage, finish_reason } = message;
+  return { ...shown, source, model, usage, finish_reason };
 }
 
 function withoutProvider(part: Message["content"][number]): HistoryMessage["content"][number] {

@@ -50,9 +50,10 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
     },
     async "GET /runs/{run_id}/stream"(input) {
       const { principal, action } = input;
-      const after = readEventPosition(input, input.query);
+      const position = readEventPosition(input, input.query);
       const run = await find(input);
       const { workflow, run_id } = run;
+      const after = position === "now" ? await engine.events.last(runStream(run_id)) : position;
       // A reader that connects again after the end must not connect once more.
       if (isReconnect(input) && (await isOver(engine, run, after ?? 0))) return emptyReply({});
       const permit = authorization.whilePermitted({ principal, action, workflow, run_id });

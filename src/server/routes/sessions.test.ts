@@ -24,6 +24,7 @@ test("sessions are listed in pages, with when they were touched; those that the 
       created_at: expect.any(String),
       touched_at: expect.any(String),
       position: expect.any(Number),
+      status: "idle",
     },
   ]);
   const { body } = await served.send(`/sessions?limit=2&cursor=${first.next_cursor}`);

@@ -1,6 +1,7 @@
 import type { ServiceAction } from "../../protocol/access.ts";
 import { sessionRoutes } from "../../protocol/routes/agent-routes.ts";
-import type { TouchedSession } from "../../protocol/session-entry.ts";
+import type { SessionKey, TouchedSession } from "../../protocol/session-entry.ts";
+import type { ListedSession } from "../../protocol/session-page.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
@@ -26,7 +27,13 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         ...input.query,
         limit: input.query.limit ?? 50,
       });
-      return { sessions: await permitted(sessions, input), next_cursor };
+      const waiting = new Set((await service.approvals.list()).map(nameOf));
+      const statusOf = (session: TouchedSession): ListedSession["status"] => {
+        if (waiting.has(nameOf(session))) return "waiting";
+        return service.isAtWork(session) ? "working" : "idle";
+      };
+      const shown = await permitted(sessions, input);
+      return { sessions: shown.map((session) => ({ ...session, status: statusOf(session) })), next_cursor };
     },
     async "POST /sessions/prune"(input) {
       const { older_than_seconds, dry_run, ...page } = input.body;
@@ -39,4 +46,8 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
     },
   };
   return bindRoutes(sessionRoutes, handlers);
+}
+
+function nameOf({ agent, instance_id, session }: SessionKey): string {
+  return JSON.stringify([agent, instance_id, session]);
 }

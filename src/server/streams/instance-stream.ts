@@ -2,10 +2,10 @@ import type { InstanceTarget } from "../../app/service/service.ts";
 import { agentStream } from "../../engine/contract.ts";
 import type { Place } from "../access/places.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { encodeEvent, encodeOutcome, positionReset } from "./server-sent-events.ts";
+import { encodeEvent, encodeOutcome, encodePosition, positionReset } from "./server-sent-events.ts";
 
 export interface InstanceStreamOptions {
-  readonly after?: number | undefined;
+  readonly after?: number | "now" | undefined;
   readonly session?: string | undefined;
   /** Whether `after` is where an earlier stream ended. */
   readonly resumes: boolean;
@@ -18,13 +18,16 @@ export interface InstanceStreamOptions {
 export function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  { place, permit, resumes, after, ...options }: InstanceStreamOptions,
+  { place, permit, resumes, after: position, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
   const { events } = service.engine;
   const stream = agentStream(target.agent, target.instance_id);
   const source = async function* (): AsyncGenerator<string> {
+    const after = position === "now" ? await events.last(stream) : position;
+    // A reader whose connection breaks before the first event goes on from here.
+    if (position === "now" && after !== undefined) yield encodePosition(after);
     // Behind its end, it is a position in the stream of an instance that was deleted since.
     const isGone = resumes && after !== undefined && after > (await events.last(stream));
     if (isGone) yield positionReset;

@@ -5,7 +5,7 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import type { AppendRequest, SessionStore } from "../contract.ts";
+import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { conflict, placeOf } from "../session-row.ts";
 
 interface Log {
@@ -83,15 +83,16 @@ export class InMemorySessionStore implements SessionStore {
     for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
   }
 
-  listAll({
-    limit,
-    cursor,
-  }: {
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): TouchedSessionPage {
-    const after = placeOf(cursor);
-    const found = [...this.#logs.values()].filter(({ id }) => id > after);
+  listAll({ limit, cursor, agent, instance_id, order }: SessionListing): TouchedSessionPage {
+    const place = placeOf(cursor);
+    const isNewest = order === "newest";
+    const found = [...this.#logs.values()].filter(
+      ({ id, key }) =>
+        (cursor === undefined || (isNewest ? id < place : id > place)) &&
+        (agent === undefined || key.agent === agent) &&
+        (instance_id === undefined || key.instance_id === instance_id),
+    );
+    if (isNewest) found.reverse();
     const page = found.slice(0, limit);
     const sessions = page.map((log) => ({ ...toInfo(log), touched_at: isoTime(log.touchedAt) }));
     return found.length > limit ? { sessions, next_cursor: String(page.at(-1)?.id) } : { sessions };

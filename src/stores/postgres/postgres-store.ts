@@ -6,7 +6,7 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import type { AppendRequest, SessionStore } from "../contract.ts";
+import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { conflict, placeOf, type SessionRow, toInfo, toTouchedPage } from "../session-row.ts";
 import { AnswerGuard } from "./answer-guard.ts";
@@ -109,15 +109,17 @@ export class PostgresSessionStore implements SessionStore {
     await this.#query(this.#statements.delete, toValues(key));
   }
 
-  async listAll({
-    limit,
-    cursor,
-  }: {
-    readonly limit: number;
-    readonly cursor?: string;
-  }): Promise<TouchedSessionPage> {
-    const after = placeOf(cursor);
-    return toTouchedPage(await this.#query(this.#statements.listAll, [after, limit + 1]), limit);
+  async listAll(page: SessionListing): Promise<TouchedSessionPage> {
+    const { limit, cursor, order, agent = null, instance_id = null } = page;
+    const { listOldest, listNewest } = this.#statements;
+    const place = cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
+    const rows = await this.#query(order === "newest" ? listNewest : listOldest, [
+      place,
+      limit + 1,
+      agent,
+      instance_id,
+    ]);
+    return toTouchedPage(rows, limit);
   }
 
   async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {

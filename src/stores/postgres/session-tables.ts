@@ -101,8 +101,10 @@ export interface Statements {
   readonly read: string;
   /** agent, instance_id or null, session or null */
   readonly list: string;
-  /** after, limit */
-  readonly listAll: string;
+  /** after, limit, agent or null, instance_id or null */
+  readonly listOldest: string;
+  /** before, and the same */
+  readonly listNewest: string;
   /** agent, instance_id, session */
   readonly delete: string;
   /** agent, instance_id, session, before: a row when it did. */
@@ -126,6 +128,12 @@ const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const itself = "agent = $1 AND instance_id = $2 AND session = $3";
 
 export function statementsFor(schema: string): Statements {
+  const list = (place: string, order: "ASC" | "DESC"): string => `
+      SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.position, s.touched_at, p.agent AS parent_agent,
+             p.instance_id AS parent_instance_id, p.session AS parent_session
+      FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
+      WHERE ${place} AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR s.instance_id = $4)
+      ORDER BY s.id ${order} LIMIT $2::bigint`;
   return {
     append: `
       WITH writer AS (
@@ -153,11 +161,8 @@ export function statementsFor(schema: string): Statements {
       FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
       WHERE s.agent = $1 AND ($2::text IS NULL OR s.instance_id = $2) AND ($3::text IS NULL OR s.session = $3)
       ORDER BY s.id`,
-    listAll: `
-      SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.position, s.touched_at, p.agent AS parent_agent,
-             p.instance_id AS parent_instance_id, p.session AS parent_session
-      FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
-      WHERE s.id > $1::bigint ORDER BY s.id LIMIT $2::bigint`,
+    listOldest: list("s.id > $1::bigint", "ASC"),
+    listNewest: list("s.id < $1::bigint", "DESC"),
     // Its own row is looked at again where a writer was faster: an append that has begun is waited for.
     deleteUntouched: `
       WITH RECURSIVE below AS (

@@ -9,7 +9,7 @@ import type {
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
 import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
-import type { AppendRequest, MaybePromise, SessionStore } from "../contract.ts";
+import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { conflict, placeOf, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
@@ -24,6 +24,14 @@ export interface SqliteSessionStoreOptions {
    */
   readonly durability?: "normal" | "full";
 }
+
+const listSessions = (place: string, order: "ASC" | "DESC"): string =>
+  `SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
+          p.instance_id AS parent_instance_id, p.session AS parent_session,
+          ${position("s.id")} AS position, ${touched("s.id")} AS touched_at
+   FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
+   WHERE ${place} AND (?3 IS NULL OR s.agent = ?3) AND (?4 IS NULL OR s.instance_id = ?4)
+   ORDER BY s.id ${order} LIMIT ?2`;
 
 const readPatienceMs = 1_000;
 /** Writes acknowledged within this time after the file was deleted may be lost with it; the check costs a system call. */
@@ -41,7 +49,8 @@ interface Statements {
   readonly insert: StatementSync;
   readonly read: StatementSync;
   readonly list: StatementSync;
-  readonly listAll: StatementSync;
+  readonly listOldest: StatementSync;
+  readonly listNewest: StatementSync;
   readonly delete: StatementSync;
   readonly deleteUntouched: StatementSync;
 }
@@ -108,12 +117,8 @@ export class SqliteSessionStore implements SessionStore {
          FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
          WHERE s.agent = ?1 AND (?2 IS NULL OR s.instance_id = ?2) AND (?3 IS NULL OR s.session = ?3) ORDER BY s.id`,
       ),
-      listAll: prepare(
-        `SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
-                p.instance_id AS parent_instance_id, p.session AS parent_session,
-                ${position("s.id")} AS position, ${touched("s.id")} AS touched_at
-         FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id > ? ORDER BY s.id LIMIT ?`,
-      ),
+      listOldest: prepare(listSessions("s.id > ?1", "ASC")),
+      listNewest: prepare(listSessions("s.id < ?1", "DESC")),
       delete: prepare("DELETE FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?"),
       deleteUntouched: prepare(
         `WITH RECURSIVE below (id) AS (
@@ -242,16 +247,12 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  listAll({
-    limit,
-    cursor,
-  }: {
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-  }): TouchedSessionPage {
-    const after = placeOf(cursor);
+  listAll({ limit, cursor, order, agent, instance_id }: SessionListing): TouchedSessionPage {
+    const { listOldest, listNewest } = this.#statements;
+    const statement = order === "newest" ? listNewest : listOldest;
+    const place = cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
     return toTouchedPage(
-      this.#look(() => this.#statements.listAll.all(after, limit + 1)),
+      this.#look(() => statement.all(place, limit + 1, agent ?? null, instance_id ?? null)),
       limit,
     );
   }
