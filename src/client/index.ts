@@ -9,7 +9,13 @@ export type { ErrorCode } from "../protocol/error-code.ts";
 export type { ErrorIssue } from "../protocol/errors.ts";
 export type { EventType, KitEvent } from "../protocol/event.ts";
 export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
-export type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
+export type {
+  ConvertRequest,
+  ExplainTool,
+  FileExplanation,
+  GuidelineQuery,
+} from "../protocol/guideline-query.ts";
+export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
   AgentEntry,
   DispatchAccepted,
@@ -49,6 +55,7 @@ export type {
 } from "../protocol/session-page.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+export type { SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { Usage } from "../protocol/usage.ts";
 export type {
   AgentsClient,
@@ -59,7 +66,7 @@ export type {
 } from "./agents-client.ts";
 export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
 export { type DefaultPrompt, KitClient } from "./kit-client.ts";
-export type { GuidelinesClient, SpecsClient } from "./project-clients.ts";
+export type { FilesClient, GuidelinesClient, SpecsClient } from "./project-clients.ts";
 export type { AnyProject, CompletedRun, ProjectTypes, WorkflowPayload } from "./project-types.ts";
 export type { PromptStream, ResultStream } from "./result-stream.ts";
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";

@@ -4,8 +4,10 @@ import type { Health } from "../protocol/service.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import {
+  createFilesClient,
   createGuidelinesClient,
   createSpecsClient,
+  type FilesClient,
   type GuidelinesClient,
   type SpecsClient,
 } from "./project-clients.ts";
@@ -52,6 +54,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   readonly sessions: SessionsClient;
   readonly guidelines: GuidelinesClient;
   readonly specs: SpecsClient;
+  readonly files: FilesClient;
   readonly #transport: Transport;
 
   constructor(options: KitClientOptions) {
@@ -66,6 +69,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     this.sessions = createSessionsClient(transport);
     this.guidelines = createGuidelinesClient(transport);
     this.specs = createSpecsClient(transport);
+    this.files = createFilesClient(transport);
   }
 
   /** Whether the server is there; needs no key. */

@@ -7,10 +7,17 @@ import type {
   Guideline,
   GuidelineList,
 } from "../protocol/guideline.ts";
-import type { ConvertRequest, GuidelineQuery } from "../protocol/guideline-query.ts";
+import type {
+  ConvertRequest,
+  ExplainTool,
+  FileExplanation,
+  GuidelineQuery,
+} from "../protocol/guideline-query.ts";
+import type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { StalePage, StaleQuery } from "../protocol/stale.ts";
+import type { SyncBody, SyncResult } from "../protocol/sync.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
@@ -57,6 +64,16 @@ export interface GuidelinesClient {
   get(guidelineId: string, options?: CallOptions): Promise<Guideline>;
   /** Writes nothing unless `preview` is false. */
   convert(request: ConvertRequest, options?: CallOptions): Promise<ConversionResult>;
+  /** What applies to a file, tool by tool, and why; of all tools where none are named. */
+  explain(
+    file: string,
+    input?: { readonly tools?: readonly ExplainTool[] | undefined },
+    options?: CallOptions,
+  ): Promise<FileExplanation>;
+  /** Duplicates, contradictions, globs without a file, rules that others shadow. */
+  lint(options?: CallOptions): Promise<readonly Diagnostic[]>;
+  /** The files of other tools as they are and as they will be; writes nothing unless `preview` is false. */
+  sync(request?: SyncBody, options?: CallOptions): Promise<SyncResult>;
   /** All guidelines as one file; writes nothing. */
   export(format: ExportFormat, options?: CallOptions): Promise<ExportResult>;
 }
@@ -67,7 +84,22 @@ export function createGuidelinesClient({ request }: Transport): GuidelinesClient
     get: (id, options) => request(route("GET /api/guidelines/{id}", { params: { id }, options })),
     convert: (body, options) =>
       request(route("POST /api/guidelines/convert", { body, options, repeatable: body.preview !== false })),
+    explain: (file, { tools } = {}, options) =>
+      request(route("GET /api/guidelines/explain", { query: { file, tools }, options })),
+    lint: async (options) => (await request(route("GET /api/guidelines/lint", { options }))).diagnostics,
+    sync: (body = {}, options) =>
+      request(route("POST /api/guidelines/sync", { body, options, repeatable: body.preview !== false })),
     export: (format, options) =>
       request(route("POST /api/guidelines/export", { body: { format }, options, repeatable: true })),
   };
+}
+
+/** Files of the repository, to read. */
+export interface FilesClient {
+  /** Throws `not_found` for what Git ignores, and for files of keys and variables, too. */
+  lines(query: FileLinesQuery, options?: CallOptions): Promise<FileLines>;
+}
+
+export function createFilesClient({ request }: Transport): FilesClient {
+  return { lines: (query, options) => request(route("GET /api/files", { query, options })) };
 }

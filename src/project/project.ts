@@ -61,7 +61,7 @@ export interface ProjectGuidelines {
    * Writes what `planSync` says, conflicts only with `overwrite`. Throws `forbidden` in a read-only
    * project.
    */
-  sync(request?: SyncRequest & { readonly overwrite?: boolean }): Promise<SyncResult>;
+  sync(request?: SyncRequest & { readonly overwrite?: boolean | undefined }): Promise<SyncResult>;
 }
 
 /**

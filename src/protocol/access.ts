@@ -12,14 +12,15 @@ export type AuthResult = boolean | Principal;
 /**
  * The actions that `server.authorize` decides about.
  *
- * Specs and guidelines are the project's: `project.read`, and `project.write` for a conversion that is
- * written. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list` and
+ * Specs and guidelines are the project's: `project.read`, and `project.write` for what is written of them.
+ * `file.read` is asked for lines of any file of the repository. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list` and
  * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
  * leaves out each refused entry.
  */
 export const serviceActions = [
   "project.read",
   "project.write",
+  "file.read",
   "agent.list",
   "agent.prompt",
   "agent.dispatch",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conversionFormats, type ExplainTool, exportFormats, sourceTypes } from "./enums.ts";
+import { conversionFormats, type ExplainTool, explainTools, exportFormats, sourceTypes } from "./enums.ts";
 import {
   choiceField,
   cursorField,
@@ -10,6 +10,7 @@ import {
   textField,
 } from "./fields.ts";
 import type { Guideline } from "./guideline.ts";
+import { indexingSchema } from "./indexing.ts";
 
 export type { ExplainTool } from "./enums.ts";
 
@@ -80,3 +81,55 @@ export interface Explanation {
   /** The parts that the tool does not read although they apply, one sentence each; absent for nothing. */
   readonly notes?: readonly string[];
 }
+
+/** The query of `GET /api/guidelines/explain`. */
+export const explainQuerySchema = z.strictObject({
+  file: projectPathField.meta({ description: "A path inside the project; it need not exist." }),
+  tools: textField(1_000)
+    .transform((tools): unknown[] => tools.split(","))
+    .pipe(z.array(choiceField(explainTools)))
+    .optional()
+    .meta({ description: "Tools, joined by commas; without it, all." }),
+});
+export interface ExplainQuery extends Infer<typeof explainQuerySchema> {}
+
+const appliedReferenceSchema = z.object({
+  guideline_id: z.string(),
+  title: z.string(),
+  source_file: z.string(),
+  line: z.int().min(1),
+  tokens: z.int().meta({ description: "About: a quarter of its characters." }),
+  via: z.string().optional().meta({ description: "The alias of the file under which the tool finds it." }),
+  reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
+  detail: z
+    .string()
+    .optional()
+    .meta({ description: "The glob that matched, or the importing files, joined by ` > `." }),
+});
+
+const toolExplanationSchema = z.object({
+  tool: z.enum(explainTools),
+  applied: z
+    .array(appliedReferenceSchema)
+    .meta({ description: "In the order in which the tool reads them." }),
+  shadowed: z.array(
+    appliedReferenceSchema.extend({
+      shadowed_by: z.string().meta({ description: "The id or file of what takes its place." }),
+      rule: z.string(),
+    }),
+  ),
+  tokens: z.int().meta({ description: "About, of what applies without being asked for." }),
+  notes: z.array(z.string()).meta({ description: "What the tool does not read although it applies." }),
+});
+
+/** What applies to a file, tool by tool, without the texts: `GET /api/guidelines/{id}` has those. */
+export const fileExplanationSchema = z
+  .object({
+    file: z.string(),
+    explanations: z
+      .array(toolExplanationSchema)
+      .meta({ description: "In the order of the tools asked for." }),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "FileExplanation" });
+export interface FileExplanation extends Infer<typeof fileExplanationSchema> {}

@@ -1,3 +1,6 @@
+import { z } from "zod";
+import { choiceField, type Infer, needed } from "./fields.ts";
+
 /** The formats that a guideline sync can take as the one source of truth, and those it can write. */
 export const syncFormats = [
   "agents",
@@ -12,53 +15,71 @@ export const syncFormats = [
 ] as const;
 export type SyncFormat = (typeof syncFormats)[number];
 
-export interface SyncRequest {
-  /** The source of truth; default: `guidelines.source` of the configuration. */
-  readonly source?: SyncFormat;
-  /**
-   * The formats to write; default: `guidelines.targets` of the configuration, else every format the project
-   * has.
-   */
-  readonly targets?: readonly SyncFormat[];
-  /** Takes over into the source what people wrote in the targets. */
-  readonly adopt?: boolean;
-}
+const flag = z.boolean({ error: needed("must be true or false") }).optional();
+
+const syncFormatField = choiceField(syncFormats);
+
+/** What a sync takes as the truth, and what it writes. */
+const syncChoicesSchema = z.strictObject({
+  source: syncFormatField
+    .optional()
+    .meta({ description: "The source of truth; default: `guidelines.source` of the configuration." }),
+  targets: z
+    .array(syncFormatField, { error: needed("must be a list of formats") })
+    .max(syncFormats.length)
+    .optional()
+    .meta({
+      description:
+        "The formats to write; default: `guidelines.targets` of the configuration, else every format the project has.",
+    }),
+  adopt: flag.meta({ description: "Takes over into the source what people wrote in the targets." }),
+});
+export interface SyncRequest extends Infer<typeof syncChoicesSchema> {}
+
+/** The body of `POST /api/guidelines/sync`. */
+export const syncBodySchema = z.strictObject({
+  ...syncChoicesSchema.shape,
+  preview: flag.meta({ description: "Default true: nothing is written." }),
+  overwrite: flag.meta({ description: "Also files that were edited by hand." }),
+});
+export interface SyncBody extends Infer<typeof syncBodySchema> {}
 
 /** One file that a sync keeps up to date. */
-export interface SyncEntry {
-  /** POSIX, relative to the project root. */
-  readonly path: string;
-  readonly format: SyncFormat;
-  /**
-   * `conflict`: the managed part was edited by hand, or a file of another hand is in the way;
-   * nothing is written there unless the sync is told to overwrite.
-   */
-  readonly action: "create" | "update" | "unchanged" | "delete" | "conflict";
-  /** The whole file as it is; absent where there is none. */
-  readonly before?: string;
-  /** The whole file as it will be; absent where it goes. */
-  readonly after?: string;
-  /** For a conflict, what is in the way; for a file that needs no writing, why. One sentence. */
-  readonly reason?: string;
-  /** The content that the format cannot express, one sentence each. */
-  readonly losses: readonly string[];
-}
+const syncEntrySchema = z.object({
+  path: z.string().meta({ description: "POSIX, relative to the project root." }),
+  format: z.enum(syncFormats),
+  action: z.enum(["create", "update", "unchanged", "delete", "conflict"]).meta({
+    description:
+      "`conflict`: the managed part was edited by hand, or a file of another hand is in the way; nothing is written there without `overwrite`.",
+  }),
+  before: z.string().optional().meta({ description: "The whole file as it is; absent where there is none." }),
+  after: z.string().optional().meta({ description: "The whole file as it will be; absent where it goes." }),
+  reason: z
+    .string()
+    .optional()
+    .meta({ description: "What is in the way of a conflict, or why a file needs no writing." }),
+  losses: z.array(z.string()).meta({ description: "What the format cannot express, one sentence each." }),
+});
+export interface SyncEntry extends Infer<typeof syncEntrySchema> {}
 
-export interface SyncPlan {
-  readonly source: SyncFormat;
-  /** Files that the guidelines come from, in path order. */
-  readonly source_files: readonly string[];
-  readonly guidelines: number;
-  /** Guidelines that a target has no place for at all, one sentence each. */
-  readonly left_out: readonly string[];
-  readonly entries: readonly SyncEntry[];
-  /** Targets whose tool reads files of the source itself, so that nothing is written for them, one sentence each. */
-  readonly read_directly: readonly string[];
-  /** True when nothing has to be written: every entry is `unchanged`. */
-  readonly in_sync: boolean;
-}
+const syncPlanFields = {
+  source: z.enum(syncFormats),
+  source_files: z.array(z.string()).meta({ description: "The guidelines come from these; in path order." }),
+  guidelines: z.int(),
+  left_out: z.array(z.string()).meta({ description: "Guidelines that a target has no place for at all." }),
+  entries: z.array(syncEntrySchema),
+  read_directly: z
+    .array(z.string())
+    .meta({
+      description: "Targets whose tool reads files of the source itself: nothing is written for them.",
+    }),
+  in_sync: z.boolean().meta({ description: "Nothing has to be written." }),
+};
+const syncPlanSchema = z.object(syncPlanFields);
+export interface SyncPlan extends Infer<typeof syncPlanSchema> {}
 
-/** The plan of a sync, with the files that it wrote. */
-export interface SyncResult extends SyncPlan {
-  readonly written: readonly string[];
-}
+/** The plan of a sync, with the files that it wrote: none in a preview. */
+export const syncResultSchema = z
+  .object({ ...syncPlanFields, written: z.array(z.string()) })
+  .meta({ id: "SyncResult" });
+export interface SyncResult extends Infer<typeof syncResultSchema> {}

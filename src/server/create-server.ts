@@ -22,7 +22,7 @@ import { mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
-import { bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
+import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
@@ -145,6 +145,7 @@ export function createServer(options: ServerOptions): KitServer {
     ...bindHomeRoutes({ project, service, authorization, reach }),
     ...bindGuidelineRoutes(project, authorization),
     ...bindSpecRoutes(project, authorization),
+    ...bindFileRoutes(project, authorization),
     ...(context === undefined ? [] : bindServiceRoutes(context)),
   ];
   const answer = createAnswer({ gate, toResponse, onRequest });

@@ -114,6 +114,15 @@ test("specs, guidelines and the service answer as described", async () => {
   await ask(convert, "/api/guidelines/convert", { body: { guideline_id: id, format: "fw_b" } });
   await ask(convert, "/api/guidelines/convert", { body: { guideline_id: "none", format: "fw_b" } });
   await ask(convert, "/api/guidelines/convert", { body: {} });
+  await ask("GET /api/guidelines/explain", "/api/guidelines/explain?file=src/app.ts");
+  await ask("GET /api/guidelines/explain", "/api/guidelines/explain?file=a.ts&tools=vi");
+  await ask("GET /api/guidelines/lint", "/api/guidelines/lint");
+  const sync = "POST /api/guidelines/sync";
+  await ask(sync, "/api/guidelines/sync", { body: { source: "fw_c", targets: ["agents"] } });
+  await ask(sync, "/api/guidelines/sync", { body: { source: "vi" } });
+  await ask("GET /api/files", "/api/files?path=CLAUDE.md");
+  await ask("GET /api/files", "/api/files?path=none.md");
+  await ask("GET /api/files", "/api/files?path=CLAUDE.md&start_line=900");
   await ask("POST /api/guidelines/export", "/api/guidelines/export", { body: { format: "fw_c" } });
 });
 

@@ -199,7 +199,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 
 // In a URL every value is text; the schemas say which are numbers.
 function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
-  for (const name of ["limit", "after", "before"]) {
+  for (const name of ["limit", "after", "before", "start_line", "end_line"]) {
     const given = query[name];
     if (typeof given === "string" && /^\d{1,15}$/.test(given)) query[name] = Number(given);
   }

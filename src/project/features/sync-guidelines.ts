@@ -87,7 +87,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
  */
 export async function syncProject(
   context: SyncContext,
-  request: SyncRequest & { readonly overwrite?: boolean } = {},
+  request: SyncRequest & { readonly overwrite?: boolean | undefined } = {},
 ): Promise<SyncResult> {
   assertWritable(context);
   const plan = await planProjectSync(context, request);

@@ -7,7 +7,14 @@ import {
   guidelineListSchema,
   guidelineSchema,
 } from "../guideline.ts";
-import { convertRequestSchema, exportRequestSchema, guidelineQuerySchema } from "../guideline-query.ts";
+import {
+  convertRequestSchema,
+  explainQuerySchema,
+  exportRequestSchema,
+  fileExplanationSchema,
+  guidelineQuerySchema,
+} from "../guideline-query.ts";
+import { fileLinesQuerySchema, fileLinesSchema } from "../project-file.ts";
 import { healthSchema, overviewSchema } from "../service.ts";
 import { specBlockSchema } from "../spec-block.ts";
 import {
@@ -19,6 +26,7 @@ import {
   validateRequestSchema,
 } from "../spec-query.ts";
 import { stalePageSchema, staleQuerySchema } from "../stale.ts";
+import { syncBodySchema, syncResultSchema } from "../sync.ts";
 import { defineRoutes } from "./route.ts";
 
 const service = { tag: "service" } as const;
@@ -65,6 +73,31 @@ export const guidelineRoutes = defineRoutes({
     query: guidelineQuerySchema,
     reply: guidelineListSchema,
   },
+  "GET /api/guidelines/explain": {
+    ...guidelines,
+    operation: "explainGuidelines",
+    summary: "What applies to a file, tool by tool, and why",
+    description:
+      "Side by side: what each tool reads for the file, in its order, with about how many tokens, and what is shadowed by what. Files of people's home folders are not among them.",
+    query: explainQuerySchema,
+    reply: fileExplanationSchema,
+  },
+  "GET /api/guidelines/lint": {
+    ...guidelines,
+    operation: "lintGuidelines",
+    summary: "Duplicates, contradictions, globs without a file, rules that others shadow",
+    reply: diagnosticsSchema,
+  },
+  "POST /api/guidelines/sync": {
+    ...guidelines,
+    itemAction: "project.write",
+    operation: "syncGuidelines",
+    summary: "Write the files of other tools from one source of truth",
+    description: "Shows each file as it is and as it will be, and writes nothing unless `preview` is false.",
+    body: syncBodySchema,
+    reply: syncResultSchema,
+    errors: ["conflict"],
+  },
   "GET /api/guidelines/{id}": {
     ...guidelines,
     operation: "getGuideline",
@@ -92,6 +125,21 @@ export const guidelineRoutes = defineRoutes({
     body: exportRequestSchema,
     reply: exportResultSchema,
     repeatable: true,
+  },
+});
+
+/** Lines of the repository's files. */
+export const fileRoutes = defineRoutes({
+  "GET /api/files": {
+    tag: "service",
+    operation: "readFileLines",
+    summary: "Lines of a text file of the repository",
+    description:
+      "The files that Git would take: not what it ignores, nor files of keys and variables (`.env`), nor what links lead out to.",
+    query: fileLinesQuerySchema,
+    reply: fileLinesSchema,
+    errors: ["not_found", "payload_too_large", "unavailable"],
+    action: "file.read",
   },
 });
 

@@ -1,9 +1,15 @@
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes } from "./agent-routes.ts";
-import { descriptionRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./project-routes.ts";
+import { descriptionRoutes, fileRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./project-routes.ts";
 import { dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
 
 /** The routes of every server: what is asked about a project. */
-const projectRoutes = { ...homeRoutes, ...descriptionRoutes, ...guidelineRoutes, ...specRoutes };
+const projectRoutes = {
+  ...homeRoutes,
+  ...descriptionRoutes,
+  ...guidelineRoutes,
+  ...specRoutes,
+  ...fileRoutes,
+};
 
 /** The routes of a server that has a service behind it: agents, workflows and their work. */
 const serviceRoutes = {

@@ -2,11 +2,19 @@ import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
+import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { listSpecs } from "../../project/query/whole-answers.ts";
+import { explainTools } from "../../protocol/enums.ts";
+import type {
+  AppliedGuideline,
+  ExplainTool,
+  Explanation,
+  FileExplanation,
+} from "../../protocol/guideline-query.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
-import { guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
+import { fileRoutes, guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
@@ -78,6 +86,18 @@ export function bindGuidelineRoutes(project: Project, authorization: Authorizati
         return guidelines.list(query);
       },
     },
+    async "GET /api/guidelines/explain"({ query: { file, tools = explainTools } }) {
+      await project.ready(file);
+      const explanations = tools.map((tool) => toReferences(tool, guidelines.explain(file, tool)));
+      return { file, explanations, ...indexingOf(project) };
+    },
+    "GET /api/guidelines/lint": () => ({ diagnostics: guidelines.lint(), ...indexingOf(project) }),
+    async "POST /api/guidelines/sync"({ body, principal, itemAction: action }) {
+      const { preview = true, overwrite, ...request } = body;
+      if (preview) return { ...(await guidelines.planSync(request)), written: [] };
+      await authorization.check({ principal, action });
+      return await guidelines.sync({ ...request, overwrite });
+    },
     "GET /api/guidelines/{id}": ({ segment }) => {
       const guideline = guidelines.get(segment("id"));
       if (guideline !== undefined) return guideline;
@@ -97,6 +117,39 @@ export function bindGuidelineRoutes(project: Project, authorization: Authorizati
     },
   };
   return bindRoutes(guidelineRoutes, handlers, guardProject(authorization));
+}
+
+function toReferences(
+  tool: ExplainTool,
+  { applied, shadowed, tokens, notes = [] }: Explanation,
+): FileExplanation["explanations"][number] {
+  return {
+    tool,
+    applied: applied.map(toReference),
+    shadowed: shadowed.map(({ shadowed_by, rule, ...one }) => ({ ...toReference(one), shadowed_by, rule })),
+    tokens,
+    notes,
+  };
+}
+
+function toReference({ guideline: { id, title, source_file }, ...why }: AppliedGuideline) {
+  return { guideline_id: id, title, source_file, ...why };
+}
+
+/** `/api/files`: lines of the repository's files. */
+export function bindFileRoutes(project: Project, authorization: Authorization): readonly Route[] {
+  const handlers: Handlers<typeof fileRoutes> = {
+    async "GET /api/files"({ query }) {
+      try {
+        return await readLines(project, query);
+      } catch (error) {
+        throw error instanceof KitError && error.code === "not_found" ? notFoundYet(project, error) : error;
+      }
+    },
+  };
+  return bindRoutes(fileRoutes, handlers, ({ principal }) =>
+    authorization.check({ principal, action: "file.read" }),
+  );
 }
 
 /** The sign of an answer that may lack what is not indexed yet. */

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KitClient } from "../../client/index.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+let client: KitClient;
+beforeAll(async () => {
+  served = await serveService({
+    authorize: ({ action }) => action !== "project.write",
+    files: {
+      "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
+      ".cursor/rules/style.mdc": "---\nglobs: src/**/*.ts\nalwaysApply: false\n---\n\nNamed exports only.\n",
+      ".cursor/rules/docs.mdc": "---\nglobs: nowhere/**/*.md\nalwaysApply: false\n---\n\nShort sentences.\n",
+    },
+  });
+  client = new KitClient({ baseUrl: served.url });
+});
+afterAll(async () => {
+  expect(served.errors).toEqual([]);
+  await served.close();
+});
+
+test("what applies to a file is told tool by tool, with why and tokens, without the texts", async () => {
+  const { explanations } = await client.guidelines.explain("src/app.ts", { tools: ["fw_b", "fw_c"] });
+  const [cursor, claude] = explanations;
+  expect(cursor).toMatchObject({
+    tool: "fw_b",
+    applied: [{ source_file: ".cursor/rules/style.mdc", reason: "pattern", detail: "src/**/*.ts", line: 1 }],
+  });
+  expect(claude?.applied.map(({ source_file }) => source_file)).toEqual(["CLAUDE.md"]);
+  expect(claude?.tokens).toBeGreaterThan(0);
+  expect(JSON.stringify(explanations)).not.toContain("whole cents");
+  const all = await client.guidelines.explain("src/app.ts");
+  expect(all.explanations.length).toBeGreaterThan(8);
+  const [first] = claude?.applied ?? [];
+  expect((await client.guidelines.get(first?.guideline_id ?? "")).content).toContain("whole cents");
+});
+
+test("lint names what matches nothing", async () => {
+  expect(await client.guidelines.lint()).toContainEqual(
+    expect.objectContaining({ rule: "glob-no-match", path: ".cursor/rules/docs.mdc" }),
+  );
+});
+
+test("a sync is shown as files before and after, and written only where that is asked for and allowed", async () => {
+  const plan = await client.guidelines.sync({ source: "fw_c", targets: ["agents"] });
+  expect(plan).toMatchObject({ source: "fw_c", in_sync: false, written: [] });
+  expect(plan.entries[0]).toMatchObject({ path: "AGENTS.md", action: "create" });
+  expect(plan.entries[0]?.after).toContain("whole cents");
+  expect(existsSync(join(served.root, "AGENTS.md"))).toBe(false);
+  await expect(
+    client.guidelines.sync({ source: "fw_c", targets: ["agents"], preview: false }),
+  ).rejects.toMatchObject({ code: "forbidden" });
+  expect(existsSync(join(served.root, "AGENTS.md"))).toBe(false);
+  const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
+  const body = { source: "fw_c", targets: ["agents"], preview: false };
+  const written = await open.send("/api/guidelines/sync", { body });
+  expect(written.body.written).toEqual(["AGENTS.md"]);
+  expect(readFileSync(join(open.root, "AGENTS.md"), "utf8")).toContain("Be brief.");
+  await open.close();
+});
+
+test("wrong input is named", async () => {
+  const wrong: readonly [path: string, body: unknown, issue: string][] = [
+    ["/api/guidelines/explain", undefined, "query.file"],
+    ["/api/guidelines/explain?file=../x", undefined, "query.file"],
+    ["/api/guidelines/explain?file=a.ts&tools=vi", undefined, "query.tools.0"],
+    ["/api/guidelines/explain?file=a.ts&user=true", undefined, "query.user"],
+    ["/api/guidelines/sync", { source: "vi" }, "body.source"],
+    ["/api/guidelines/sync", { targets: "agents" }, "body.targets"],
+    ["/api/guidelines/sync", { preview: "no" }, "body.preview"],
+    ["/api/guidelines/sync", { write: true }, "body.write"],
+  ];
+  for (const [path, body, issue] of wrong) {
+    const reply = await served.send(path, body === undefined ? {} : { body });
+    expect([path, reply.status, reply.body.error.meta.issues[0].path]).toEqual([path, 400, issue]);
+  }
+});
