@@ -12,14 +12,15 @@ import {
   lifecycles,
   priorities,
   runStatuses,
+  type SyncFormat,
   sourceTypes,
   specTypes,
+  syncFormats,
 } from "../protocol/enums.ts";
 import type { ConversionFormat, ExportFormat, SourceType } from "../protocol/guideline.ts";
 import type { ExplainTool } from "../protocol/guideline-query.ts";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
-import { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
 import { type ManagerName, managerNames } from "./add/package-manager.ts";

@@ -5,7 +5,14 @@
  */
 
 export { compileGlob, type Glob } from "../base/glob/glob.ts";
-export { conversionFormats, explainTools, exportFormats, sourceTypes } from "../protocol/enums.ts";
+export {
+  conversionFormats,
+  explainTools,
+  exportFormats,
+  type SyncFormat,
+  sourceTypes,
+  syncFormats,
+} from "../protocol/enums.ts";
 export type {
   ConversionFormat,
   ConversionResult,
@@ -16,7 +23,6 @@ export type {
   SourceType,
 } from "../protocol/guideline.ts";
 export type { ExplainTool, GuidelineQuery } from "../protocol/guideline-query.ts";
-export { type SyncFormat, syncFormats } from "../protocol/sync.ts";
 export type {
   GuidelineAdapter,
   GuidelineDraft,

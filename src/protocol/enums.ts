@@ -102,6 +102,20 @@ export type ConversionFormat = (typeof conversionFormats)[number];
 export const exportFormats = ["fw_c", "fw_b"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
+/** The formats that a guideline sync can take as the one source of truth, and those it can write. */
+export const syncFormats = [
+  "agents",
+  "fw_c",
+  "fw_b",
+  "steering",
+  "copilot",
+  "gemini",
+  "windsurf",
+  "cline",
+  "zed",
+] as const;
+export type SyncFormat = (typeof syncFormats)[number];
+
 /** The tools whose view of a repository `explain` can give. */
 export const explainTools = [
   "fw_a",

@@ -1,19 +1,8 @@
 import { z } from "zod";
+import { syncFormats } from "./enums.ts";
 import { choiceField, type Infer, needed } from "./fields.ts";
 
-/** The formats that a guideline sync can take as the one source of truth, and those it can write. */
-export const syncFormats = [
-  "agents",
-  "fw_c",
-  "fw_b",
-  "steering",
-  "copilot",
-  "gemini",
-  "windsurf",
-  "cline",
-  "zed",
-] as const;
-export type SyncFormat = (typeof syncFormats)[number];
+export type { SyncFormat } from "./enums.ts";
 
 const flag = z.boolean({ error: needed("must be true or false") }).optional();
 
@@ -68,11 +57,9 @@ const syncPlanFields = {
   guidelines: z.int(),
   left_out: z.array(z.string()).meta({ description: "Guidelines that a target has no place for at all." }),
   entries: z.array(syncEntrySchema),
-  read_directly: z
-    .array(z.string())
-    .meta({
-      description: "Targets whose tool reads files of the source itself: nothing is written for them.",
-    }),
+  read_directly: z.array(z.string()).meta({
+    description: "Targets whose tool reads files of the source itself: nothing is written for them.",
+  }),
   in_sync: z.boolean().meta({ description: "Nothing has to be written." }),
 };
 const syncPlanSchema = z.object(syncPlanFields);

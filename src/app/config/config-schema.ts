@@ -4,9 +4,15 @@ import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import { mcpModes } from "../../mcp/servers/mcp-config.ts";
 import { faultOf } from "../../mcp/servers/server-settings.ts";
-import { backendNames, frameworks, specTypes, thinkingLevels } from "../../protocol/enums.ts";
+import {
+  backendNames,
+  frameworks,
+  type SyncFormat,
+  specTypes,
+  syncFormats,
+  thinkingLevels,
+} from "../../protocol/enums.ts";
 import type { Infer } from "../../protocol/fields.ts";
-import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /** Shorter texts, counted without blanks, are not reported as copies. */

@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import { type SyncFormat, syncFormats } from "../../protocol/sync.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { findSealed } from "../convert/sealed-content.ts";
 

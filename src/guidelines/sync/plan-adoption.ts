@@ -1,4 +1,5 @@
-import { type SyncEntry, type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
+import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { splitLines } from "../../specs/markdown/split-lines.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";

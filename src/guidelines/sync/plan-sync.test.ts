@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
+import type { SyncPlan } from "../../protocol/sync.ts";
 import { isCampaign } from "../../testing/campaign.suite.ts";
 import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { repeatedGuidelines } from "../lint/repeated-guidelines.ts";

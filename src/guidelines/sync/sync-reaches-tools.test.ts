@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
-import { type SyncFormat, type SyncPlan, syncFormats } from "../../protocol/sync.ts";
+import type { SyncPlan } from "../../protocol/sync.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { explainFile } from "../explain/explain-file.ts";
 import { isOnlyImports } from "../guideline-imports.ts";

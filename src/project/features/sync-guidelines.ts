@@ -5,14 +5,8 @@ import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import { sourceLabels } from "../../guidelines/sync/managed-part.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
 import { planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
-import {
-  type SyncEntry,
-  type SyncFormat,
-  type SyncPlan,
-  type SyncRequest,
-  type SyncResult,
-  syncFormats,
-} from "../../protocol/sync.ts";
+import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
+import type { SyncEntry, SyncPlan, SyncRequest, SyncResult } from "../../protocol/sync.ts";
 import {
   assertWritable,
   readPlacedFile,
