@@ -113,6 +113,7 @@ export type {
   OwnTool,
   TurnRequest,
 } from "./backends/contract.ts";
+export type { DeepPartial } from "./base/deep-partial.ts";
 export { KitError, type KitErrorInit } from "./base/kit-error.ts";
 export type { StandardSchemaV1 } from "./base/standard-schema.ts";
 export { version } from "./base/version.ts";

@@ -117,6 +117,8 @@ function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
     operation_id: scope.operation_id,
     turn_id: own.turnId,
   };
+  if (body.type === "text_delta" && body.partial_result !== undefined)
+    (event as Writable<Extract<KitEvent, { type: "text_delta" }>>).partial_result = body.partial_result;
   if (scope.run_id !== undefined) event.run_id = scope.run_id;
   if (scope.task_id !== undefined) event.task_id = scope.task_id;
   if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;

@@ -7,11 +7,11 @@ import type {
   HistoryMessage,
   HistoryPage,
   PromptBody,
-  PromptReply,
 } from "../protocol/prompt.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { followEvents } from "./follow.ts";
-import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
+import type { AnyProject, NameIn, OutputOf } from "./project-types.ts";
+import { type PromptStream, promptReply, promptStream, type TypedReply } from "./result-stream.ts";
 import { route } from "./route-call.ts";
 import { type AgentConnection, connectAgent } from "./socket/agent-connection.ts";
 import type { Transport } from "./transport.ts";
@@ -30,49 +30,69 @@ export type PromptInput = InstanceInput & PromptBody;
 export type DispatchInput = InstanceInput & DispatchBody;
 
 /** Agents: each call names the agent, then the instance with what goes to it. */
-export interface AgentsClient<Name extends string = string> {
+export interface AgentsClient<Agents = AnyProject["agents"]> {
   list(options?: CallOptions): Promise<readonly AgentEntry[]>;
   /** Prompts an agent and waits for its answer, as long as it takes. */
-  invoke(name: Name, input: PromptInput, options?: WorkOptions): Promise<PromptReply>;
+  invoke<Name extends NameIn<Agents>>(
+    name: Name,
+    input: PromptInput,
+    options?: WorkOptions,
+  ): Promise<TypedReply<OutputOf<Agents[Name]>>>;
   /**
    * Prompts an agent, and gives its events as they are made. Leaving early aborts the prompt. Under an
    * idempotency key it outlives a broken connection; then its result comes, and the events made
    * meanwhile are to be had from `events`.
    */
-  stream(name: Name, input: PromptInput, options?: WorkOptions): PromptStream;
+  stream<Name extends NameIn<Agents>>(
+    name: Name,
+    input: PromptInput,
+    options?: WorkOptions,
+  ): PromptStream<OutputOf<Agents[Name]>>;
   /** Hands over an input; resolves once it is on the server's disk. */
-  dispatch(name: Name, input: DispatchInput, options?: WorkOptions): Promise<DispatchAccepted>;
+  dispatch(name: NameIn<Agents>, input: DispatchInput, options?: WorkOptions): Promise<DispatchAccepted>;
   /** Opens a WebSocket that takes many prompts. */
-  connect(name: Name, input: SessionInput, options?: CallOptions): Promise<AgentConnection>;
+  connect<Name extends NameIn<Agents>>(
+    name: Name,
+    input: SessionInput,
+    options?: CallOptions,
+  ): Promise<AgentConnection<OutputOf<Agents[Name]>>>;
   /**
    * The events of an instance, of one session where it is named: those after an index, then each new
    * one; with `now` the new ones alone. Connects again after the last event when the connection breaks.
    */
   events(
-    name: Name,
+    name: NameIn<Agents>,
     input: SessionInput & { readonly after?: number | "now" | undefined },
     options?: CallOptions,
   ): AsyncIterable<KitEvent>;
   /** The messages of a session, oldest first. */
-  history(name: Name, input: SessionInput, options?: CallOptions): Promise<readonly HistoryMessage[]>;
+  history(
+    name: NameIn<Agents>,
+    input: SessionInput,
+    options?: CallOptions,
+  ): Promise<readonly HistoryMessage[]>;
   /**
    * A page of all that was said in a session, the newest messages without `before`. A reader goes on with `events` after the
    * `event_index` of the newest page, without loss or repetition.
    */
   historyPage(
-    name: Name,
+    name: NameIn<Agents>,
     input: SessionInput & { readonly limit?: number | undefined; readonly before?: number | undefined },
     options?: CallOptions,
   ): Promise<HistoryPage>;
   /** Aborts what runs in the session, or in all of the instance; whether anything did. */
-  abort(name: Name, input: SessionInput, options?: CallOptions): Promise<boolean>;
+  abort(name: NameIn<Agents>, input: SessionInput, options?: CallOptions): Promise<boolean>;
   /** Removes the instance: sessions, workspaces and events. */
-  delete(name: Name, input: InstanceInput, options?: CallOptions): Promise<void>;
+  delete(name: NameIn<Agents>, input: InstanceInput, options?: CallOptions): Promise<void>;
   /** The tool calls that wait for approval, oldest first. */
-  approvals(name: Name, input: SessionInput, options?: CallOptions): Promise<readonly ApprovalRequest[]>;
+  approvals(
+    name: NameIn<Agents>,
+    input: SessionInput,
+    options?: CallOptions,
+  ): Promise<readonly ApprovalRequest[]>;
   /** Approves or denies a tool call. */
   approve(
-    name: Name,
+    name: NameIn<Agents>,
     input: InstanceInput & ApprovalBody & { readonly approval_id: string },
     options?: CallOptions,
   ): Promise<void>;

@@ -1,4 +1,5 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
+export type { DeepPartial } from "../base/deep-partial.ts";
 export { KitError } from "../base/kit-error.ts";
 export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
@@ -68,7 +69,7 @@ export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./
 export { type DefaultPrompt, KitClient } from "./kit-client.ts";
 export type { FilesClient, GuidelinesClient, SpecsClient } from "./project-clients.ts";
 export type { AnyProject, CompletedRun, ProjectTypes, WorkflowPayload } from "./project-types.ts";
-export type { PromptStream, ResultStream } from "./result-stream.ts";
+export type { PromptStream, ResultStream, TypedReply } from "./result-stream.ts";
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";

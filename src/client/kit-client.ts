@@ -11,7 +11,7 @@ import {
   type GuidelinesClient,
   type SpecsClient,
 } from "./project-clients.ts";
-import type { AnyProject, NameIn, ProjectTypes } from "./project-types.ts";
+import type { AnyProject, ProjectTypes } from "./project-types.ts";
 import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
 import { type RouteCall, route } from "./route-call.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
@@ -46,7 +46,7 @@ export type DefaultPrompt = string | (PromptRequest & { readonly session?: strin
  * console.log(text);
  */
 export class KitClient<Project extends ProjectTypes = AnyProject> {
-  readonly agents: AgentsClient<NameIn<Project["agents"]>>;
+  readonly agents: AgentsClient<Project["agents"]>;
   readonly workflows: WorkflowsClient<Project["workflows"]>;
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
@@ -60,8 +60,8 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   constructor(options: KitClientOptions) {
     const transport = createTransport(options);
     this.#transport = transport;
-    this.agents = createAgentsClient(transport);
     // The project's types say more about the same calls.
+    this.agents = createAgentsClient(transport) as unknown as AgentsClient<Project["agents"]>;
     this.workflows = createWorkflowsClient(transport) as unknown as WorkflowsClient<Project["workflows"]>;
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);

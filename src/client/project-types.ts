@@ -44,6 +44,15 @@ export type PayloadOf<Module> = Module extends { readonly default: infer Workflo
         ? Input
         : WorkflowPayload;
 
+/** The `output` of an agent as it comes over the wire. */
+export type OutputOf<Module> = Module extends { readonly default: infer Agent }
+  ? OutputOf<Agent>
+  : "~types" extends keyof Module
+    ? Module extends { readonly "~types"?: { readonly output: infer Output } | undefined }
+      ? Wire<Output>
+      : unknown
+    : unknown;
+
 /** The result of a workflow as it comes over the wire. */
 export type ResultOf<Module> = Module extends { readonly default: infer Workflow }
   ? ResultOf<Workflow>

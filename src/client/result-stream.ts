@@ -1,5 +1,7 @@
+import type { DeepPartial } from "../base/deep-partial.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { KitEvent } from "../protocol/event.ts";
+import { partialResults } from "../protocol/partial-results.ts";
 import type { PromptReply } from "../protocol/prompt.ts";
 import { follow } from "./follow.ts";
 import { inTime } from "./in-time.ts";
@@ -53,17 +55,44 @@ function leftEarly(): KitError {
   return new KitError({ code: "aborted", message: "The stream was left before its result." });
 }
 
+/** The answer of a prompt; `result` has the type of the agent's `output`. */
+export type TypedReply<Result> = unknown extends Result
+  ? PromptReply
+  : Omit<PromptReply, "result"> & { readonly result: Result };
+
 /** A prompt under way; its result is what `invoke` gives. */
-export type PromptStream = ResultStream<PromptReply>;
+export interface PromptStream<Result = unknown> extends ResultStream<TypedReply<Result>> {
+  /**
+   * The typed result of an agent with an `output` as it grows, in the place of the events: each value replaces the one
+   * before, and a repaired answer begins anew. It is what the model wrote so far, which no schema has checked.
+   *
+   * @example
+   * import { KitClient } from "kit/client";
+   *
+   * const client = new KitClient({ baseUrl: "http://127.0.0.1:2024" });
+   * const stream = client.agents.stream("triage", { id: "ticket-7", message: "The invoice is wrong." });
+   * for await (const ticket of stream.partialResults()) console.log(ticket);
+   * console.log((await stream.result()).result);
+   */
+  partialResults(): AsyncIterable<DeepPartial<Result>>;
+}
 
 /** A call of a route that prompts, and can answer with events. */
 type PromptCall = RouteCall<{ readonly result: PromptReply }>;
 
 export function promptStream(transport: Transport, call: PromptCall): PromptStream {
-  return createResultStream(
+  return createPromptStream(
     follow(transport, call),
     (body) => (body as { readonly result: PromptReply }).result,
   );
+}
+
+export function createPromptStream(
+  items: AsyncIterable<StreamItem>,
+  toReply: (body: unknown) => PromptReply,
+): PromptStream {
+  const stream = createResultStream(items, toReply);
+  return { ...stream, partialResults: () => partialResults(stream) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { KitEvent } from "./event.ts";
-import { EventBuffer, toDelta } from "./event-buffer.ts";
+import { type DeltaEvent, EventBuffer, toDelta } from "./event-buffer.ts";
 
 let index = 0;
 const at = { agent: "a", instance_id: "1", session: "s", timestamp: "2026-01-01T00:00:00.000Z" };
@@ -87,4 +87,14 @@ test("two readers share the items: each gets one that the other does not", async
   buffer.push(idle());
   const items = await Promise.all(reads);
   expect(new Set(items.map(({ value }) => value?.index)).size).toBe(2);
+});
+
+test("a joined delta has the newest typed result of those that it stands for", async () => {
+  const buffer = new EventBuffer({ ...whole, joinBeyond: 0 });
+  const typed = (partial_result: unknown): KitEvent => ({
+    ...(delta("x") as DeltaEvent & { type: "text_delta" }),
+    partial_result,
+  });
+  for (const event of [typed({ a: 1 }), typed({ a: 12 }), delta("y")]) buffer.push(event);
+  expect(await buffer.take()).toMatchObject([{ text: "xxy", partial_result: { a: 12 } }]);
 });

@@ -130,8 +130,14 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     const later = deltaOf(item);
     if (earlier === undefined || later === undefined || earlier.type !== later.type) return undefined;
     if (earlier.operation_id !== later.operation_id || earlier.turn_id !== later.turn_id) return undefined;
-    return ofDelta({ ...later, text: earlier.text + later.text });
+    const joined = { ...later, text: earlier.text + later.text };
+    const partial_result = partialOf(later) ?? partialOf(earlier);
+    return ofDelta(partial_result === undefined ? joined : ({ ...joined, partial_result } as DeltaEvent));
   }
+}
+
+function partialOf(delta: DeltaEvent): unknown {
+  return delta.type === "text_delta" ? delta.partial_result : undefined;
 }
 
 /** The event itself where it is a delta. */

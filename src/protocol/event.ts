@@ -123,7 +123,14 @@ export const eventSchema = z
       /** The model that is asked instead, where several are named. */
       next_model: text.optional(),
     }),
-    event("text_delta", { text }),
+    event("text_delta", {
+      text,
+      /**
+       * Where the answer is typed: its value as far as it has come, with this delta; each replaces the one before. Its schema
+       * has not checked it. Not on every delta: a large value is sent when it has grown by a sixteenth.
+       */
+      partial_result: z.unknown().optional(),
+    }),
     event("reasoning_delta", { text }),
     event("tool_start", {
       ...toolCall,

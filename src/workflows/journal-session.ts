@@ -4,6 +4,7 @@ import type { Session } from "../agents/session/session.ts";
 import { KitError } from "../base/kit-error.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
 import type { KitEvent } from "../protocol/event.ts";
+import { partialResults } from "../protocol/partial-results.ts";
 import type { AgentJournal } from "./agent-journal.ts";
 import { fromRecorded, toRecorded } from "./recorded-failure.ts";
 
@@ -69,13 +70,13 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
       // A replay has the result alone: its events were told before.
       const over = (): void => begun.resolve(undefined);
       result.then(over, over);
-      return {
-        result,
-        async *[Symbol.asyncIterator]() {
-          const events = await begun.promise;
-          if (events !== undefined) yield* events;
+      const events = {
+        async *[Symbol.asyncIterator](): AsyncGenerator<KitEvent, void> {
+          const live = await begun.promise;
+          if (live !== undefined) yield* live;
         },
       };
+      return { ...events, result, partialResults: () => partialResults(events) };
     },
     skill: (skill, options = {}) =>
       operate("skill", options, (given) => session.skill(skill, { ...options, ...given })),

@@ -42,7 +42,7 @@ export interface AgentPolicy {
 }
 
 /** An agent as plain data. Make one with `defineAgentProfile`. */
-export interface AgentProfile extends AgentPolicy {
+export interface AgentProfile<Output = unknown> extends AgentPolicy {
   readonly name?: string;
   readonly description?: string;
   /**
@@ -53,7 +53,7 @@ export interface AgentProfile extends AgentPolicy {
   /** Settings of model calls: they win over the project's, and those of a call win over them. */
   readonly modelSettings?: ModelSettings | undefined;
   /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
-  readonly output?: StandardSchemaV1 | JsonSchema | undefined;
+  readonly output?: StandardSchemaV1<unknown, Output> | JsonSchema | undefined;
   /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
   readonly builtInTools?: boolean | readonly BuiltInToolName[] | undefined;
   /** Hooks around calls of the model and of tools, which may change or refuse them. The project's run first. */
@@ -104,7 +104,7 @@ export interface AgentProfile extends AgentPolicy {
  * export default createAgent({ ...careful, name: "reader" });
  * ```
  */
-export function defineAgentProfile(profile: AgentProfile): AgentProfile {
+export function defineAgentProfile<Output = unknown>(profile: AgentProfile<Output>): AgentProfile<Output> {
   return profile;
 }
 

@@ -21,11 +21,15 @@ export interface AgentContext extends ApplicationCalls {
 export type InstanceContext = Pick<AgentContext, "id" | "env" | "payload">;
 
 /** A function that describes the agent for one instance, or the description itself. */
-export type AgentSource = AgentProfile | ((context: AgentContext) => AgentProfile | Promise<AgentProfile>);
+export type AgentSource<Output = unknown> =
+  | AgentProfile<Output>
+  | ((context: AgentContext) => AgentProfile<Output> | Promise<AgentProfile<Output>>);
 
 /** A defined agent, before an instance exists: the default export of an agent file. */
-export interface AgentDefinition {
+export interface AgentDefinition<Output = unknown> {
   readonly kind: "kit.agent";
+  /** For the type checker alone: never there. */
+  readonly "~types"?: { readonly output: Output } | undefined;
   /** The profile, if it is the same for every instance. */
   readonly profile?: AgentProfile;
   /** Without an application around it, as in a test, `dispatch` and `startRun` are refused with `unavailable`. */
@@ -45,7 +49,7 @@ export interface AgentDefinition {
  * }));
  * ```
  */
-export function createAgent(source: AgentSource): AgentDefinition {
+export function createAgent<Output = unknown>(source: AgentSource<Output>): AgentDefinition<Output> {
   if (typeof source !== "function")
     return { kind: "kit.agent", profile: source, describe: async () => source };
   return {

@@ -63,7 +63,10 @@ export async function runPrompt<Result>(
   }
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
-  const plain = toLoop(harness, operation, { ...prepared, backend, runs: progress.runs });
+  const plain: TurnLoop = {
+    ...toLoop(harness, operation, { ...prepared, backend, runs: progress.runs }),
+    isTyped: options.result !== undefined,
+  };
   operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native = progress.nativeRefused

@@ -2,9 +2,11 @@ import fc from "fast-check";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
-import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
+import { createSecretMask } from "../secrets.ts";
+import type { Session } from "../session/session.ts";
 import { findJson } from "./typed-output.ts";
 
 const Price = z.object({ cents: z.number() });
@@ -100,4 +102,61 @@ test("any JSON value in a fence among any prose is found", () => {
 
 test("a megabyte of open braces is given up in linear time", () => {
   expect(findJson("{".repeat(1_000_000))).toEqual([]);
+});
+
+const Trip = z.object({ city: z.string(), days: z.array(z.number()) });
+
+async function partialsOf(
+  script: Script,
+  options: { readonly result?: typeof Trip; readonly env?: Readonly<Record<string, string>> } = {
+    result: Trip,
+  },
+): Promise<unknown[]> {
+  const mask = createSecretMask(Object.values(options.env ?? {}));
+  const agent = createTestAgent(createScriptedModel(script), {}, { mask });
+  const stream = agent
+    .session()
+    .stream("Where to?", options.result === undefined ? {} : { result: options.result });
+  const values: unknown[] = [];
+  for await (const value of stream.partialResults()) values.push(value);
+  await stream.result.catch(() => undefined);
+  return values;
+}
+
+test("a typed result is streamed as it grows, and no result of a prompt without a schema", async () => {
+  const deltas = ["Here:\n```json\n{", '"city": "Bo', 'nn", "da', 'ys": [1', "2, 3]}\n```"];
+  expect(await partialsOf([{ deltas }])).toEqual([
+    {},
+    { city: "Bo" },
+    { city: "Bonn" },
+    { city: "Bonn", days: [1] },
+    { city: "Bonn", days: [12, 3] },
+  ]);
+  expect(await partialsOf([{ deltas }], {})).toEqual([]);
+});
+
+test("a repaired answer, and one that is asked for again, begin anew", async () => {
+  const whole = ['{"city": "Bonn"', ', "days": [1]}'];
+  const wrong = { deltas: ['{"city": 1', "}"] };
+  const value = [{ city: "Bonn" }, { city: "Bonn", days: [1] }];
+  expect(await partialsOf([wrong, { deltas: whole }])).toEqual([{ city: 1 }, ...value]);
+  const broken = { deltas: ['{"city": "Ro', 'me"'], error: new TypeError("fetch failed"), failAfter: 2 };
+  expect((await partialsOf([broken, { deltas: whole }])).slice(-2)).toEqual(value);
+});
+
+test("partial results hold no secret, also where it comes in parts", async () => {
+  const env = { KEY: 'sk-"top"-secret' };
+  const values = await partialsOf([{ deltas: ['{"city": "sk-', '\\"top\\"-se', 'cret", "days": []}'] }], {
+    result: Trip,
+    env,
+  });
+  expect(values.at(-1)).toEqual({ city: "[secret]", days: [] });
+  expect(JSON.stringify(values)).not.toContain("top");
+});
+
+test("partial results are typed as parts of the result", () => {
+  const stream = (session: Session) => session.stream("Where to?", { result: Trip }).partialResults();
+  expectTypeOf<ReturnType<typeof stream>>().toEqualTypeOf<
+    AsyncIterable<{ readonly city?: string | undefined; readonly days?: readonly number[] | undefined }>
+  >();
 });

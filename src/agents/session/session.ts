@@ -1,7 +1,9 @@
+import type { DeepPartial } from "../../base/deep-partial.ts";
 import { createId } from "../../base/id.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { Message } from "../../protocol/message.ts";
+import { partialResults } from "../../protocol/partial-results.ts";
 import type {
   AnyPythonDataclass,
   PythonDataclass,
@@ -40,6 +42,23 @@ import { runTask, type TaskOptions } from "../operations/run-task.ts";
  */
 export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
   readonly result: Promise<PromptResult<Result>>;
+  /**
+   * A typed result as it grows, in the place of the events: each value replaces the one before, and a repaired answer
+   * begins anew. It is what the model wrote so far, which the schema has not checked. Ends at once where no schema is given.
+   *
+   * @example
+   * ```ts
+   * import type { Session } from "kit";
+   * import { z } from "zod";
+   *
+   * export async function list(session: Session): Promise<readonly string[]> {
+   *   const stream = session.stream("List the problems.", { result: z.object({ problems: z.array(z.string()) }) });
+   *   for await (const { problems = [] } of stream.partialResults()) console.log(problems.at(-1));
+   *   return (await stream.result).result.problems;
+   * }
+   * ```
+   */
+  partialResults(): AsyncIterable<DeepPartial<Result>>;
 }
 
 /**
@@ -122,7 +141,8 @@ class NamedSession implements Session {
     const result = this.#prompt("stream", { text, options, id }).finally(events.end);
     // Avoid an unhandled rejection when only the events are read.
     result.catch(() => undefined);
-    return { result, [Symbol.asyncIterator]: events.iterate };
+    const stream = { [Symbol.asyncIterator]: events.iterate };
+    return { ...stream, result, partialResults: () => partialResults<Result>(stream) };
   }
 
   async skill<Result = unknown>(

@@ -23,6 +23,7 @@ import { notRun } from "../log/append.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { isRefusal } from "../output/native-output.ts";
+import { PartialResult } from "../output/partial-result.ts";
 import { takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
@@ -82,6 +83,8 @@ export interface TurnLoop extends ModelParts {
   /** The settings of the profile and the call; those that the turn itself needs win. */
   readonly modelSettings?: ModelSettings | undefined;
   readonly hooks?: TurnHooks | undefined;
+  /** Whether answers are typed: their deltas carry the value as far as it has come. */
+  readonly isTyped?: boolean | undefined;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
@@ -250,13 +253,21 @@ interface Deltas {
   end(): void;
 }
 
-/** Emits the deltas of an answer; secrets are masked even across deltas. */
-function createDeltas({ emit, toolRun: { mask } }: TurnLoop, turnId: string): Deltas {
-  if (mask === undefined) return { push: (type, text) => emit({ type, text }, turnId), end: () => undefined };
+/** Emits the deltas of an answer, with what they make of a typed one; secrets are masked even across deltas. */
+function createDeltas({ emit, toolRun: { mask }, isTyped }: TurnLoop, turnId: string): Deltas {
+  const partial = isTyped === true ? new PartialResult() : undefined;
+  const emitOne: ModelCall["onDelta"] = (type, text) => {
+    const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
+    emit(
+      partial_result === undefined ? { type, text } : { type: "text_delta", text, partial_result },
+      turnId,
+    );
+  };
+  if (mask === undefined) return { push: emitOne, end: () => undefined };
   let last: Parameters<Deltas["push"]>[0] = "text_delta";
   const stream = mask.stream();
   const emitDelta = (text: string): void => {
-    if (text !== "") emit({ type: last, text }, turnId);
+    if (text !== "") emitOne(last, text);
   };
   return {
     push(type, text) {

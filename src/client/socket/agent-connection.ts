@@ -3,7 +3,7 @@ import type { ApprovalBody } from "../../protocol/approval.ts";
 import type { PromptBody, PromptReply } from "../../protocol/prompt.ts";
 import type { CallOptions } from "../call-options.ts";
 import type { StreamItem } from "../read-stream.ts";
-import { createResultStream, type PromptStream } from "../result-stream.ts";
+import { createPromptStream, createResultStream, type PromptStream } from "../result-stream.ts";
 import { route } from "../route-call.ts";
 import { connectionClosed } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
@@ -18,9 +18,12 @@ import { openSocket, type Socket } from "./open-socket.ts";
  * Prompts live with the connection: when it breaks, those under way fail with `unavailable` and are
  * aborted by the server. The next prompt opens a new one.
  */
-export interface AgentConnection extends AsyncDisposable {
+export interface AgentConnection<Result = unknown> extends AsyncDisposable {
   /** Sends a prompt when it is first read. Leaving it early, or the signal, aborts it. */
-  prompt(prompt: string | PromptBody, options?: { readonly signal?: AbortSignal | undefined }): PromptStream;
+  prompt(
+    prompt: string | PromptBody,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): PromptStream<Result>;
   /** Approves or denies a tool call. */
   approve(decision: ApprovalBody & { readonly approval_id: string }): Promise<void>;
   /** Resolves when the server answers. */
@@ -77,7 +80,7 @@ export async function connectAgent(
 
   return {
     prompt: (prompt, { signal } = {}) =>
-      createResultStream(
+      createPromptStream(
         ask(typeof prompt === "string" ? { message: prompt } : prompt, signal),
         (result) => result as PromptReply,
       ),

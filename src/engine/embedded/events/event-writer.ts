@@ -346,7 +346,12 @@ const eventOverhead = 200;
 function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
   const texts = (length: number) => ({ own: event, length: eventOverhead + length });
   switch (event.type) {
-    case "text_delta":
+    case "text_delta": {
+      if (event.partial_result === undefined) return texts(event.text.length);
+      const json = JSON.stringify(event.partial_result);
+      const own = { ...event, partial_result: JSON.parse(json) };
+      return { own, length: eventOverhead + event.text.length + json.length };
+    }
     case "reasoning_delta":
       return texts(event.text.length);
     case "tool_end":

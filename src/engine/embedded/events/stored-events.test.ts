@@ -17,6 +17,11 @@ const common = {
 };
 const body = fc.oneof(
   fc.record({ type: fc.constantFrom("text_delta", "reasoning_delta"), text: fc.string({ maxLength: 9 }) }),
+  fc.record({
+    type: fc.constant("text_delta"),
+    text: fc.string({ maxLength: 9 }),
+    partial_result: fc.object(),
+  }),
   fc.record({ type: fc.constant("idle") }),
   fc.record({ type: fc.constant("command_end"), command: fc.string(), exit_code: fc.constant(null) }),
   fc.record({ type: fc.constant("log"), message: fc.string(), data: fc.jsonValue() }),
@@ -50,12 +55,21 @@ test("whatever is joined, and joined again, says the same from every index on", 
       for (const { index: after } of [{ index: 0 }, ...events]) {
         const rest = stored.map((event) => eventAfter(event, after)).filter((event) => event !== undefined);
         expect(textsOf(rest)).toEqual(textsOf(events.filter(({ index }) => index > after)));
+        const heard = events.filter(({ index }) => index <= after);
+        expect(partialOf([...heard, ...rest])).toEqual(partialOf(events));
         expect(rest.every((event) => !("parts" in event))).toBe(true);
       }
     }
   });
   fc.assert(property, { numRuns: 30 });
 });
+
+/** The newest typed result. */
+function partialOf(events: readonly KitEvent[]): unknown {
+  return events
+    .map((event) => (event.type === "text_delta" ? event.partial_result : undefined))
+    .findLast((value) => value !== undefined);
+}
 
 test("a turn of a thousand deltas is one event of some hundred bytes more than its text", () => {
   const deltas = Array.from({ length: 1_000 }, (_, at) => delta(at + 1, "four"));

@@ -160,6 +160,10 @@ function isDelta(event: StoredEvent): event is StoredDelta {
   return event.type === "text_delta" || event.type === "reasoning_delta";
 }
 
+function partialOf(delta: StoredDelta): unknown {
+  return delta.type === "text_delta" ? delta.partial_result : undefined;
+}
+
 /** A run of deltas in parts of bounded length. */
 function toParts(run: readonly StoredDelta[]): readonly (readonly StoredDelta[])[] {
   const parts: StoredDelta[][] = [];
@@ -179,5 +183,7 @@ function joined(deltas: readonly StoredDelta[]): StoredEvent {
   const last = deltas.at(-1) as StoredDelta;
   if (deltas.length === 1) return last;
   const parts = deltas.flatMap((delta) => delta.parts ?? [delta.text.length]);
-  return { ...last, text: deltas.map(({ text }) => text).join(""), parts };
+  const text = deltas.map((delta) => delta.text).join("");
+  const partial_result = deltas.map(partialOf).findLast((value) => value !== undefined);
+  return { ...last, text, parts, ...(partial_result === undefined ? undefined : { partial_result }) };
 }
