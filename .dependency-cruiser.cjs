@@ -114,6 +114,18 @@ module.exports = {
         to: { path: "^src/sandboxes/[^/]+/", pathNot: "^src/sandboxes/($1|host|remote)/" },
       },
     ),
+    error(
+      "engines-share-one-folder",
+      "src/engine/shared knows no database: rows come through its stores (DispatchStore, RunStore, RunJournal, ...).",
+      {
+        from: { path: "^src/engine/shared/", pathNot: test },
+        to: { path: "^src/(sqlite|postgres|engine/embedded|engine/postgres)/|^node_modules/pg/|^(node:)?sqlite$" },
+      },
+    ),
+    error("engines-are-strangers", "Engines share src/engine/shared, not each other.", {
+      from: { path: "^src/engine/(embedded|postgres)/", pathNot: test },
+      to: { path: "^src/engine/(embedded|postgres)/", pathNot: "^src/engine/$1/" },
+    }),
     error("runs-anywhere", "These rooms are pure: no Node module.", {
       from: { path: "^src/(base|protocol|specs|guidelines|agents|client)/", pathNot: test },
       to: { dependencyTypes: ["core"] },

@@ -15,8 +15,8 @@ const apart = [
   "src/app/service/resting-work.test.ts",
   "src/cli/interrupt.test.ts",
   "src/cli/telemetry.test.ts",
-  "src/engine/embedded/runs/create-runs.test.ts",
-  "src/engine/embedded/work/claim-cost.test.ts",
+  "src/engine/embedded/runs/runs.test.ts",
+  "src/engine/shared/queue/claim-cost.test.ts",
   "src/mcp/servers/hostile-server.test.ts",
   "src/processes/bounded-output.test.ts",
 ];

@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../../src/base/clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "../../src/engine/embedded/events/create-event-log.ts";
+import { createEventLog, type EmbeddedEventLog } from "../../src/engine/embedded/events/event-log.ts";
 import type { KitEvent } from "../../src/protocol/event.ts";
 import { medianOf } from "../runtime/timing.ts";
 

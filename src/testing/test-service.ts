@@ -1,6 +1,6 @@
 import type { Service } from "../app/service/service.ts";
 import type { Clock } from "../base/clock.ts";
-import type { EngineLimits } from "../engine/engine-base.ts";
+import type { EngineLimits } from "../engine/shared/engine-base.ts";
 import type { WaitAnswers } from "./answer-waits.ts";
 import { openTestParts, type TestAppOptions } from "./test-app.ts";
 

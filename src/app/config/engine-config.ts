@@ -1,4 +1,4 @@
-import type { EngineLimits } from "../../engine/engine-base.ts";
+import type { EngineLimits } from "../../engine/shared/engine-base.ts";
 import type { EngineConfig, SessionsConfig } from "./config-schema.ts";
 
 const dayMs = 24 * 3_600_000;

@@ -1,9 +1,9 @@
 import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { createMachineClock } from "../../engine/durable-time.ts";
-import { defaultLimits } from "../../engine/engine-base.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
+import { createMachineClock } from "../../engine/shared/durable-time.ts";
+import { defaultLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
 import type { RuntimeParts } from "../runtime/agent-runtime.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";

@@ -4,18 +4,18 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { query } from "../../sqlite/statements.ts";
 import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
-import { createMachineClock } from "../durable-time.ts";
-import { defaultLimits, type EngineLimits } from "../engine-base.ts";
-import { closing } from "./dispatches/attached-calls.ts";
-import { createDispatches } from "./dispatches/create-dispatches.ts";
-import { lineOf } from "./dispatches/dispatch-rows.ts";
+import { lineOf } from "../shared/dispatches/dispatch-store.ts";
+import { createMachineClock } from "../shared/durable-time.ts";
+import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
+import { Outcomes } from "../shared/outcomes.ts";
+import { Dispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
 import { createEngineCore } from "./engine-core.ts";
-import { createEventLog, type EmbeddedEventLog } from "./events/create-event-log.ts";
+import { createEventLog, type EmbeddedEventLog } from "./events/event-log.ts";
 import type { LeaseHolder } from "./lease/lease.ts";
 import { createTenure } from "./lease/tenure.ts";
-import { createOutcomes } from "./outcomes.ts";
-import { createRuns } from "./runs/create-runs.ts";
+import { createOutcomeRows } from "./outcomes.ts";
+import { Runs } from "./runs/runs.ts";
 import { createSchedules } from "./schedules.ts";
 
 export interface EmbeddedEngineOptions {
@@ -44,7 +44,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   const limits = { ...defaultLimits, ...options.limits };
   const core = createEngineCore({ folder, clock, limits });
   const { base, lease } = core;
-  const dispatches = createDispatches(base, limits);
+  const dispatches = new Dispatches(base, limits);
   const events = createEventLog({
     ...(folder === undefined ? {} : { folder }),
     clock,
@@ -56,13 +56,16 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       maxBytes: limits.eventBytes,
     },
   });
-  const runs = createRuns(base, { limits, events, admit: dispatches.admit });
-  const schedules = createSchedules(base, { startRun: runs.startRun });
-  const outcomes = createOutcomes(base);
+  const runs = new Runs(base, { limits, events, admit: (request) => dispatches.admit(request) });
+  const { schedules, part: scheduling } = createSchedules(base, {
+    startRun: (request) => runs.startRun(request),
+  });
+  const { store, part: outcomeRows } = createOutcomeRows(base);
+  const outcomes = new Outcomes(base, store);
   const mayForget = createForgetting(base, { lease, events });
-  const parts = [dispatches, runs, schedules, outcomes];
+  const parts = [dispatches, runs, scheduling, outcomeRows];
   const tenure = createTenure(core, parts);
-  const load = createLoadReader(base, dispatches.attached);
+  const load = createLoadReader(base, () => dispatches.attached());
   const started = Promise.withResolvers<void>();
   let state: "new" | "started" | "closed" = "new";
   let drained: Promise<void> | undefined;
@@ -87,14 +90,14 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   async function drain(timeoutMs: number): Promise<void> {
     state = "closed";
     started.resolve();
-    base.lines.close({ clear: true });
+    base.queue.close({ clear: true });
     core.drain();
-    const { lines } = base;
-    if (await endsWithin(timeoutMs, lines.slotsFree(), clock)) {
-      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), lines.idle(), clock);
+    const { queue } = base;
+    if (await endsWithin(timeoutMs, queue.slotsFree(), clock)) {
+      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), clock);
     }
     core.stop();
-    await endsWithin(abortPatienceMs, lines.idle(), clock);
+    await endsWithin(abortPatienceMs, queue.idle(), clock);
     try {
       events.close();
     } finally {
@@ -143,27 +146,27 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       checkOpen();
       return await outcomes.once(key, work);
     },
-    getDispatch: reading(dispatches.getDispatch),
-    listDispatches: reading(dispatches.listDispatches),
-    awaitDispatch: reading(dispatches.awaitDispatch),
-    cancelDispatch: reading(dispatches.cancelDispatch),
-    listDeadLetters: reading(dispatches.listDeadLetters),
-    redrive: reading(dispatches.redrive),
+    getDispatch: reading((id) => dispatches.getDispatch(id)),
+    listDispatches: reading((filter) => dispatches.listDispatches(filter)),
+    awaitDispatch: reading((id, how) => dispatches.awaitDispatch(id, how)),
+    cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
+    listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
+    redrive: reading((id) => dispatches.redrive(id)),
     mayForget: reading(mayForget),
 
     async startRun(request) {
       checkOpen();
       return await runs.startRun(request);
     },
-    getRun: reading(runs.getRun),
-    listRuns: reading(runs.listRuns),
-    awaitRun: reading(runs.awaitRun),
-    cancelRun: reading(runs.cancelRun),
-    signal: reading(runs.signal),
+    getRun: reading((id) => runs.getRun(id)),
+    listRuns: reading((filter) => runs.listRuns(filter)),
+    awaitRun: reading((id, how) => runs.awaitRun(id, how)),
+    cancelRun: reading((id) => runs.cancelRun(id)),
+    signal: reading((id, signal) => runs.signal(id, signal)),
 
-    putSchedule: reading(schedules.putSchedule),
-    deleteSchedule: reading(schedules.deleteSchedule),
-    listSchedules: reading(schedules.listSchedules),
+    putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
+    deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
+    listSchedules: reading(() => schedules.listSchedules()),
   };
 }
 
@@ -173,7 +176,7 @@ function alreadyStarted(): KitError {
 
 /** `Engine.mayForget`. */
 function createForgetting(
-  { database, lines, time }: EmbeddedBase,
+  { database, queue, time }: EmbeddedBase,
   { lease, events }: { readonly lease: LeaseHolder; readonly events: Pick<EmbeddedEventLog, "isRead"> },
 ): (key: SessionKey, touchedMs: number) => Promise<boolean> {
   const input = query(
@@ -189,7 +192,7 @@ function createForgetting(
   return async (key, touchedMs) => {
     const { agent, instance_id } = key;
     if (!(lease.isHeld || lease.isFree()) || !time.mayRemove()) return false;
-    if (lines.waiting({ line: lineOf(key) }) > 0 || events.isRead(agentStream(agent, instance_id)))
+    if (queue.waiting({ line: lineOf(key) }) > 0 || events.isRead(agentStream(agent, instance_id)))
       return false;
     return input.get(instance_id, agent) === undefined && run.get(touchedMs, instance_id) === undefined;
   };

@@ -1,16 +1,15 @@
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { KitError } from "../../base/kit-error.ts";
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { StoreFaults } from "../../sqlite/sqlite-fault.ts";
-import { type EngineLimits, isLost } from "../engine-base.ts";
+import { type EngineLimits, isLost, stopped } from "../shared/engine-base.ts";
+import { JobQueue } from "../shared/queue/job-queue.ts";
 import { type BlobStore, createBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/engine-database.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
 import { createLease, createProcessLock, type LeaseHolder } from "./lease/lease.ts";
 import { createTimeline } from "./lease/timeline.ts";
-import { createWorkLines } from "./work/create-work-lines.ts";
 
 /** The base that the parts share, and the controls that the engine keeps to itself. */
 export interface EngineCore {
@@ -46,7 +45,7 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     file: folder === undefined ? undefined : join(folder, "engine.db"),
   });
   const faults = new StoreFaults(engineStore);
-  const queue = createCommitQueue(database, { faults, confirm: () => file.check() });
+  const commits = createCommitQueue(database, { faults, confirm: () => file.check() });
   const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults);
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
@@ -61,11 +60,13 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     database,
     stopping: stopping.signal,
     draining: draining.signal,
-    lines: createWorkLines({ clock: time, slots: limits.running }),
+    leaseOf: () => ({ fence: lease.fence, signal: lease.signal }),
+    checkLease: (_owned, fence) => base.commit(() => undefined, { fence }),
+    queue: new JobQueue({ clock: time, slots: limits.running }),
     commit(write, options = {}) {
       const { fence } = options;
-      if (options.fenced !== true && fence === undefined) return queue.commit(write);
-      const fenced = queue.commit(() => {
+      if (options.fenced !== true && fence === undefined) return commits.commit(write);
+      const fenced = commits.commit(() => {
         lease.check(fence);
         return write();
       });
@@ -87,20 +88,11 @@ export function createEngineCore({ folder, clock, limits }: CoreOptions): Engine
     drain: () => draining.abort(stopped()),
     stop: () => stopping.abort(stopped()),
     async close() {
-      await queue.idle();
+      await commits.idle();
       lock.close();
       database.close();
     },
   };
-}
-
-function stopped(): KitError {
-  return new KitError({
-    code: "aborted",
-    message: "The engine is stopping. The work is taken up again later.",
-    // An approval request stays open: the resumed work asks for the decision again.
-    meta: { will_resume: true },
-  });
 }
 
 const engineStore = {

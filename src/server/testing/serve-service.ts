@@ -1,5 +1,5 @@
 import type { Service } from "../../app/service/service.ts";
-import type { EngineLimits } from "../../engine/engine-base.ts";
+import type { EngineLimits } from "../../engine/shared/engine-base.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { createServer, type KitServer, type ServerOptions } from "../create-server.ts";
 import { createEchoModel, type EchoModel } from "./echo-model.ts";

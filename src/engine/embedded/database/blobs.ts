@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
-import type { Blobs } from "../../engine-base.ts";
-import { parseStored } from "./stored-json.ts";
+import type { Blobs } from "../../shared/engine-base.ts";
+import { parseStored } from "../../shared/stored-json.ts";
 
 /** In bytes of UTF-8: what is larger gets a file of its own. */
 const largestInline = 256 * 1024;

@@ -1,69 +1,51 @@
-import { isoTime } from "../../../base/clock.ts";
-import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
-import type { EventError } from "../../../protocol/event.ts";
-import type { SessionKey } from "../../../protocol/session-entry.ts";
+import type { DispatchRecord } from "../../../protocol/dispatch.ts";
 import { type Query, query } from "../../../sqlite/statements.ts";
 import type { DispatchFilter, Page } from "../../contract.ts";
-import { badCursor, readPage } from "../../read-page.ts";
-import { createRowReader } from "../database/stored-json.ts";
+import {
+  type DispatchRow,
+  type DispatchStore,
+  isDispatchId,
+  toRecord,
+} from "../../shared/dispatches/dispatch-store.ts";
+import { badCursor, readPage } from "../../shared/read-page.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 
-/** A row of `dispatches`; times in ms since 1970. */
-export interface DispatchRow extends SessionKey {
-  readonly seq: number;
-  readonly dispatch_id: string;
-  readonly status: DispatchStatus;
-  readonly attempts: number;
-  readonly fence: number;
-  /** 1 once a caller has cancelled it. */
-  readonly cancelling: number;
-  readonly idempotency_key: string | null;
-  readonly accepted_at: number;
-  readonly next_attempt_at: number | null;
-  readonly started_at: number | null;
-  readonly ended_at: number | null;
-  readonly error: string | null;
-  readonly input: string;
-  readonly result: string | null;
-  /** `ownerOfInput`. */
-  readonly owner: string;
-  /** `toStoredTrace`. */
-  readonly trace: string | null;
-}
-
-/** Where an input stands, without what it says. */
-export type DispatchPlace = Pick<
-  DispatchRow,
-  "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
->;
-
-export function toRecord(
-  row: DispatchRow,
-  { blobs, time }: Pick<EmbeddedBase, "blobs" | "time">,
-): DispatchRecord {
-  const values = createRowReader((text) => blobs.load(text));
+/** The rows of inputs, for the attempts at them. */
+export function createDispatchRows(base: EmbeddedBase): DispatchStore {
+  const { database, clock, time } = base;
+  const claim = query<DispatchRow>(
+    database,
+    `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
+       started_at = coalesce(started_at, ?)
+     WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
+  );
+  const nextAttempt = query<Pick<DispatchRow, "next_attempt_at">>(
+    database,
+    "SELECT next_attempt_at FROM dispatches WHERE dispatch_id = ? AND status = 'queued'",
+  );
+  const finish = query(
+    database,
+    `UPDATE dispatches SET ended_at = ?1, status = iif(cancelling, 'cancelled', ?2),
+       result = iif(cancelling, NULL, ?3), error = ?4, cancelling = 0
+     WHERE dispatch_id = ?5 AND status = 'running' AND fence = ?6`,
+  );
+  const requeue = query(
+    database,
+    `UPDATE dispatches SET status = 'queued', attempts = attempts - ?1, next_attempt_at = ?2, error = ?3
+     WHERE dispatch_id = ?4 AND status = 'running' AND fence = ?5 AND cancelling = 0`,
+  );
   return {
-    dispatch_id: row.dispatch_id,
-    accepted_at: isoTime(row.accepted_at),
-    agent: row.agent,
-    instance_id: row.instance_id,
-    session: row.session,
-    status: row.status,
-    input: values.read(row.input),
-    attempts: row.attempts,
-    ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
-    ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(time.toWall(row.next_attempt_at)) }),
-    ...(row.started_at === null ? {} : { started_at: isoTime(row.started_at) }),
-    ...(row.ended_at === null ? {} : { ended_at: isoTime(row.ended_at) }),
-    ...(row.result === null ? {} : { result: values.read(row.result) }),
-    ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
-    ...values.fault(),
+    claim: ({ dispatch_id }, fence) =>
+      base.commit(() => claim.get(fence, clock.now(), dispatch_id, time.now()), { fence }),
+    dueAt: async (dispatchId) => nextAttempt.get(dispatchId)?.next_attempt_at,
+    async finish({ dispatch_id, fence }, { status, result, error }) {
+      await base.commit(() => finish.run(clock.now(), status, result, error, dispatch_id, fence), { fence });
+    },
+    async requeue({ dispatch_id, fence }, { counts, at, error }) {
+      const write = (): number => requeue.run(counts ? 0 : 1, at, error, dispatch_id, fence);
+      return (await base.commit(write, { fence })) > 0;
+    },
   };
-}
-
-/** The line of a session. */
-export function lineOf(key: SessionKey): string {
-  return `session/${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
 }
 
 const columns = ["agent", "instance_id", "status"] as const;
@@ -100,10 +82,6 @@ export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter
       toCursor: ({ dispatch_id }) => dispatch_id,
     });
   };
-}
-
-function isDispatchId(text: string): boolean {
-  return /^dispatch_[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
 }
 
 /** Named, because SQLite's guess without statistics may be a walk over all that ever completed. */

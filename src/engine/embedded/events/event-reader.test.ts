@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "../../../testing/manual-clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
+import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
 
 const stream = "agent/reviewer/pr-7";
 const lease = { fence: 1, signal: new AbortController().signal };

@@ -3,9 +3,9 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { isFileFault } from "../../../sqlite/sqlite-fault.ts";
-import type { Lease } from "../../engine-base.ts";
+import type { Lease } from "../../shared/engine-base.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
-import { createFinishedTurns } from "./finished-turns.ts";
+import { createFinishedTurns, type FinishedTurns } from "./finished-turns.ts";
 import { type LiveStream, settle, unwrittenEvents } from "./live-stream.ts";
 import { joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
 
@@ -35,105 +35,190 @@ export interface WriterOptions {
 }
 
 /** The streams that this process writes. */
-export interface EventWriter {
-  /** Whether this process holds the lease, as far as it knows. */
-  isWriting(): boolean;
-  /** A stream that is in memory, as far as this process may write it. */
-  live(stream: string): LiveStream | undefined;
-  last(stream: string): number;
-  /** Before the first append: rows of streams that begin at the same time are written together. */
-  begin(stream: string): Promise<void> | undefined;
-  append(stream: string, event: KitEvent): void;
-  end(stream: string): void;
-  /** Forgets a stream, here and on disk, but for its batches; gives the id that these carry. */
-  remove(stream: string): number | undefined;
-  /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
-  flush(): void;
-  /** Joins some of the deltas of turns that are over; false when there are no more. Throws as `flush` does. */
-  joinFinished(): boolean;
-  /** Lets go of the events of streams that were not touched since this was called last; false when all rest. */
-  evictIdle(): boolean;
-  /** Runs a write that only the holder of the lease may do. */
-  fenced<Value>(write: () => Value): Value;
-  close(): void;
-}
+export class EventWriter {
+  readonly #options: WriterOptions;
+  readonly #table: EventTable;
+  readonly #lease: Lease;
+  readonly #streams = new Map<string, LiveStream>();
+  readonly #dirty = new Set<LiveStream>();
+  readonly #touched = new Set<LiveStream>();
+  readonly #beginning = new Map<string, PromiseWithResolvers<void>>();
+  readonly #finished: FinishedTurns;
+  #unwrittenLength = 0;
+  #restUntil = 0;
+  #generation: { readonly id: number; readonly fence: number } | undefined;
 
-export function createEventWriter({ table, lease, ...options }: WriterOptions): EventWriter {
-  const streams = new Map<string, LiveStream>();
-  const dirty = new Set<LiveStream>();
-  const touched = new Set<LiveStream>();
-  const beginning = new Map<string, PromiseWithResolvers<void>>();
-  const finished = createFinishedTurns(table);
-  let unwrittenLength = 0;
-  let restUntil = 0;
-  let generation: { readonly id: number; readonly fence: number } | undefined;
-
-  function forget(): void {
-    streams.clear();
-    dirty.clear();
-    touched.clear();
-    finished.forget();
-    unwrittenLength = 0;
-    generation = undefined;
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#table = options.table;
+    this.#lease = options.lease;
+    this.#finished = createFinishedTurns(options.table);
   }
 
-  function isWriting(): boolean {
-    return lease.fence > 0 && !lease.signal.aborted && generation?.fence === lease.fence;
+  /** A stream that is in memory, as far as this process may write it. */
+  live(stream: string): LiveStream | undefined {
+    return this.isWriting() ? this.#streams.get(stream) : undefined;
+  }
+
+  last(stream: string): number {
+    // Opening the stream first revokes the right of an earlier writer to give further indexes.
+    if (this.#lease.fence > 0 && !this.#lease.signal.aborted) return this.#open(stream).last;
+    return this.#table.findStream(stream)?.last ?? 0;
+  }
+
+  /** Before the first append: rows of streams that begin at the same time are written together. */
+  begin(stream: string): Promise<void> | undefined {
+    if (!this.isWriting() && (this.#lease.fence === 0 || this.#lease.signal.aborted)) return undefined;
+    this.#claim();
+    if (this.#streams.get(stream)?.isOwn === true) return undefined;
+    if (this.#beginning.size === 0) setImmediate(() => this.#takeBegun());
+    let taken = this.#beginning.get(stream);
+    if (taken === undefined) {
+      taken = Promise.withResolvers<void>();
+      this.#beginning.set(stream, taken);
+    }
+    return taken.promise;
+  }
+
+  append(stream: string, event: KitEvent): void {
+    const live = (this.isWriting() ? this.#streams.get(stream) : undefined) ?? this.#open(stream);
+    if (!live.isOwn) this.#takeRows([stream]);
+    if (event.index <= live.last) throw notAbove(event.index, live.last);
+    if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw full();
+    const { own, length } = toOwn(event);
+    live.tail.push(own);
+    live.unwritten += 1;
+    live.length += length;
+    live.last = event.index;
+    live.ended = false;
+    this.#unwrittenLength += length;
+    this.#touch(live);
+    if (this.#unwrittenLength > muchText || live.unwritten >= manyEvents)
+      this.#unlessRefused(() => this.flush());
+  }
+
+  end(stream: string): void {
+    const live = this.#open(stream);
+    if (!live.isOwn) this.#takeRows([stream]);
+    live.ended = true;
+    this.#touch(live);
+  }
+
+  /** Forgets a stream, here and on disk, but for its batches; gives the id that these carry. */
+  remove(stream: string): number | undefined {
+    const live = this.#streams.get(stream);
+    if (live !== undefined) {
+      this.#streams.delete(stream);
+      this.#dirty.delete(live);
+      this.#touched.delete(live);
+      this.#unwrittenLength -= live.length;
+    }
+    const id = live?.id ?? this.#table.findStream(stream)?.id;
+    if (id !== undefined) this.fenced(() => this.#table.deleteStream(id));
+    return id;
+  }
+
+  /** Joins some of the deltas of turns that are over; false when there are no more. Throws as `flush` does. */
+  joinFinished(): boolean {
+    if (this.#finished.due && this.isWriting()) this.fenced(this.#finished.join)();
+    return this.#finished.due;
+  }
+
+  /** Lets go of the events of streams that were not touched since this was called last; false when all rest. */
+  evictIdle(): boolean {
+    const mayRest = this.#streams.size - maxKnown;
+    let gone = 0;
+    for (const live of this.#streams.values()) {
+      if (this.#touched.has(live) || this.#dirty.has(live)) continue;
+      settle(live, this.#options.isRead(live.name));
+      if (gone >= mayRest || live.open !== undefined) continue;
+      this.#streams.delete(live.name);
+      gone += 1;
+    }
+    const wasTouched = this.#touched.size > 0;
+    this.#touched.clear();
+    return wasTouched;
+  }
+
+  close(): void {
+    if (this.#generation === undefined || !this.isWriting()) return;
+    this.flush();
+    const { id } = this.#generation;
+    this.fenced(() => this.#table.closeGeneration(id));
+    this.#generation = undefined;
+  }
+
+  #forget(): void {
+    this.#streams.clear();
+    this.#dirty.clear();
+    this.#touched.clear();
+    this.#finished.forget();
+    this.#unwrittenLength = 0;
+    this.#generation = undefined;
+  }
+
+  /** Whether this process holds the lease, as far as it knows. */
+  isWriting(): boolean {
+    return (
+      this.#lease.fence > 0 && !this.#lease.signal.aborted && this.#generation?.fence === this.#lease.fence
+    );
   }
 
   /** Claims the right to write for this process, so that no earlier lease holder can write any more. */
-  function claim(): number {
-    if (generation !== undefined && isWriting()) return generation.id;
-    const { fence, signal } = lease;
+  #claim(): number {
+    if (this.#generation !== undefined && this.isWriting()) return this.#generation.id;
+    const { fence, signal } = this.#lease;
     if (fence === 0 || signal.aborted) {
-      if (generation !== undefined && table.newestGeneration()?.id !== generation.id) forget();
+      if (this.#generation !== undefined && this.#table.newestGeneration()?.id !== this.#generation.id)
+        this.#forget();
       throw leaseLost(signal.reason);
     }
-    generation = table.transaction(() => {
-      const newest = table.newestGeneration();
-      if (newest !== undefined && newest.fence > fence) throw superseded();
+    this.#generation = this.#table.transaction(() => {
+      const newest = this.#table.newestGeneration();
+      if (newest !== undefined && newest.fence > fence) throw this.#superseded();
       // The lease was lost and regained without another writer in between: the buffered events are still valid.
-      if (newest !== undefined && newest.id === generation?.id) {
-        table.renewGeneration(newest.id, fence);
+      if (newest !== undefined && newest.id === this.#generation?.id) {
+        this.#table.renewGeneration(newest.id, fence);
         return { id: newest.id, fence };
       }
-      forget();
-      return { id: table.addGeneration(fence), fence };
+      this.#forget();
+      return { id: this.#table.addGeneration(fence), fence };
     });
-    return generation.id;
+    return this.#generation.id;
   }
 
   /** Another process has claimed the streams: drops the buffered events, which cannot be written any more. */
-  function superseded(): KitError {
-    forget();
-    return leaseLost(lease.signal.reason);
+  #superseded(): KitError {
+    this.#forget();
+    return leaseLost(this.#lease.signal.reason);
   }
 
-  function fenced<Value>(write: () => Value): Value {
-    const own = claim();
-    return table.transaction(() => {
-      if (table.newestGeneration()?.id !== own) throw superseded();
+  /** Runs a write that only the holder of the lease may do. */
+  fenced<Value>(write: () => Value): Value {
+    const own = this.#claim();
+    return this.#table.transaction(() => {
+      if (this.#table.newestGeneration()?.id !== own) throw this.#superseded();
       return write();
     });
   }
 
-  function floorOf(row: StreamRow, own: number): number {
-    return row.generation === own || table.wasClosed(row.generation) ? row.last : row.last + crashGap;
+  #floorOf(row: StreamRow, own: number): number {
+    return row.generation === own || this.#table.wasClosed(row.generation) ? row.last : row.last + crashGap;
   }
 
-  function open(name: string): LiveStream {
-    const own = claim();
-    const known = streams.get(name);
+  #open(name: string): LiveStream {
+    const own = this.#claim();
+    const known = this.#streams.get(name);
     if (known !== undefined) return known;
-    const row = table.findStream(name);
-    const last = row === undefined ? 0 : floorOf(row, own);
-    return know(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
+    const row = this.#table.findStream(name);
+    const last = row === undefined ? 0 : this.#floorOf(row, own);
+    return this.#know(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
   }
 
-  function know(name: string, { id, isOwn, last, ended = false, events = 0 }: KnownRow): LiveStream {
+  #know(name: string, { id, isOwn, last, ended = false, events = 0 }: KnownRow): LiveStream {
     const written = { id, isOwn, last, floor: last, ended, stored: events };
     const live: LiveStream = { name, ...written, tail: [], unwritten: 0, length: 0, open: undefined };
-    streams.set(name, live);
+    this.#streams.set(name, live);
     return live;
   }
 
@@ -141,26 +226,26 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
    * Before an index is given, the stream's row says that this process may have given indexes which it did not live
    * to write. A disk that refuses just now is told so with the first flush.
    */
-  function takeRows(names: readonly string[]): void {
-    const foreign = names.filter((name) => streams.get(name)?.isOwn !== true);
+  #takeRows(names: readonly string[]): void {
+    const foreign = names.filter((name) => this.#streams.get(name)?.isOwn !== true);
     if (foreign.length === 0) return;
-    unlessRefused(() => {
-      const own = claim();
-      const taken = fenced(() => foreign.map((name) => [name, takeRow(name, own)] as const));
+    this.#unlessRefused(() => {
+      const own = this.#claim();
+      const taken = this.fenced(() => foreign.map((name) => [name, this.#takeRow(name, own)] as const));
       for (const [name, row] of taken) {
-        const live = streams.get(name) ?? know(name, row);
+        const live = this.#streams.get(name) ?? this.#know(name, row);
         live.id = row.id;
         live.isOwn = true;
       }
     });
   }
 
-  function takeBegun(): void {
-    const begun = [...beginning.keys()];
-    const resolvers = [...beginning.values()];
-    beginning.clear();
+  #takeBegun(): void {
+    const begun = [...this.#beginning.keys()];
+    const resolvers = [...this.#beginning.values()];
+    this.#beginning.clear();
     try {
-      if (isWriting()) takeRows(begun);
+      if (this.isWriting()) this.#takeRows(begun);
     } catch {
       // Another process writes now: the next `append` throws `lease_lost`.
     }
@@ -168,24 +253,24 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
   }
 
   /** Claims the row of a stream that may be new. Call it in a transaction. */
-  function takeRow(name: string, own: number): KnownRow {
-    const live = streams.get(name);
-    if (live !== undefined) return { id: take(live, own), isOwn: true, last: live.last };
+  #takeRow(name: string, own: number): KnownRow {
+    const live = this.#streams.get(name);
+    if (live !== undefined) return { id: this.#take(live, own), isOwn: true, last: live.last };
     // Most streams that begin are new, so the insert comes before the lookup.
-    const id = table.addStream(name, own);
+    const id = this.#table.addStream(name, own);
     if (id !== undefined) return { id, isOwn: true, last: 0 };
-    const row = table.findStream(name);
+    const row = this.#table.findStream(name);
     if (row === undefined) throw new Error("A stream that was there is gone.");
-    const last = floorOf(row, own);
-    if (row.generation !== own) table.takeStream(row.id, own, last);
+    const last = this.#floorOf(row, own);
+    if (row.generation !== own) this.#table.takeStream(row.id, own, last);
     return { ...row, last, isOwn: true };
   }
 
   /** Claims the stream's row for this process and returns its id. Call it in a transaction. */
-  function take({ name, id, floor }: LiveStream, own: number): number {
-    const known = id ?? table.addStream(name, own) ?? table.findStream(name)?.id;
+  #take({ name, id, floor }: LiveStream, own: number): number {
+    const known = id ?? this.#table.addStream(name, own) ?? this.#table.findStream(name)?.id;
     if (known === undefined) throw new Error("A stream that was there is gone.");
-    if (id !== undefined) table.takeStream(id, own, floor);
+    if (id !== undefined) this.#table.takeStream(id, own, floor);
     return known;
   }
 
@@ -193,137 +278,56 @@ export function createEventWriter({ table, lease, ...options }: WriterOptions): 
    * Writes what can be written later as well. A disk that has just refused is left alone for a moment: who writes
    * waits for other programs, and each event would.
    */
-  function unlessRefused(write: () => void): void {
-    if (elapsedOf(options.clock) < restUntil) return;
+  #unlessRefused(write: () => void): void {
+    if (elapsedOf(this.#options.clock) < this.#restUntil) return;
     try {
       write();
     } catch (error) {
       if (!isFileFault(error)) throw error;
-      restUntil = elapsedOf(options.clock) + restMs;
+      this.#restUntil = elapsedOf(this.#options.clock) + restMs;
     }
   }
 
-  function touch(live: LiveStream): void {
-    if (dirty.has(live)) return;
-    if (dirty.size === 0) options.onDirty();
-    dirty.add(live);
-    touched.add(live);
+  #touch(live: LiveStream): void {
+    if (this.#dirty.has(live)) return;
+    if (this.#dirty.size === 0) this.#options.onDirty();
+    this.#dirty.add(live);
+    this.#touched.add(live);
   }
 
   /** In a transaction. Gives the id of the stream's row, and the deltas it ends with. */
-  function write(live: LiveStream, own: number, writtenMs: number): Written {
-    const id = live.isOwn && live.id !== undefined ? live.id : take(live, own);
+  #write(live: LiveStream, own: number, writtenMs: number): Written {
+    const id = live.isOwn && live.id !== undefined ? live.id : this.#take(live, own);
     const written = unwrittenEvents(live);
     const joined = joinDeltas(written);
     const batches = toBatches(joined.events);
-    table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
+    this.#table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
     let stored = live.stored + joined.events.length;
-    if (stored > options.maxEvents) {
+    if (stored > this.#options.maxEvents) {
       // Not counted here is what was joined, or deleted for its age.
-      stored = table.countEvents(id);
-      const excess = stored - options.maxEvents;
-      if (excess > 0) table.deleteOldest(id, excess, batches.length * pruneRatio);
+      stored = this.#table.countEvents(id);
+      const excess = stored - this.#options.maxEvents;
+      if (excess > 0) this.#table.deleteOldest(id, excess, batches.length * pruneRatio);
     }
     return { live, id, stored, written, open: joined.open };
   }
 
-  function flush(): void {
-    if (dirty.size === 0) return;
-    const writtenMs = options.clock.now();
-    const own = claim();
-    const all = fenced(() => [...dirty].map((live) => write(live, own, writtenMs)));
+  /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
+  flush(): void {
+    if (this.#dirty.size === 0) return;
+    const writtenMs = this.#options.clock.now();
+    const own = this.#claim();
+    const all = this.fenced(() => [...this.#dirty].map((live) => this.#write(live, own, writtenMs)));
     for (const { live, id, stored, written, open } of all) {
       live.id = id;
       live.stored = stored;
       live.isOwn = true;
-      finished.note(live, written, open);
-      settle(live, options.isRead(live.name));
+      this.#finished.note(live, written, open);
+      settle(live, this.#options.isRead(live.name));
     }
-    dirty.clear();
-    unwrittenLength = 0;
+    this.#dirty.clear();
+    this.#unwrittenLength = 0;
   }
-
-  return {
-    isWriting,
-    fenced,
-    flush,
-    live: (stream) => (isWriting() ? streams.get(stream) : undefined),
-    last(stream) {
-      // Opening the stream first revokes the right of an earlier writer to give further indexes.
-      if (lease.fence > 0 && !lease.signal.aborted) return open(stream).last;
-      return table.findStream(stream)?.last ?? 0;
-    },
-    begin(stream) {
-      if (!isWriting() && (lease.fence === 0 || lease.signal.aborted)) return undefined;
-      claim();
-      if (streams.get(stream)?.isOwn === true) return undefined;
-      if (beginning.size === 0) setImmediate(takeBegun);
-      let taken = beginning.get(stream);
-      if (taken === undefined) {
-        taken = Promise.withResolvers<void>();
-        beginning.set(stream, taken);
-      }
-      return taken.promise;
-    },
-    append(stream, event) {
-      const live = (isWriting() ? streams.get(stream) : undefined) ?? open(stream);
-      if (!live.isOwn) takeRows([stream]);
-      if (event.index <= live.last) throw notAbove(event.index, live.last);
-      if (live.unwritten >= crashGap || unwrittenLength > tooMuchText) throw full();
-      const { own, length } = toOwn(event);
-      live.tail.push(own);
-      live.unwritten += 1;
-      live.length += length;
-      live.last = event.index;
-      live.ended = false;
-      unwrittenLength += length;
-      touch(live);
-      if (unwrittenLength > muchText || live.unwritten >= manyEvents) unlessRefused(flush);
-    },
-    end(stream) {
-      const live = open(stream);
-      if (!live.isOwn) takeRows([stream]);
-      live.ended = true;
-      touch(live);
-    },
-    remove(stream) {
-      const live = streams.get(stream);
-      if (live !== undefined) {
-        streams.delete(stream);
-        dirty.delete(live);
-        touched.delete(live);
-        unwrittenLength -= live.length;
-      }
-      const id = live?.id ?? table.findStream(stream)?.id;
-      if (id !== undefined) fenced(() => table.deleteStream(id));
-      return id;
-    },
-    joinFinished() {
-      if (finished.due && isWriting()) fenced(finished.join)();
-      return finished.due;
-    },
-    evictIdle() {
-      const mayRest = streams.size - maxKnown;
-      let gone = 0;
-      for (const live of streams.values()) {
-        if (touched.has(live) || dirty.has(live)) continue;
-        settle(live, options.isRead(live.name));
-        if (gone >= mayRest || live.open !== undefined) continue;
-        streams.delete(live.name);
-        gone += 1;
-      }
-      const wasTouched = touched.size > 0;
-      touched.clear();
-      return wasTouched;
-    },
-    close() {
-      if (generation === undefined || !isWriting()) return;
-      flush();
-      const { id } = generation;
-      fenced(() => table.closeGeneration(id));
-      generation = undefined;
-    },
-  };
 }
 
 type KnownRow = Pick<LiveStream, "id" | "isOwn" | "last"> & Partial<Pick<StreamRow, "ended" | "events">>;

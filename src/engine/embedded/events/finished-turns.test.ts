@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
-import { createEventLog } from "./create-event-log.ts";
+import { createEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-turns-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "./create-event-log.ts";
+import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -4,7 +4,7 @@ import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import { openFile, query, rollback } from "../../../sqlite/statements.ts";
-import type { Lease } from "../../engine-base.ts";
+import type { Lease } from "../../shared/engine-base.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;

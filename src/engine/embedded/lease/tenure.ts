@@ -1,5 +1,5 @@
 import type { EngineHandlers } from "../../contract.ts";
-import type { EnginePart } from "../../engine-base.ts";
+import type { EnginePart } from "../embedded-base.ts";
 import type { EngineCore } from "../engine-core.ts";
 
 const pruneEveryMs = 60_000;
@@ -17,7 +17,7 @@ export interface Tenure {
  */
 export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Tenure {
   const { base, lease, limits } = core;
-  const { clock, lines } = base;
+  const { clock, queue } = base;
   const over = new AbortController();
   const version = base.database.prepare("PRAGMA data_version");
   let seen = Number(version.get()?.data_version);
@@ -33,13 +33,13 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
       });
       if (!gained || over.signal.aborted) return;
       lease.begin();
-      lease.signal.addEventListener("abort", () => lines.close({ clear: true }), { once: true });
+      lease.signal.addEventListener("abort", () => queue.close({ clear: true }), { once: true });
       for (const part of parts) await part.start(handlers);
     } catch (error) {
       lease.lose();
       throw error;
     }
-    if (lease.isHeld && !over.signal.aborted) lines.open();
+    if (lease.isHeld && !over.signal.aborted) queue.open();
   }
 
   /** Well before the lease runs out, and again: a locked store must not cost it. */

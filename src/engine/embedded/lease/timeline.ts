@@ -1,7 +1,29 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { Timeline } from "../../durable-time.ts";
+import type { WaitClock } from "../../shared/durable-time.ts";
+
+/**
+ * The time that durable waits are counted in. It goes on as evenly as the machine does, asleep or awake, over restarts
+ * and changes of hands, whatever is done to the time of day; so a sleep of 20 s takes 20 s. While no process
+ * runs, the time of day is all there is to count by: then it never goes back, and a clock that was set forward counts
+ * as time that has passed.
+ */
+export interface Timeline extends WaitClock {
+  /** Reads the position that another process has stored. */
+  resume(): void;
+  /** Stores the position. Call it in a transaction. */
+  mark(): void;
+  /**
+   * By how many milliseconds the time of day was set since the last look: forward, back (negative), or 0. What is less than
+   * 1.5 s is none: a time service corrects it bit by bit.
+   */
+  jump(): number;
+  /** Keeps all records until a time of the timeline. Call it in a transaction. */
+  keepUntil(ms: number): void;
+  /** Whether retention may remove old records now. */
+  mayRemove(): boolean;
+}
 
 interface TimelineRow {
   readonly time: number;

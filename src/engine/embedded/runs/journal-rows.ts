@@ -1,10 +1,15 @@
-import type { DatabaseSync } from "node:sqlite";
-import { isoTime } from "../../../base/clock.ts";
 import type { RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { Timeline } from "../../durable-time.ts";
-import type { EntryKind, JournalEntry } from "../../execution/replay.ts";
-import type { PendingSignal, RunJournal } from "../../execution/run-journal.ts";
+import type { EntryEnd, EntryKind, JournalEntry } from "../../shared/runs/replay.ts";
+import type {
+  BegunWait,
+  EndedWait,
+  EntryHead,
+  RunJournal,
+  RunJournals,
+} from "../../shared/runs/run-journal.ts";
+import { toRunWait } from "../../shared/runs/run-store.ts";
+import type { EmbeddedBase } from "../embedded-base.ts";
 
 interface EntryRow {
   readonly position: number;
@@ -16,7 +21,25 @@ interface EntryRow {
   readonly value: string | null;
 }
 
-export function createJournalRows(database: DatabaseSync): RunJournal {
+interface PendingSignal {
+  readonly id: number;
+  readonly payload: string;
+}
+
+export interface JournalRows extends RunJournals {
+  /** The schema of the first open wait of a name, as the blobs stored it; undefined where that wait has none. */
+  schemaOf(run: number, name: string): string | undefined;
+  /** Whether a wait has begun for which there is a signal already. */
+  canGoOn(run: number): boolean;
+  /** The waits of a run that are open. */
+  waits(run: number): readonly RunWait[];
+  /** In a transaction. */
+  delete(run: number): void;
+}
+
+/** The journals of runs, and the signals that their waits take. */
+export function createJournalRows(base: EmbeddedBase): JournalRows {
+  const { database, time } = base;
   const entries = query<EntryRow>(
     database,
     `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position`,
@@ -43,7 +66,7 @@ export function createJournalRows(database: DatabaseSync): RunJournal {
     `SELECT 1 FROM run_journal INDEXED BY run_journal_open JOIN run_signals USING (run, name)
      WHERE run = ? AND taken = 0 AND kind = 'wait' AND state = 'pending' LIMIT 1`,
   );
-  const open = query<Pick<EntryRow, "kind" | "name" | "deadline">>(
+  const pending = query<Pick<EntryRow, "kind" | "name" | "deadline">>(
     database,
     `SELECT kind, name, deadline FROM run_journal INDEXED BY run_journal_open
      WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
@@ -57,36 +80,80 @@ export function createJournalRows(database: DatabaseSync): RunJournal {
   const deletions = ["run_journal", "run_signals"].map((table) =>
     query(database, `DELETE FROM ${table} WHERE run = ?`),
   );
+
+  function nextSignal(run: number, { head, deadline }: BegunWait): PendingSignal | undefined {
+    if (head.kind !== "wait") return undefined;
+    return signal.get(run, head.name, deadline ?? Number.MAX_SAFE_INTEGER);
+  }
+
+  const isOver = ({ deadline }: BegunWait): boolean => deadline !== undefined && deadline <= time.now();
+
+  function open(run: number, fence: number): RunJournal {
+    const recorded = entries.all(run).map(toEntry);
+    /** How many ends are on disk, and how many with those of transactions that are not. */
+    let committed = recorded.reduce((count, { outcome }) => count + (outcome.state === "pending" ? 0 : 1), 0);
+    let ends = committed;
+
+    async function write<Value>(work: () => Value): Promise<Value> {
+      try {
+        return await base.commit(work, { fence });
+      } catch (error) {
+        // The counts of a rolled-back transaction are undone with it.
+        ends = committed;
+        throw error;
+      } finally {
+        committed = ends;
+      }
+    }
+
+    /** In a transaction. */
+    function record(
+      { position, kind, name }: EntryHead,
+      { state, value }: Omit<EntryEnd, "ended_as">,
+    ): EntryEnd {
+      ends += 1;
+      insert.run(run, position, kind, name, state, ends, value);
+      return { state, value, ended_as: ends };
+    }
+
+    /** In a transaction: records the end of a wait that ends now. */
+    function recordEnd(wait: BegunWait): EntryEnd | undefined {
+      const found = nextSignal(run, wait);
+      if (found === undefined)
+        return isOver(wait) ? record(wait.head, { state: "done", value: null }) : undefined;
+      take.run(found.id);
+      return record(wait.head, { state: "done", value: found.payload });
+    }
+
+    return {
+      entries: recorded,
+      end: (head, outcome) => write(() => record(head, outcome)),
+      beginWait: (wait, schema) =>
+        write(() => {
+          const end = recordEnd(wait);
+          const { position, kind, name } = wait.head;
+          if (end === undefined) insertWait.run(run, position, kind, name, wait.deadline ?? null, schema);
+          return end;
+        }),
+      hasDue: (waits) => waits.some((wait) => isOver(wait) || nextSignal(run, wait) !== undefined),
+      endWaits: (waits) =>
+        write(() =>
+          waits.flatMap((wait): EndedWait[] => {
+            const end = recordEnd(wait);
+            return end === undefined ? [] : [{ position: wait.head.position, end }];
+          }),
+        ),
+    };
+  }
+
   return {
-    load: (run) => entries.all(run).map(toEntry),
-    end(run, { position, kind, name }, { state, ended_as, value }) {
-      insert.run(run, position, kind, name, state, ended_as, value);
-    },
-    beginWait(run, { position, kind, name }, { deadline, schema }) {
-      insertWait.run(run, position, kind, name, deadline ?? null, schema);
-    },
+    open: async ({ id }, fence) => open(id, fence),
     schemaOf: (run, name) => taken.get(run, name)?.value ?? undefined,
-    nextSignal: (run, name, deadline) => signal.get(run, name, deadline ?? Number.MAX_SAFE_INTEGER),
-    take: ({ id }) => void take.run(id),
     canGoOn: (run) => signalled.get(run) !== undefined,
-    waits: (run, toWall) => open.all(run).map((row) => toWait(row, toWall)),
+    waits: (run) => pending.all(run).map((row) => toRunWait(row, base)),
     delete(run) {
       for (const deletion of deletions) deletion.run(run);
     },
-  };
-}
-
-/** The last time that a date can be (ECMA-262, 21.4.1.1): what waits for longer waits for no date. */
-const latestMs = 8.64e15;
-
-function toWait(
-  { kind, name, deadline }: Pick<EntryRow, "kind" | "name" | "deadline">,
-  toWall: Timeline["toWall"],
-): RunWait {
-  const until = deadline === null ? Number.POSITIVE_INFINITY : toWall(deadline);
-  return {
-    ...(kind === "wait" ? { signal: name } : {}),
-    ...(until > latestMs ? {} : { until: isoTime(until) }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { query } from "../../../sqlite/statements.ts";
-import type { RunRow } from "../../execution/run-journal.ts";
+import { sleepUntil } from "../../shared/durable-time.ts";
+import { crashText, mostCrashes, type RunRow } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
-import { sleepUntil } from "../work/sleep-until.ts";
 
 export interface WakeUps {
   /** Sets the one timer to the earliest time that a run waits for. */
@@ -77,9 +77,6 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
   return { arm, stop };
 }
 
-/** How often a process may die under a run, at one place of its journal, before the run is given up. */
-const mostCrashes = 5;
-
 /**
  * Takes over the runs that a dead process has left at work: queues them, but for those whose end was
  * asked for, and those that seem to be what their process dies of. Only a run that has got no further
@@ -87,7 +84,7 @@ const mostCrashes = 5;
  */
 export function createRecovery({ database, clock }: EmbeddedBase): () => void {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
-  const left = query<RunRow>(
+  const left = query<RunRow & { readonly cancelling: number; readonly crashed_at: number }>(
     database,
     "SELECT * FROM runs INDEXED BY runs_by_status WHERE status = 'running' AND status <> 'completed' ORDER BY id",
   );
@@ -119,8 +116,3 @@ export function createRecovery({ database, clock }: EmbeddedBase): () => void {
     }
   };
 }
-
-const crashText = JSON.stringify({
-  type: "internal_error",
-  message: `The process ended ${mostCrashes} times while the run was at the same place.`,
-});

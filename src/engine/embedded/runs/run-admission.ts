@@ -1,25 +1,35 @@
 import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
-import { KitError } from "../../../base/kit-error.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { EngineHandlers, RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
-import type { EngineLimits } from "../../engine-base.ts";
-import { checkJson, isName } from "../../execution/check-json.ts";
-import type { RunJournal, RunRow } from "../../execution/run-journal.ts";
+import { checkJson, isName } from "../../shared/check-json.ts";
+import type { EngineLimits } from "../../shared/engine-base.ts";
+import { ownerOfRun } from "../../shared/queue/owner.ts";
+import { checkShare } from "../../shared/queue/share-of-line.ts";
+import { isNoAnswer } from "../../shared/retry-rules.ts";
+import {
+  alreadyEnded,
+  badSignalName,
+  checkSignalFits,
+  hasEnded,
+  mostUntaken,
+  otherPayload,
+  parentCancelled,
+  type RunRow,
+  tooManySignals,
+  unknownRun,
+} from "../../shared/runs/run-store.ts";
+import { toStoredTrace } from "../../shared/stored-trace.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
-import { isNoAnswer } from "../work/is-no-answer.ts";
-import { ownerOfRun } from "../work/owner.ts";
-import { checkShare } from "../work/share-of-line.ts";
-import { toStoredTrace } from "../work/stored-trace.ts";
-import { hasEnded } from "./run-rows.ts";
+import type { JournalRows } from "./journal-rows.ts";
 
 /** Accepts runs: resolves once one is on disk. */
 export function createRunAdmission(
   base: EmbeddedBase,
   limits: EngineLimits,
 ): (request: RunRequest) => Promise<RunReceipt> {
-  const { database, blobs, clock, lines } = base;
+  const { database, blobs, clock, queue } = base;
   const byKey = query<RunRow>(database, "SELECT * FROM runs WHERE workflow = ? AND idempotency_key = ?");
   const insert = query<{ id: number }>(
     database,
@@ -41,7 +51,7 @@ export function createRunAdmission(
   function checkRoom(owner: string): void {
     const row = load.get(owner);
     const waiting = { all: Number(row?.waiting), ofOwner: Number(row?.of_owner) };
-    checkShare(waiting, owner, { limits, lines, what: "runs" });
+    checkShare(waiting, owner, { limits, queue, what: "runs" });
   }
 
   function isSame(stored: string, payload: string): boolean {
@@ -72,20 +82,6 @@ export function createRunAdmission(
   };
 }
 
-function parentCancelled(): KitError {
-  return new KitError({ code: "aborted", message: "The run that starts this one was cancelled." });
-}
-
-function otherPayload(): KitError {
-  return new KitError({
-    code: "conflict",
-    message: "This idempotency key was used before, with another payload.",
-  });
-}
-
-/** Signals that a run may have which it has not taken yet. */
-const mostUntaken = 1_000;
-
 /**
  * Keeps signals for runs, and queues a run that has waited for one. Resolves once it is on disk; the
  * same idempotency key is taken once. Throws `invalid_request`, `run_not_found`, `conflict` for a run that has ended,
@@ -93,7 +89,7 @@ const mostUntaken = 1_000;
  */
 export function createSignalSender(
   base: EmbeddedBase,
-  journal: RunJournal,
+  journal: JournalRows,
   check: () => EngineHandlers["checkSignal"],
 ): (runId: string, signal: RunSignal) => Promise<void> {
   const { database, blobs, time } = base;
@@ -115,13 +111,11 @@ export function createSignalSender(
     const run = find.get(runId);
     const schema = run === undefined ? undefined : journal.schemaOf(run.id, name);
     if (schema === undefined) return;
-    const wait = { run_id: runId, name, schema: blobs.load(schema) };
-    const issues = (await check()?.(wait, payload)) ?? [];
-    if (issues.length > 0) throw unfit(name, issues);
+    await checkSignalFits({ run_id: runId, name, payload }, blobs.load(schema), check());
   }
 
   return async (runId, { name, payload = null, idempotency_key: key = null }) => {
-    if (!isName(name)) throw badName();
+    if (!isName(name)) throw badSignalName();
     checkJson(payload, "The payload of the signal");
     await checkFit(runId, name, payload);
     const stored = await blobs.store(payload);
@@ -130,43 +124,11 @@ export function createSignalSender(
       if (run === undefined) throw unknownRun();
       if (key !== null && byKey.get(run.id, key) !== undefined) return;
       if (hasEnded(run.status)) throw alreadyEnded();
-      if (Number(untaken.get(run.id)?.count) >= mostUntaken) throw crowded();
+      if (Number(untaken.get(run.id)?.count) >= mostUntaken) throw tooManySignals();
       insert.run(run.id, name, key, time.now(), stored);
       if (run.status !== "waiting" || !journal.canGoOn(run.id)) return;
       wake.run(run.id);
       enqueue.run(run.id);
     });
   };
-}
-
-function badName(): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: "The name of a signal is a text of 1 to 256 characters.",
-  });
-}
-
-function unfit(name: string, issues: readonly string[]): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: `The signal ${JSON.stringify(name)} is not what the run waits for: ${issues.join("; ")}.`,
-    hint: "The run keeps waiting.",
-    meta: { issues: issues.map((message) => ({ path: "payload", message })) },
-  });
-}
-
-function unknownRun(): KitError {
-  return new KitError({ code: "run_not_found", message: "There is no such run." });
-}
-
-function alreadyEnded(): KitError {
-  return new KitError({ code: "conflict", message: "The run has ended, and takes no signal any more." });
-}
-
-function crowded(): KitError {
-  return new KitError({
-    code: "too_many_requests",
-    message: `The run has ${mostUntaken} signals that it has not taken yet.`,
-    meta: { retry_after_s: 60 },
-  });
 }

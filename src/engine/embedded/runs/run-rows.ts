@@ -1,53 +1,64 @@
-import { isoTime } from "../../../base/clock.ts";
-import type { EventError } from "../../../protocol/event.ts";
-import type { RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
+import type { RunStatus } from "../../../protocol/run.ts";
 import { type Query, query } from "../../../sqlite/statements.ts";
 import type { Page, RunFilter } from "../../contract.ts";
-import type { Blobs } from "../../engine-base.ts";
-import type { RunRow } from "../../execution/run-journal.ts";
-import { badCursor, readPage } from "../../read-page.ts";
-import { createRowReader } from "../database/stored-json.ts";
+import { badCursor, readPage } from "../../shared/read-page.ts";
+import type { RunRow, RunStore } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
+import type { JournalRows } from "./journal-rows.ts";
 
-export function toRunRecord(
-  row: RunRow,
-  blobs: Blobs,
-  more: { readonly waits: readonly RunWait[]; readonly event_count: number },
-): RunRecord {
-  const { started_at, ended_at } = row;
-  const values = createRowReader((text) => blobs.load(text));
+/** The rows of runs, for their execution. */
+export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStore {
+  const { database, clock } = base;
+  // One that was claimed and could not be begun is claimed again.
+  const claim = query<RunRow>(
+    database,
+    `UPDATE runs SET status = 'running', started_at = coalesce(started_at, ?)
+     WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
+  );
+  const isCancelling = query(database, "SELECT 1 FROM runs WHERE id = ? AND cancelling = 1");
+  const dequeue = query(database, "DELETE FROM run_queue WHERE run = ?");
+  const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
+  const settle = query(
+    database,
+    `UPDATE runs SET ended_at = ?, status = iif(cancelling, 'cancelled', ?), result = iif(cancelling, NULL, ?),
+       error = iif(cancelling, NULL, ?), cancelling = 0 WHERE id = ? AND status = 'running'`,
+  );
+  const putBack = query<Pick<RunRow, "status">>(
+    database,
+    `UPDATE runs SET ended_at = iif(cancelling, ?, NULL), wake_at = iif(cancelling, NULL, ?),
+       status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
+  );
+
+  /** In a transaction. Gives the status that the run has now. */
+  function requeue(run: RunRow, status: "queued" | "waiting", wakeAt: number | null): RunStatus {
+    const now = putBack.get(clock.now(), wakeAt, status, run.id)?.status ?? status;
+    if (now === "queued") enqueue.run(run.id);
+    return now;
+  }
+
   return {
-    run_id: row.run_id,
-    workflow: row.workflow,
-    ...(row.parent === null ? {} : { parent_run_id: row.parent }),
-    status: row.status,
-    payload: values.read(row.payload),
-    ...(row.result === null ? {} : { result: values.read(row.result) }),
-    ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
-    ...values.fault(),
-    accepted_at: isoTime(row.accepted_at),
-    ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
-    ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),
-    ...(started_at === null || ended_at === null ? {} : { duration_ms: Math.max(0, ended_at - started_at) }),
-    ...(more.waits.length === 0 ? {} : { waiting_for: more.waits }),
-    event_count: more.event_count,
+    claim: ({ id }, fence) =>
+      base.commit(
+        () => {
+          dequeue.run(id);
+          return claim.get(clock.now(), id);
+        },
+        { fence },
+      ),
+    isCancelling: async ({ id }) => isCancelling.get(id) !== undefined,
+    async settle({ id }, { status, result, error }, fence) {
+      await base.commit(() => settle.run(clock.now(), status, result, error, id), { fence });
+    },
+    putBack: (run, how, fence) =>
+      base.commit(
+        () =>
+          // A signal may have come while the run was being suspended.
+          how.status === "queued" || journal.canGoOn(run.id)
+            ? requeue(run, "queued", null)
+            : requeue(run, "waiting", how.wakeAt ?? null),
+        { fence },
+      ),
   };
-}
-
-export function hasEnded(status: RunStatus): boolean {
-  return status === "completed" || status === "failed" || status === "cancelled";
-}
-
-/**
- * A run has a line of its own, but for those under which the process has died several times: they go one
- * at a time, so that the one to blame is found out, and the others are not given up with it.
- */
-export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes">): string {
-  return isRisky({ crashes }) ? "runs/suspects" : `run/${run_id}`;
-}
-
-export function isRisky({ crashes }: Pick<RunRow, "crashes">): boolean {
-  return crashes > 2;
 }
 
 /** Pages of runs, newest first. A cursor is the run that the page before ended with. */

@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import type { AdmitRequest } from "../../contract.ts";
-import type { EngineLimits } from "../../engine-base.ts";
+import type { EngineLimits } from "../../shared/engine-base.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 
 /**

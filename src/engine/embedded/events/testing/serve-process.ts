@@ -5,7 +5,7 @@
 import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../../../base/clock.ts";
-import { createEventLog } from "../create-event-log.ts";
+import { createEventLog } from "../event-log.ts";
 
 const [folder = "", fence = "1", stream = ""] = process.argv.slice(2);
 const log = createEventLog({

@@ -1,0 +1,272 @@
+import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import { query } from "../../../sqlite/statements.ts";
+import type {
+  AdmitRequest,
+  DispatchFilter,
+  Engine,
+  EngineHandlers,
+  LinePlace,
+  Page,
+  WaitOptions,
+  WorkContext,
+} from "../../contract.ts";
+import { AttachedCalls } from "../../shared/dispatches/attached-calls.ts";
+import { DispatchAttempts } from "../../shared/dispatches/dispatch-attempts.ts";
+import {
+  type DispatchPlace,
+  type DispatchRow,
+  diedText,
+  notDead,
+  toRecord,
+  unknownDispatch,
+} from "../../shared/dispatches/dispatch-store.ts";
+import type { EngineLimits } from "../../shared/engine-base.ts";
+import { ownerOfInput } from "../../shared/queue/owner.ts";
+import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
+import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
+import { type Admissions, createAdmissions } from "./dispatch-admission.ts";
+import { createDispatchList, createDispatchRows } from "./dispatch-rows.ts";
+
+const pruned = 500;
+
+/** Inputs for sessions, from admission to their end. */
+export class Dispatches
+  implements
+    EnginePart,
+    Pick<
+      Engine,
+      | "admit"
+      | "getDispatch"
+      | "listDispatches"
+      | "awaitDispatch"
+      | "cancelDispatch"
+      | "listDeadLetters"
+      | "redrive"
+      | "inLine"
+    >
+{
+  readonly #base: EmbeddedBase;
+  readonly #limits: EngineLimits;
+  readonly #waiters: Waiters = createWaiters();
+  readonly #calls: AttachedCalls;
+  readonly #admissions: Admissions;
+  readonly #attempts: DispatchAttempts;
+  readonly #list: ReturnType<typeof createDispatchList>;
+  readonly #sql: ReturnType<typeof statements>;
+  #handlers: EngineHandlers | undefined;
+  /** The highest `seq` that is enqueued in this process. */
+  #seen = 0;
+  #tenure: AbortSignal | undefined;
+
+  constructor(base: EmbeddedBase, limits: EngineLimits) {
+    this.#base = base;
+    this.#limits = limits;
+    this.#calls = new AttachedCalls(base);
+    this.#admissions = createAdmissions(base, { limits, attached: (scope) => this.#calls.waiting(scope) });
+    this.#attempts = new DispatchAttempts(base, createDispatchRows(base), {
+      limits,
+      ended: this.#waiters.wake,
+    });
+    this.#list = createDispatchList(base);
+    this.#sql = statements(base);
+  }
+
+  async admit(request: AdmitRequest): Promise<DispatchReceipt> {
+    const { receipt, place } = await this.#admissions.admit(request);
+    if (place !== undefined) this.#enqueue(place);
+    return receipt;
+  }
+
+  /** `Engine.inLine`, once the lease is held. */
+  async inLine<Value>(
+    place: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    options?: WaitOptions,
+  ): Promise<Value> {
+    this.#admissions.checkRoomInLine(place, ownerOfInput(place));
+    return await this.#calls.run(place, work, options?.signal);
+  }
+
+  /** How many inputs of callers wait without being stored. */
+  attached(): number {
+    return this.#calls.waiting();
+  }
+
+  async getDispatch(id: string): Promise<DispatchRecord | undefined> {
+    const row = this.#sql.byId.get(id);
+    return row === undefined ? undefined : toRecord(row, this.#base);
+  }
+
+  async listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>> {
+    return this.#list(filter);
+  }
+
+  async listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>> {
+    return this.#list({ ...filter, status: "failed" });
+  }
+
+  async awaitDispatch(id: string, options?: WaitOptions): Promise<DispatchRecord | undefined> {
+    for (;;) {
+      const row = this.#sql.byId.get(id);
+      if (row === undefined) return undefined;
+      if (row.ended_at !== null) return toRecord(row, this.#base);
+      await this.#waiters.wait(id, options?.signal);
+    }
+  }
+
+  async cancelDispatch(id: string): Promise<boolean> {
+    const row = await this.#base.commit(() => this.#sql.cancel.get(this.#base.clock.now(), id));
+    if (row === undefined) return false;
+    if (row.status === "running") this.#attempts.cancel(id);
+    else {
+      this.#attempts.leave(row);
+      this.#waiters.wake(id);
+    }
+    return true;
+  }
+
+  async redrive(id: string): Promise<DispatchRecord> {
+    const place = await this.#base.commit((): DispatchPlace => {
+      const row = this.#sql.byId.get(id);
+      if (row === undefined) throw unknownDispatch();
+      if (row.status !== "failed") throw notDead();
+      return this.#admissions.putBack(row);
+    });
+    this.#enqueue(place);
+    const record = await this.getDispatch(id);
+    if (record === undefined) throw unknownDispatch();
+    return record;
+  }
+
+  async start(handlers: EngineHandlers): Promise<void> {
+    const { clock, lease } = this.#base;
+    const { signal } = lease;
+    const sql = this.#sql;
+    await this.#base.commit(
+      () => {
+        const now = clock.now();
+        sql.cancelLeft.run(now);
+        sql.failLeft.run(now, diedText, this.#limits.attempts);
+        sql.requeueLeft.run();
+      },
+      { fenced: true },
+    );
+    this.#attempts.clear();
+    this.#handlers = handlers;
+    this.#tenure = signal;
+    if (this.#isWorking()) this.#enqueueAll();
+    this.#wakeEnded();
+  }
+
+  onForeignWrite(): void {
+    if (this.#isWorking()) {
+      this.#enqueueNew();
+      for (const place of this.#attempts.retrying()) {
+        if (this.#sql.isQueued.get(place.dispatch_id) === undefined) this.#attempts.leave(place);
+      }
+      for (const { dispatch_id } of this.#sql.cancelling.all()) this.#attempts.cancel(dispatch_id);
+    }
+    this.#wakeEnded();
+  }
+
+  close(reason: unknown): void {
+    this.#waiters.close(reason);
+  }
+
+  async prune(endedBefore: number): Promise<boolean> {
+    const remove = (): number => this.#sql.prune.run(endedBefore, pruned);
+    return (await this.#base.commit(remove, { fenced: true })) === pruned;
+  }
+
+  #isWorking(): boolean {
+    const tenure = this.#tenure;
+    return tenure !== undefined && !tenure.aborted && tenure === this.#base.lease.signal;
+  }
+
+  /** Enqueues a new input. Inputs that another process has admitted in between go first, so that `seq` gives the order. */
+  #enqueue(place: DispatchPlace): void {
+    if (!this.#isWorking() || place.seq <= this.#seen) return;
+    if (place.seq === this.#seen + 1) this.#join(place);
+    else this.#enqueueNew();
+  }
+
+  #enqueueNew(): void {
+    for (const place of this.#sql.waitingAfter.all(this.#seen)) this.#join(place);
+  }
+
+  /** Enqueues all waiting rows by their index, so that the number of ended rows does not matter. */
+  #enqueueAll(): void {
+    const newest = Number(this.#sql.newest.get()?.seq ?? 0);
+    for (const { risky, ...place } of this.#sql.waiting.all()) this.#join(place, risky === 1);
+    this.#seen = Math.max(this.#seen, newest);
+  }
+
+  #join(place: DispatchPlace, isRisky = false): void {
+    if (this.#handlers === undefined) return;
+    this.#seen = place.seq;
+    this.#base.queue.join(this.#attempts.toJob(place, this.#handlers, isRisky));
+  }
+
+  /** Tells callers who wait for ends that another process may have written. */
+  #wakeEnded(): void {
+    for (const id of this.#waiters.ids()) {
+      const row = this.#sql.hasEnded.get(id);
+      if (row === undefined || row.ended_at !== null) this.#waiters.wake(id);
+    }
+  }
+}
+
+const place = "seq, dispatch_id, agent, instance_id, session, owner";
+
+function statements({ database }: EmbeddedBase) {
+  // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
+  return {
+    byId: query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?"),
+    hasEnded: query<Pick<DispatchRow, "ended_at">>(
+      database,
+      "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
+    ),
+    isQueued: query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND status = 'queued'"),
+    newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
+    // An attempt that failed has set the time of the next one: without it, its process has died.
+    waiting: query<DispatchPlace & { readonly risky: number }>(
+      database,
+      `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS risky
+       FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
+    ),
+    waitingAfter: query<DispatchPlace>(
+      database,
+      `SELECT ${place} FROM dispatches WHERE seq > ? AND status = 'queued' ORDER BY seq`,
+    ),
+    cancel: query<DispatchRow>(
+      database,
+      `UPDATE dispatches SET cancelling = (status = 'running'),
+         ended_at = iif(status = 'running', NULL, ?), next_attempt_at = NULL,
+         status = iif(status = 'running', status, 'cancelled')
+       WHERE dispatch_id = ? AND status IN ('queued', 'running') RETURNING *`,
+    ),
+    cancelling: query<Pick<DispatchRow, "dispatch_id">>(
+      database,
+      "SELECT dispatch_id FROM dispatches INDEXED BY dispatches_cancelling WHERE cancelling = 1",
+    ),
+    cancelLeft: query(
+      database,
+      `UPDATE dispatches SET status = 'cancelled', cancelling = 0, ended_at = ?
+       WHERE status = 'running' AND status <> 'completed' AND cancelling = 1`,
+    ),
+    failLeft: query(
+      database,
+      `UPDATE dispatches SET status = 'failed', ended_at = ?, error = ?
+       WHERE status = 'running' AND status <> 'completed' AND attempts >= ?`,
+    ),
+    requeueLeft: query(
+      database,
+      "UPDATE dispatches SET status = 'queued' WHERE status = 'running' AND status <> 'completed'",
+    ),
+    prune: query(
+      database,
+      `DELETE FROM dispatches WHERE seq IN
+         (SELECT seq FROM dispatches INDEXED BY dispatches_ended WHERE ended_at < ? LIMIT ?)`,
+    ),
+  };
+}

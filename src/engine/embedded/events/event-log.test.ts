@@ -1,0 +1,358 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import { KitError } from "../../../base/kit-error.ts";
+import type { KitEvent } from "../../../protocol/event.ts";
+import { createManualClock } from "../../../testing/manual-clock.ts";
+import { eventLogContract, type OpenEventLog } from "../../events.suite.ts";
+import type { Lease } from "../../shared/engine-base.ts";
+import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
+
+const root = mkdtempSync(join(tmpdir(), "kit-events-"));
+afterAll(() => rmSync(root, { recursive: true }));
+const newFolder = (): string => mkdtempSync(join(root, "log-"));
+const stream = "agent/reviewer/pr-7";
+
+eventLogContract({ name: "The log in a folder", create: () => openSubject(newFolder(), 1) });
+eventLogContract({ name: "The log in memory", create: () => openSubject(undefined, 1) });
+
+function openSubject(folder: string | undefined, fence: number): OpenEventLog {
+  const clock = createManualClock();
+  const log = createEventLog({
+    ...(folder === undefined ? {} : { folder }),
+    clock,
+    lease: held(fence).lease,
+  });
+  return {
+    log,
+    settle: () => clock.advance(200),
+    close: async () => log.close(),
+    ...(folder === undefined ? undefined : { reopen: () => openSubject(folder, fence + 1) }),
+  };
+}
+
+function held(fence: number): { lease: Lease; lose(): void; regain(fence: number): void } {
+  let current = { fence, controller: new AbortController() };
+  const lease: Lease = {
+    get fence() {
+      return current.fence;
+    },
+    get signal() {
+      return current.controller.signal;
+    },
+  };
+  return {
+    lease,
+    lose: () => current.controller.abort(new KitError({ code: "lease_lost", message: "Gone." })),
+    regain: (next) => {
+      current = { fence: next, controller: new AbortController() };
+    },
+  };
+}
+
+function delta(index: number): KitEvent {
+  return {
+    index,
+    timestamp: "2026-11-21T10:00:00.000Z",
+    agent: "reviewer",
+    instance_id: "pr-7",
+    session: "default",
+    operation_id: "op_1",
+    type: "text_delta",
+    text: `word ${index} `,
+  };
+}
+
+async function indexesOf(log: EmbeddedEventLog, after = 0): Promise<readonly number[]> {
+  return (await log.read(stream, { after, limit: 1_000 })).map(({ index }) => index);
+}
+
+const lost = expect.objectContaining({ code: "lease_lost" });
+
+test("events are on disk within 100 ms, without being asked", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const writer = createEventLog({ folder, clock, lease: held(1).lease });
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  writer.append(stream, delta(1));
+  expect(await indexesOf(reader)).toEqual([]);
+  await clock.advance(100);
+  expect(await indexesOf(reader)).toEqual([1]);
+  reader.close();
+  writer.close();
+});
+
+test("a reader beside the writer follows it, and sees its end", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const writer = createEventLog({ folder, clock, lease: held(1).lease });
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  const seen: number[] = [];
+  const following = (async () => {
+    for await (const { index } of reader.subscribe(stream)) seen.push(index);
+  })();
+  for (let index = 1; index <= 10; index += 1) {
+    writer.append(stream, delta(index));
+    await clock.advance(70);
+  }
+  writer.append(stream, delta(11));
+  writer.end(stream);
+  await clock.advance(300);
+  await following;
+  expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  reader.close();
+  writer.close();
+});
+
+test("who does not hold the lease may read, and not write", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(0).lease });
+  expect(() => log.append(stream, delta(1))).toThrow(lost);
+  expect(() => log.end(stream)).toThrow(lost);
+  expect(await log.last(stream)).toBe(0);
+  log.close();
+});
+
+test("once another process writes, the one before cannot, and its indexes are not given again", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const frozen = createEventLog({ folder, clock, lease: held(1).lease });
+  frozen.append(stream, delta(1));
+  await frozen.flush();
+  frozen.append(stream, delta(2));
+  const next = createEventLog({ folder, clock, lease: held(2).lease });
+  const floor = await next.last(stream);
+  expect(floor).toBe(10_001);
+  await expect(frozen.flush()).rejects.toThrow(lost);
+  expect(() => frozen.append(stream, delta(3))).toThrow(lost);
+  next.append(stream, delta(floor + 1));
+  frozen.close();
+  expect(await indexesOf(next)).toEqual([1, 10_002]);
+  next.close();
+  const third = createEventLog({ folder, clock, lease: held(3).lease });
+  expect(await third.last(stream)).toBe(10_002);
+  third.close();
+});
+
+test("what waited while the lease was away for a moment is written once it is back", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const own = held(1);
+  const log = createEventLog({ folder, clock, lease: own.lease });
+  log.append(stream, delta(1));
+  own.lose();
+  expect(() => log.append(stream, delta(2))).toThrow(lost);
+  await clock.advance(100);
+  own.regain(2);
+  expect(await log.last(stream)).toBe(1);
+  log.append(stream, delta(2));
+  log.close();
+  const again = createEventLog({ folder, clock, lease: held(3).lease });
+  expect(await indexesOf(again)).toEqual([1, 2]);
+  again.close();
+});
+
+test("a log that another program locks is read, written in memory, and on disk once it is free", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(1).lease });
+  log.append(stream, delta(1));
+  await log.flush();
+  const other = new DatabaseSync(join(folder, "events.db"));
+  other.exec("BEGIN IMMEDIATE");
+  log.append(stream, delta(2));
+  await expect(log.flush()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await indexesOf(log)).toEqual([1, 2]);
+  // A new stream as well, for readers that are there already, too.
+  const heard: number[] = [];
+  const reading = (async () => {
+    for await (const { index } of log.subscribe("run/new")) heard.push(index);
+  })();
+  for (const index of [1, 2]) log.append("run/new", delta(index));
+  expect(await log.last("run/new")).toBe(2);
+  expect(log.count("run/new")).toBe(2);
+  other.exec("ROLLBACK");
+  log.append("run/new", delta(3));
+  log.end("run/new");
+  await clock.advance(2_000);
+  await reading;
+  expect(heard).toEqual([1, 2, 3]);
+  const reader = createEventLog({ folder, clock, lease: held(0).lease });
+  expect(await indexesOf(reader)).toEqual([1, 2]);
+  expect((await reader.read("run/new")).map(({ index }) => index)).toEqual([1, 2, 3]);
+  other.close();
+  reader.close();
+  log.close();
+});
+
+test("while another program locks the log, many events of many streams cost no waiting", async () => {
+  const folder = newFolder();
+  const log = createEventLog({ folder, clock: createManualClock(), lease: held(1).lease });
+  log.append(stream, delta(1));
+  await log.flush();
+  const other = new DatabaseSync(join(folder, "events.db"));
+  other.exec("BEGIN IMMEDIATE");
+  // Did each ask the disk, and wait for its answer, the test would not come to its end in time.
+  for (let index = 1; index <= 6_000; index += 1) log.append(`run/${index % 500}`, delta(index));
+  for (let index = 2; index <= 6_000; index += 1) log.append(stream, delta(index));
+  other.exec("ROLLBACK");
+  other.close();
+  await log.flush();
+  expect(await indexesOf(log, 5_990)).toHaveLength(10);
+  log.close();
+});
+
+test("events are counted whether or not they are on disk", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  expect(log.count(stream)).toBe(0);
+  log.append(stream, delta(1));
+  expect(log.count(stream)).toBe(1);
+  await log.flush();
+  log.append(stream, delta(7));
+  expect(log.count(stream)).toBe(2);
+  log.close();
+});
+
+test("a stream keeps its newest events, up to a number", async () => {
+  const clock = createManualClock();
+  const log = createEventLog({
+    folder: newFolder(),
+    clock,
+    lease: held(1).lease,
+    retention: { maxEvents: 500 },
+  });
+  for (let index = 1; index <= 5_000; index += 1) {
+    log.append(stream, delta(index));
+    if (index % 40 === 0) await log.flush();
+  }
+  await clock.advance(200);
+  const [oldest] = await log.read(stream, { limit: 1 });
+  expect(oldest?.index).toBeGreaterThan(4_300);
+  expect(oldest?.index).toBeLessThanOrEqual(4_501);
+  expect(await indexesOf(log, 4_600)).toHaveLength(400);
+  log.close();
+});
+
+test("all streams together keep to a size: the oldest events go, and the file becomes smaller", async () => {
+  const clock = createManualClock();
+  const folder = newFolder();
+  const write = async (log: EmbeddedEventLog, rounds: number): Promise<void> => {
+    for (let index = 1; index <= rounds; index += 1) {
+      for (const name of ["a", "b"]) {
+        const last = await log.last(`agent/reviewer/${name}`);
+        log.append(`agent/reviewer/${name}`, { ...delta(last + 1), text: "x".repeat(20_000) } as KitEvent);
+      }
+      if (index % 10 === 0) await log.flush();
+    }
+    await log.flush();
+  };
+  const size = (): number => statSync(join(folder, "events.db")).size;
+  const roomy = createEventLog({ folder, clock, lease: held(1).lease });
+  await write(roomy, 200);
+  await clock.advance(1_000);
+  roomy.close();
+  expect(size()).toBeGreaterThan(6_000_000);
+  const maxBytes = 2_000_000;
+  const log = createEventLog({ folder, clock, lease: held(2).lease, retention: { maxBytes } });
+  await write(log, 10);
+  await clock.advance(60_000);
+  const kept = (await log.read("agent/reviewer/a", { limit: 1_000 })).map(({ index }) => index);
+  expect(kept.at(-1)).toBe(210);
+  expect(kept.length).toBeGreaterThan(20);
+  expect(kept[0]).toBe(211 - kept.length);
+  log.close();
+  expect(size()).toBeLessThan(maxBytes * 1.3);
+});
+
+test("a log of an older kit gives its room back, too", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const before = createEventLog({ folder, clock, lease: held(1).lease });
+  before.append(stream, delta(1));
+  before.close();
+  const old = new DatabaseSync(join(folder, "events.db"));
+  old.exec("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM;");
+  expect(old.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 0 });
+  old.close();
+  const log = createEventLog({ folder, clock, lease: held(2).lease });
+  expect(await indexesOf(log, 0)).toEqual([1]);
+  log.close();
+  const now = new DatabaseSync(join(folder, "events.db"));
+  expect(now.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 2 });
+  now.close();
+});
+
+test("what is recorded stays as it was when its maker changes it afterwards", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const args = { path: "a.txt" };
+  const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
+  log.append(stream, { ...delta(1), ...call } as KitEvent);
+  args.path = "b.txt";
+  expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
+  const loop: { self?: unknown } = {};
+  loop.self = loop;
+  expect(() => log.append(stream, { ...delta(2), ...call, args: loop } as KitEvent)).toThrow();
+  await log.flush();
+  expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
+  log.close();
+});
+
+test("events that are too old go, and the stream's indexes go on", async () => {
+  const clock = createManualClock();
+  const log = createEventLog({
+    folder: newFolder(),
+    clock,
+    lease: held(1).lease,
+    retention: { maxAgeMs: 3_600_000 },
+  });
+  for (let index = 1; index <= 1_000; index += 1) log.append(stream, delta(index));
+  await clock.advance(2 * 3_600_000);
+  log.append("run/other", delta(1));
+  await clock.advance(200);
+  expect(await indexesOf(log)).toEqual([]);
+  expect(await log.last(stream)).toBe(1_000);
+  log.append(stream, delta(1_001));
+  expect(await indexesOf(log)).toEqual([1_001]);
+  log.close();
+});
+
+test("readers get to their end when the log closes", async () => {
+  const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const waiting = log.subscribe(stream)[Symbol.asyncIterator]().next();
+  log.close();
+  expect((await waiting).done).toBe(true);
+});
+
+test("a file that is no event log is refused and left as it is", () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
+  expect(() => createEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(
+    expect.objectContaining({ code: "unavailable" }),
+  );
+});
+
+test("streams that begin at the same time are written together, each before its first index is given", async () => {
+  const folder = newFolder();
+  const clock = createManualClock();
+  const log = createEventLog({ folder, clock, lease: held(1).lease });
+  const streams = Array.from({ length: 50 }, (_, index) => `agent/reviewer/${index}`);
+  await log.begin(stream);
+  const other = new DatabaseSync(join(folder, "events.db"));
+  const rows = (): number => Number(other.prepare("SELECT count(*) AS n FROM streams").get()?.n);
+  const begun = Promise.all(streams.map((name) => log.begin(name)));
+  expect(rows()).toBe(1);
+  await begun;
+  expect(rows()).toBe(51);
+  // A process that dies now has given no index that the next one gives again.
+  log.append(streams[0] ?? "", delta(1));
+  const next = createEventLog({ folder, clock, lease: held(2).lease });
+  expect(await next.last(streams[0] ?? "")).toBe(10_000);
+  // Nor does who only asks leave a row behind.
+  expect(await next.last("agent/reviewer/never")).toBe(0);
+  next.close();
+  expect(rows()).toBe(51);
+  other.close();
+});

@@ -1,0 +1,251 @@
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import type { KitEvent } from "../../../protocol/event.ts";
+import { storeUnavailable } from "../../../protocol/store-fault.ts";
+import { DatabaseFile } from "../../../sqlite/database-file.ts";
+import { isFileFault, StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import type { EventLog, EventReadOptions } from "../../contract.ts";
+import type { Lease } from "../../shared/engine-base.ts";
+import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
+import { createEventTable, openEventsDatabase } from "./event-table.ts";
+import { EventWriter } from "./event-writer.ts";
+import { positionAfter } from "./live-stream.ts";
+
+/** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
+const flushMs = 90;
+/** Until a disk that refused is tried again. */
+const retryMs = 1_000;
+const pruneEveryMs = 60_000;
+const measureEveryMs = 1_000;
+/** Pages that one step frees: a megabyte. */
+const shrinkPages = 256;
+/** How often the log looks whether its file is there. */
+const fileLookMs = 1_000;
+/** Rows that one transaction deletes at most. */
+const pruneRows = 200;
+/** Rows that `read` takes at once, which bounds how long it blocks the event loop. */
+const readRows = 8;
+
+export interface EventLogOptions {
+  /** Holds `events.db`; must exist. Without one, events are kept in memory. */
+  readonly folder?: string;
+  readonly clock: Clock;
+  /** A process that does not hold the lease may only read. */
+  readonly lease: Lease;
+  readonly retention?: EventRetention;
+  /** Whether what is old may be removed now; default: always. The clock may have been set forward by mistake. */
+  readonly mayRemove?: () => boolean;
+}
+
+/** Retention. Older events are deleted in the background; the indexes of a stream continue. */
+export interface EventRetention {
+  /** Default 7 days. */
+  readonly maxAgeMs?: number;
+  /** Per stream; default 100,000. A little more may be there. */
+  readonly maxEvents?: number;
+  /** The size of all streams together; default 1 GiB. Above it the oldest events are deleted, down to nine tenths of it. */
+  readonly maxBytes?: number;
+}
+
+export interface EmbeddedEventLog extends EventLog {
+  /** How many events a stream has; the index of the last one may be higher. */
+  count(stream: string): number;
+  /** Whether a reader in this process reads the stream or waits for new events. */
+  isRead(stream: string): boolean;
+  /** `Engine.problem`, of the log. */
+  problem(): KitError | undefined;
+  /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
+  close(): void;
+}
+
+/** Opens the event log of an engine's folder. Throws `unavailable` for a file that is none. */
+export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
+  const { folder, clock, lease, retention, mayRemove = () => true } = options;
+  const database = openEventsDatabase(folder);
+  const file = new DatabaseFile({
+    store: "The event log",
+    file: folder === undefined ? undefined : join(folder, "events.db"),
+  });
+  const table = createEventTable(database);
+  const closing = new AbortController();
+  const maxAgeMs = retention?.maxAgeMs ?? 7 * 24 * 3_600_000;
+  let ticking = false;
+  const maxBytes = retention?.maxBytes ?? 1_073_741_824;
+  let pruneAtMs = 0;
+  let sizeAtMs = 0;
+  /** It was over its size, and is not yet far enough below it. */
+  let isOver = false;
+  const writer = new EventWriter({
+    table,
+    lease,
+    maxEvents: retention?.maxEvents ?? 100_000,
+    clock,
+    onDirty() {
+      if (!ticking) void tick();
+    },
+    isRead: (stream) => watchers.isRead(stream),
+  });
+  const watchers = createWatchers({
+    table,
+    clock,
+    signal: closing.signal,
+    shared: folder !== undefined,
+    isWriting: () => writer.isWriting(),
+  });
+
+  async function tick(): Promise<void> {
+    ticking = true;
+    try {
+      for (let state = "more"; state !== "idle"; ) {
+        await clock.sleep(state === "failed" ? retryMs : flushMs, closing.signal);
+        state = write();
+        if (!writer.evictIdle() && state === "written") state = "idle";
+      }
+    } catch {
+      // The log is closing.
+    } finally {
+      ticking = false;
+    }
+  }
+
+  /** Writes due events. Failed events stay due and are retried; `append` throws once too many wait. */
+  function write(): "written" | "more" | "failed" {
+    try {
+      writer.flush();
+      file.check(fileLookMs);
+      const joins = writer.joinFinished();
+      return prune() || shrink() || joins ? "more" : "written";
+    } catch {
+      return "failed";
+    }
+  }
+
+  /** Deletes a few rows that are too old; whether there are more. */
+  function prune(): boolean {
+    const now = elapsedOf(clock);
+    if (now < pruneAtMs || !writer.isWriting()) return false;
+    const more = mayRemove() && writer.fenced(() => table.deleteBefore(clock.now() - maxAgeMs, pruneRows));
+    if (!more) pruneAtMs = now + pruneEveryMs;
+    return more;
+  }
+
+  /** The same for what is too much, and gives the disk back what is free in the file; whether there is more. */
+  function shrink(): boolean {
+    const now = elapsedOf(clock);
+    if ((now < sizeAtMs && !isOver) || !writer.isWriting()) return false;
+    sizeAtMs = now + measureEveryMs;
+    const used = table.usedBytes();
+    const least = maxBytes * 0.9;
+    isOver = used > (isOver ? least : maxBytes);
+    if (isOver) writer.fenced(() => table.deleteBytes(used - least, pruneRows));
+    const isFree = table.freePages(shrinkPages);
+    if (isFree) sizeAtMs = 0;
+    return isOver || isFree;
+  }
+
+  /** A batch of events after an index; empty when there are no more. */
+  function readBatch(stream: string, after: number): readonly KitEvent[] {
+    const live = writer.live(stream);
+    const id = live?.id ?? table.findStream(stream)?.id;
+    const isStored = id !== undefined && (live === undefined || after < live.floor);
+    const stored = isStored ? table.read(id, after, readRows) : [];
+    if (stored.length > 0 || live === undefined) return stored;
+    return live.tail.slice(positionAfter(live.tail, after));
+  }
+
+  async function read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
+    const { after = 0, limit = 100, types } = options;
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+    const gap = findGap({ table, writer }, stream, after);
+    const isTold = gap !== undefined && (types === undefined || types.includes("gap"));
+    const events: KitEvent[] = isTold ? [gap] : [];
+    if (events.length === limit) return events;
+    let cursor = gap?.index ?? after;
+    for (;;) {
+      const page = readBatch(stream, cursor);
+      for (const event of page) {
+        if (types === undefined || types.includes(event.type)) events.push(event);
+        if (events.length === limit) return events;
+      }
+      const last = page.at(-1);
+      if (last === undefined) return events;
+      cursor = last.index;
+      // A long stream with few events of the types that are asked for: others have their turn in between.
+      await setImmediate();
+    }
+  }
+
+  return {
+    async last(stream) {
+      return stored(() => writer.last(stream));
+    },
+    count: (stream) =>
+      stored(() => (table.findStream(stream)?.events ?? 0) + (writer.live(stream)?.unwritten ?? 0)),
+    async begin(stream) {
+      const begun = stored(() => writer.begin(stream));
+      if (begun !== undefined) await begun;
+    },
+    append(stream, event) {
+      stored(() => writer.append(stream, event));
+      watchers.wake(stream);
+    },
+    async flush() {
+      stored(() => writer.flush());
+    },
+    read: async (stream, options) => read(stream, options).catch(rethrow),
+    subscribe: (stream, options = {}) => ({
+      [Symbol.asyncIterator]: () =>
+        createEventReader({ table, writer, watchers, closing: closing.signal }, stream, options),
+    }),
+    end(stream) {
+      stored(() => writer.end(stream));
+      watchers.wake(stream);
+    },
+    async delete(stream) {
+      const id = stored(() => writer.remove(stream));
+      watchers.wake(stream);
+      if (id === undefined) return;
+      while (stored(() => writer.fenced(() => table.deleteOrphans(id, pruneRows)))) await setImmediate();
+    },
+    isRead: watchers.isRead,
+    problem: () => file.problem(),
+    close() {
+      if (closing.signal.aborted) return;
+      try {
+        stored(() => writer.close());
+      } finally {
+        closing.abort();
+        watchers.wakeAll();
+        database.close();
+      }
+    },
+  };
+}
+
+/** Says of SQLite's errors what the caller can do about them. */
+function stored<Value>(work: () => Value): Value {
+  try {
+    return work();
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+function rethrow(error: unknown): never {
+  if (error instanceof KitError) throw error;
+  const store = "The event log";
+  const hint = "Look at events.db in the engine's folder, and at its disk.";
+  if (!isFileFault(error))
+    throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
+  throw new StoreFaults({ store, hint, repair: hint }).toError(error);
+}
+
+function badLimit(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The limit is a whole number from 1 to 1,000.",
+    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
+  });
+}

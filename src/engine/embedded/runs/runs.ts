@@ -1,0 +1,291 @@
+import type { RunRecord } from "../../../protocol/run.ts";
+import { query } from "../../../sqlite/statements.ts";
+import {
+  type Engine,
+  type EngineHandlers,
+  type Page,
+  type RunFilter,
+  type RunReceipt,
+  type RunRequest,
+  type RunSignal,
+  runStream,
+  type WaitOptions,
+} from "../../contract.ts";
+import type { EngineLimits } from "../../shared/engine-base.ts";
+import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
+import type { Dispatcher } from "../../shared/runs/execution-core.ts";
+import { RunJobs, sayCancelled } from "../../shared/runs/run-jobs.ts";
+import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../../shared/runs/run-store.ts";
+import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
+import type { EmbeddedEventLog } from "../events/event-log.ts";
+import { createJournalRows, type JournalRows } from "./journal-rows.ts";
+import { createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
+import { createRunAdmission, createSignalSender } from "./run-admission.ts";
+import { createRunList, createRunRows } from "./run-rows.ts";
+
+export interface RunsOptions {
+  readonly limits: EngineLimits;
+  readonly events: EmbeddedEventLog;
+  /** Admits the inputs that a run dispatches. */
+  readonly admit: Dispatcher;
+}
+
+type QueuedPlace = RunPlace & { readonly number: number };
+
+const pruned = 100;
+/** Ends so close to the last one may not have got into their streams before their process died. */
+const lastMs = 1_000;
+
+/** Invocations of workflows, from admission to their end. */
+export class Runs
+  implements
+    EnginePart,
+    Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+{
+  readonly #base: EmbeddedBase;
+  readonly #events: EmbeddedEventLog;
+  readonly #waiters: Waiters = createWaiters();
+  readonly #journals: JournalRows;
+  readonly #startRun: ReturnType<typeof createRunAdmission>;
+  readonly #send: ReturnType<typeof createSignalSender>;
+  readonly #list: ReturnType<typeof createRunList>;
+  readonly #recover: () => void;
+  readonly #wakeUps: WakeUps;
+  readonly #jobs: RunJobs;
+  readonly #sql: ReturnType<typeof statements>;
+  #handlers: EngineHandlers | undefined;
+  /** The highest number of the queue that is enqueued in this process. */
+  #seen = 0;
+  #tenure: AbortSignal | undefined;
+  /** When the writing of other processes was last looked for. */
+  #lookedAt = 0;
+
+  constructor(base: EmbeddedBase, { limits, events, admit }: RunsOptions) {
+    const journals = createJournalRows(base);
+    this.#base = base;
+    this.#events = events;
+    this.#journals = journals;
+    this.#startRun = createRunAdmission(base, limits);
+    this.#send = createSignalSender(base, journals, () => this.#handlers?.checkSignal);
+    this.#list = createRunList(base);
+    this.#recover = createRecovery(base);
+    this.#wakeUps = createWakeUps(base, { queued: () => this.#enqueueNew() });
+    this.#jobs = new RunJobs(
+      { base, events, journals, admit },
+      {
+        store: createRunRows(base, journals),
+        ended: (runId) => this.#noteEnd(runId),
+        waits: () => this.#wakeUps.arm(),
+        queued: () => this.#enqueueNew(),
+      },
+    );
+    this.#sql = statements(base);
+    base.stopping.addEventListener("abort", () => this.#leaveAll(base.stopping), { once: true });
+  }
+
+  async startRun(request: RunRequest): Promise<RunReceipt> {
+    const receipt = await this.#startRun(request);
+    this.#enqueueNew();
+    return receipt;
+  }
+
+  async getRun(runId: string): Promise<RunRecord | undefined> {
+    const row = this.#sql.byId.get(runId);
+    return row === undefined ? undefined : this.#toRecord(row);
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
+    const { items, ...rest } = this.#list(filter);
+    return { items: items.map((row) => this.#toRecord(row)), ...rest };
+  }
+
+  async awaitRun(runId: string, { signal }: WaitOptions = {}): Promise<RunRecord | undefined> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const row = this.#sql.byId.get(runId);
+      if (row === undefined) return undefined;
+      if (hasEnded(row.status)) return this.#toRecord(row);
+      await this.#waiters.wait(runId, signal);
+    }
+  }
+
+  async cancelRun(runId: string): Promise<boolean> {
+    const cancelled = await this.#cancel(runId);
+    // A process that ends in between leaves the rest to the next start.
+    if (cancelled) for (const child of this.#below(runId)) await this.#cancel(child);
+    return cancelled;
+  }
+
+  async signal(runId: string, signal: RunSignal): Promise<void> {
+    await this.#send(runId, signal);
+    this.#enqueueNew();
+    this.#jobs.executions.get(runId)?.checkWaits();
+  }
+
+  async start(handlers: EngineHandlers): Promise<void> {
+    const { lease, clock } = this.#base;
+    const { signal } = lease;
+    const leave = (): void => {
+      this.#wakeUps.stop();
+      this.#leaveAll(signal);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    await this.#base.commit(this.#recover, { fenced: true });
+    this.#handlers = handlers;
+    this.#tenure = signal;
+    this.#seen = 0;
+    this.#enqueueNew();
+    this.#wakeUps.arm();
+    this.#lookedAt = clock.now();
+    this.#endStreams(this.#sql.endedLast.all(lastMs));
+    this.#wakeEnded();
+    for (const { run_id } of this.#sql.orphans.all()) await this.cancelRun(run_id);
+  }
+
+  onForeignWrite(): void {
+    const { executions } = this.#jobs;
+    if (this.#isWorking()) {
+      const now = this.#base.clock.now();
+      this.#enqueueNew();
+      for (const { run_id } of this.#sql.cancelling.all()) executions.get(run_id)?.cancel();
+      for (const execution of executions.values()) execution.checkWaits();
+      this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#lookedAt, now) - lastMs));
+      this.#lookedAt = now;
+    }
+    this.#wakeEnded();
+  }
+
+  close(reason: unknown): void {
+    this.#waiters.close(reason);
+  }
+
+  async prune(endedBefore: number): Promise<boolean> {
+    const rows = this.#sql.endedBefore.all(endedBefore, pruned);
+    // Its events go first: a run without them can be pruned again, events without a run cannot be found.
+    for (const { run_id } of rows) await this.#events.delete(runStream(run_id));
+    await this.#base.commit(
+      () => {
+        for (const { id } of rows) {
+          this.#journals.delete(id);
+          this.#sql.remove.run(id);
+        }
+      },
+      { fenced: true },
+    );
+    return rows.length === pruned;
+  }
+
+  #isWorking(): boolean {
+    const { lease, stopping } = this.#base;
+    const tenure = this.#tenure;
+    return tenure !== undefined && !tenure.aborted && tenure === lease.signal && !stopping.aborted;
+  }
+
+  #enqueueNew(): void {
+    if (this.#handlers === undefined || !this.#isWorking()) return;
+    for (const place of this.#sql.queuedAfter.all(this.#seen)) {
+      this.#seen = place.number;
+      this.#base.queue.join(this.#jobs.toJob(place, this.#handlers));
+    }
+  }
+
+  #noteEnd(runId: string): void {
+    try {
+      this.#events.end(runStream(runId));
+    } catch {
+      // Another process writes the stream now, and ends it when it hears of this.
+    }
+    this.#waiters.wake(runId);
+  }
+
+  /** Ends the streams of runs that another process has cancelled, or that a crashed process has ended. */
+  #endStreams(rows: readonly Pick<RunRow, "run_id">[]): void {
+    for (const { run_id } of rows) this.#noteEnd(run_id);
+  }
+
+  /** Tells callers who wait for ends that another process may have written. */
+  #wakeEnded(): void {
+    for (const id of this.#waiters.ids()) {
+      const row = this.#sql.byId.get(id);
+      if (row === undefined || hasEnded(row.status)) this.#waiters.wake(id);
+    }
+  }
+
+  #toRecord(row: RunRow): RunRecord {
+    return toRunRecord(row, this.#base, {
+      waits: hasEnded(row.status) ? [] : this.#journals.waits(row.id),
+      event_count: this.#events.count(runStream(row.run_id)),
+    });
+  }
+
+  #leaveAll(signal: AbortSignal): void {
+    for (const execution of this.#jobs.executions.values()) execution.leave(signal.reason);
+  }
+
+  async #cancel(runId: string): Promise<boolean> {
+    const { clock, queue } = this.#base;
+    const row = await this.#base.commit(() => {
+      const cancelled = this.#sql.cancel.get(clock.now(), runId);
+      if (cancelled !== undefined) this.#sql.dequeue.run(cancelled.id);
+      return cancelled;
+    });
+    if (row === undefined) return false;
+    if (row.status === "running") this.#jobs.executions.get(runId)?.cancel();
+    else {
+      queue.leave({ id: runId, line: lineOfRun(row) });
+      await sayCancelled(this.#events, row, clock.now());
+      this.#noteEnd(runId);
+    }
+    return true;
+  }
+
+  /** The runs that a run has started, and theirs. */
+  #below(runId: string): string[] {
+    return this.#sql.children.all(runId).flatMap(({ run_id }) => [run_id, ...this.#below(run_id)]);
+  }
+}
+
+function statements({ database }: EmbeddedBase) {
+  return {
+    byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
+    queuedAfter: query<QueuedPlace>(
+      database,
+      `SELECT number, id, run_id, crashes, owner FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
+    ),
+    dequeue: query(database, "DELETE FROM run_queue WHERE run = ?"),
+    cancel: query<RunRow>(
+      database,
+      `UPDATE runs SET cancelling = (status = 'running'), ended_at = iif(status = 'running', NULL, ?),
+         wake_at = NULL, status = iif(status = 'running', status, 'cancelled')
+       WHERE run_id = ? AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+    ),
+    children: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_by_parent WHERE parent = ? ORDER BY id",
+    ),
+    orphans: query<Pick<RunRow, "run_id">>(
+      database,
+      `SELECT child.run_id FROM runs AS child INDEXED BY runs_by_parent JOIN runs AS above ON above.run_id = child.parent
+       WHERE child.parent IS NOT NULL AND child.status IN ('queued', 'running', 'waiting')
+         AND (above.status = 'cancelled' OR above.cancelling = 1)`,
+    ),
+    cancelling: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_cancelling WHERE cancelling = 1",
+    ),
+    endedLast: query<Pick<RunRow, "run_id">>(
+      database,
+      `SELECT run_id FROM runs INDEXED BY runs_by_end
+       WHERE ended_at >= (SELECT max(ended_at) FROM runs WHERE ended_at IS NOT NULL) - ? LIMIT 10000`,
+    ),
+    cancelledSince: query<Pick<RunRow, "run_id">>(
+      database,
+      "SELECT run_id FROM runs INDEXED BY runs_by_end WHERE ended_at >= ? AND status = 'cancelled'",
+    ),
+    endedBefore: query<Pick<RunRow, "id" | "run_id">>(
+      database,
+      "SELECT id, run_id FROM runs INDEXED BY runs_by_end WHERE ended_at < ? LIMIT ?",
+    ),
+    remove: query(database, "DELETE FROM runs WHERE id = ?"),
+  };
+}

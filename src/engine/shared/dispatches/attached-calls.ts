@@ -1,0 +1,94 @@
+import { linkSignals } from "../../../base/abort.ts";
+import { createId } from "../../../base/id.ts";
+import type { LinePlace, WorkContext } from "../../contract.ts";
+import { closing, type EngineBase } from "../engine-base.ts";
+import type { Job, LineScope } from "../queue/job.ts";
+import { ownerOfInput } from "../queue/owner.ts";
+import { lineOf } from "./dispatch-store.ts";
+
+/** Work of callers who wait for the answer: in line with the stored inputs of its session, but nowhere on disk. */
+export class AttachedCalls {
+  readonly #base: EngineBase;
+  readonly #ofLine = new Map<string, number>();
+  readonly #ofOwner = new Map<string, number>();
+  #total = 0;
+
+  constructor(base: EngineBase) {
+    this.#base = base;
+  }
+
+  /** How many wait, in a session, of an owner, or in all. */
+  waiting({ line, owner }: LineScope = {}): number {
+    if (line !== undefined) return this.#ofLine.get(line) ?? 0;
+    return owner === undefined ? this.#total : (this.#ofOwner.get(owner) ?? 0);
+  }
+
+  /** Runs `work` when its turn comes, once; see `Engine.inLine`. */
+  run<Value>(
+    at: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    signal?: AbortSignal,
+  ): Promise<Value> {
+    const { queue } = this.#base;
+    const place = { id: createId("call"), line: lineOf(at), owner: ownerOfInput(at) };
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const leaveCount = (): void => {
+        this.#count(place, -1);
+        signal?.removeEventListener("abort", leave);
+      };
+      const refuse = (reason: unknown): void => {
+        leaveCount();
+        reject(reason);
+      };
+      const leave = (): void => {
+        if (queue.leave(place)) refuse(signal?.reason);
+      };
+      const begin: Job["begin"] = async (releaseSlot) => {
+        leaveCount();
+        await this.#perform({ id: place.id, at, releaseSlot, signal }, work).then(resolve, reject);
+        return { ended: true };
+      };
+      this.#count(place, 1);
+      signal?.addEventListener("abort", leave, { once: true });
+      queue.join({ ...place, begin, forget: () => refuse(closing()) });
+    });
+  }
+
+  async #perform<Value>(
+    {
+      id,
+      at,
+      releaseSlot,
+      signal,
+    }: Pick<WorkContext, "id" | "releaseSlot"> & {
+      readonly at: LinePlace;
+      readonly signal: AbortSignal | undefined;
+    },
+    work: (context: WorkContext) => Promise<Value>,
+  ): Promise<Value> {
+    const { fence, signal: lost } = this.#base.leaseOf(at);
+    const stop = linkSignals([lost, this.#base.stopping, signal]);
+    try {
+      const checkFence = (): Promise<void> => this.#base.checkLease(at, fence);
+      return await work({ id, attempt: 1, fence, signal: stop.signal, releaseSlot, checkFence });
+    } finally {
+      stop.unlink();
+    }
+  }
+
+  #count({ line, owner }: Pick<Job, "line" | "owner">, change: 1 | -1): void {
+    this.#total += change;
+    for (const [counts, name] of [
+      [this.#ofLine, line],
+      [this.#ofOwner, owner],
+    ] as const) {
+      const now = (counts.get(name) ?? 0) + change;
+      if (now === 0) counts.delete(name);
+      else counts.set(name, now);
+    }
+  }
+}

@@ -1,0 +1,273 @@
+import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
+import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
+import type { Job, JobEnd } from "../queue/job.ts";
+import { principalOf } from "../queue/owner.ts";
+import { createPace } from "../queue/pace.ts";
+import { isOutage, outagePause } from "../retry-rules.ts";
+import { fromStoredTrace } from "../stored-trace.ts";
+import { mayPass, toEventError } from "../to-event-error.ts";
+import {
+  type DispatchEnd,
+  type DispatchPlace,
+  type DispatchRow,
+  type DispatchStore,
+  lineOf,
+} from "./dispatch-store.ts";
+
+export interface AttemptOptions {
+  readonly limits: EngineLimits;
+  /** Called after each settlement is on disk. */
+  ended(dispatchId: string): void;
+}
+
+interface Attempt {
+  readonly row: DispatchRow;
+  /** The lease under which the attempt began. */
+  readonly lease: Lease;
+  readonly stop: LinkedSignals;
+  readonly releaseSlot: WorkContext["releaseSlot"];
+  isCancelled: boolean;
+}
+
+type Outcome =
+  | { readonly kind: "completed"; readonly result: unknown }
+  | { readonly kind: "thrown"; readonly error: unknown };
+
+const ended: JobEnd = { ended: true };
+
+/** Attempts that begin in one turn of the event loop. */
+const perTurn = 8;
+/** How often a risky input looks whether it is its turn. */
+const riskyPauseMs = 25;
+
+/** Attempts at accepted inputs, each to its settlement. */
+export class DispatchAttempts {
+  readonly #base: EngineBase;
+  readonly #store: DispatchStore;
+  readonly #options: AttemptOptions;
+  readonly #pace = createPace(perTurn);
+  readonly #running = new Map<string, Attempt>();
+  readonly #retrying = new Map<string, DispatchPlace>();
+  /** How often each has met a store that is away, since it last reached one. */
+  readonly #outages = new Map<string, number>();
+  /** The risky input that is at work. */
+  #risky: string | undefined;
+
+  constructor(base: EngineBase, store: DispatchStore, options: AttemptOptions) {
+    this.#base = base;
+    this.#store = store;
+    this.#options = options;
+  }
+
+  /**
+   * An accepted input as a job of its line. Risky inputs, under which the process has died several times, go one at a
+   * time: so the one to blame comes to its end, and takes none of the others with it.
+   */
+  toJob(place: DispatchPlace, handlers: EngineHandlers, isRisky = false): Job {
+    return {
+      id: place.dispatch_id,
+      line: lineOf(place),
+      owner: place.owner,
+      begin: (releaseSlot) =>
+        isRisky ? this.#beginAlone(place, handlers, releaseSlot) : this.#begin(place, handlers, releaseSlot),
+    };
+  }
+
+  /** Aborts the running attempt of a cancelled dispatch. */
+  cancel(dispatchId: string): void {
+    const attempt = this.#running.get(dispatchId);
+    if (attempt === undefined) return;
+    attempt.isCancelled = true;
+    attempt.stop.abort(cancelled());
+  }
+
+  /** The inputs that wait in memory for their next attempt. */
+  retrying(): readonly DispatchPlace[] {
+    return [...this.#retrying.values()];
+  }
+
+  /** The attempts that run in this process. */
+  running(): readonly DispatchRow[] {
+    return [...this.#running.values()].map(({ row }) => row);
+  }
+
+  /** Lets the line of an input go on which is no longer queued. */
+  leave(place: Parameters<typeof lineOf>[0] & Pick<DispatchPlace, "dispatch_id">): void {
+    this.#retrying.delete(place.dispatch_id);
+    this.#base.queue.leave({ id: place.dispatch_id, line: lineOf(place) });
+  }
+
+  /** Forgets what waits for its next attempt, with the lines. */
+  clear(): void {
+    this.#retrying.clear();
+    this.#outages.clear();
+    this.#risky = undefined;
+  }
+
+  async #begin(
+    place: DispatchPlace,
+    handlers: EngineHandlers,
+    releaseSlot: Attempt["releaseSlot"],
+  ): Promise<JobEnd> {
+    const lease = this.#base.leaseOf(place);
+    this.#retrying.delete(place.dispatch_id);
+    if (lease.signal.aborted) return ended;
+    try {
+      const row = await this.#store.claim(place, lease.fence);
+      if (row === undefined) {
+        // Cancelled meanwhile, or not due yet: it may have been waiting for an attempt when its holder died.
+        const at = await this.#store.dueAt(place.dispatch_id);
+        return typeof at === "number" ? this.#waitFor(place, at) : ended;
+      }
+      const stop = linkSignals([lease.signal, this.#base.stopping]);
+      return await this.#work({ row, lease, stop, releaseSlot, isCancelled: false }, handlers);
+    } catch (error) {
+      // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
+      if (lease.signal.aborted || isLost(error)) return ended;
+      return { retryAt: this.#base.time.now() + this.#options.limits.backoffMs };
+    }
+  }
+
+  async #beginAlone(
+    place: DispatchPlace,
+    handlers: EngineHandlers,
+    releaseSlot: Attempt["releaseSlot"],
+  ): Promise<JobEnd> {
+    const { dispatch_id: id } = place;
+    if (this.#risky !== undefined) return this.#waitFor(place, this.#base.time.now() + riskyPauseMs);
+    this.#risky = id;
+    const release = (): void => {
+      if (this.#risky === id) this.#risky = undefined;
+    };
+    // Work that waits for an approval cannot crash the process, and may wait for days.
+    const releasing = (): (() => void) => {
+      release();
+      return releaseSlot();
+    };
+    return await this.#begin(place, handlers, releasing).finally(release);
+  }
+
+  #waitFor(place: DispatchPlace, retryAt: number): JobEnd {
+    this.#retrying.set(place.dispatch_id, place);
+    return { retryAt };
+  }
+
+  async #work(attempt: Attempt, handlers: EngineHandlers): Promise<JobEnd> {
+    this.#running.set(attempt.row.dispatch_id, attempt);
+    try {
+      await this.#pace();
+      return await this.#settle(attempt, await this.#run(attempt, handlers), handlers);
+    } finally {
+      this.#running.delete(attempt.row.dispatch_id);
+      attempt.stop.unlink();
+    }
+  }
+
+  async #run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
+    const { row, stop, releaseSlot } = attempt;
+    try {
+      const { dispatch_id: id, attempts, fence } = row;
+      const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
+      const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, checkFence };
+      const result = await handlers.dispatch(context, this.#toRequest(row));
+      // A result that is no JSON is the handler's failure, and found out here.
+      return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
+    } catch (error) {
+      return { kind: "thrown", error };
+    }
+  }
+
+  #toRequest(row: DispatchRow): AdmitRequest {
+    const { agent, instance_id, session, idempotency_key, owner, trace } = row;
+    const asked = { ...principalOf(owner), ...fromStoredTrace(trace) };
+    const request = { agent, instance_id, session, input: this.#base.blobs.load(row.input), ...asked };
+    return idempotency_key === null ? request : { ...request, idempotency_key };
+  }
+
+  async #settle(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<JobEnd> {
+    const { clock, draining } = this.#base;
+    // Until the store can be written again: what was done must not be done twice for want of a note.
+    for (;;) {
+      if (attempt.lease.signal.aborted) return ended;
+      try {
+        return await this.#write(attempt, outcome, handlers);
+      } catch (error) {
+        if (isLost(error) || draining.aborted) return ended;
+        const early = linkSignals([attempt.lease.signal, draining]);
+        await clock.sleep(this.#options.limits.backoffMs, early.signal).catch(() => undefined);
+        early.unlink();
+      }
+    }
+  }
+
+  async #write(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<JobEnd> {
+    const { blobs, stopping, time } = this.#base;
+    const { limits } = this.#options;
+    const { row } = attempt;
+    if (outcome.kind === "completed") {
+      const { result } = outcome;
+      const stored = result === undefined ? null : await blobs.store(result);
+      return await this.#end(row, { status: "completed", result: stored, error: null });
+    }
+    const { error } = outcome;
+    if (attempt.isCancelled) return await this.#end(row, { status: "cancelled", result: null, error: null });
+    if (stopping.aborted) {
+      await this.#store.requeue(row, { counts: false, at: null, error: row.error });
+      return ended;
+    }
+    const text = JSON.stringify(toEventError(error, handlers.causeOf));
+    if (isOutage(error, row.dispatch_id, handlers)) {
+      return await this.#requeue(row, { counts: false, at: this.#outageEnd(row), error: text });
+    }
+    this.#outages.delete(row.dispatch_id);
+    const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
+    if (!mayRetry) return await this.#end(row, { status: "failed", result: null, error: text });
+    const at = time.now() + this.#delay(row.attempts, error);
+    return await this.#requeue(row, { counts: true, at, error: text });
+  }
+
+  async #requeue(
+    row: DispatchRow,
+    how: { readonly counts: boolean; readonly at: number; readonly error: string },
+  ): Promise<JobEnd> {
+    if (await this.#store.requeue(row, how)) return this.#waitFor(row, how.at);
+    // A caller cancelled the dispatch while the attempt was failing.
+    return await this.#end(row, { status: "cancelled", result: null, error: null });
+  }
+
+  async #end(row: DispatchRow, end: DispatchEnd): Promise<JobEnd> {
+    await this.#store.finish(row, end);
+    this.#outages.delete(row.dispatch_id);
+    this.#options.ended(row.dispatch_id);
+    return ended;
+  }
+
+  #outageEnd({ dispatch_id: id }: DispatchRow): number {
+    const times = this.#outages.get(id) ?? 0;
+    this.#outages.set(id, times + 1);
+    return Math.ceil(this.#base.time.now() + outagePause(times));
+  }
+
+  /** Doubled each time, between half and the whole of it, and no less than the error asks for. */
+  #delay(attempts: number, error: unknown): number {
+    const { longestBackoffMs, backoffMs } = this.#options.limits;
+    const whole = Math.min(longestBackoffMs, backoffMs * 2 ** (attempts - 1));
+    const asked = error instanceof KitError ? error.meta?.retry_after_s : undefined;
+    const least = typeof asked === "number" && asked > 0 ? Math.min(asked * 1_000, longestBackoffMs) : 0;
+    return Math.ceil(Math.max(least, whole * (0.5 + Math.random() / 2)));
+  }
+}
+
+function isRetryable(handlers: EngineHandlers, error: unknown): boolean {
+  try {
+    return (handlers.isRetryable ?? mayPass)(error);
+  } catch {
+    return false;
+  }
+}
+
+function cancelled(): KitError {
+  return new KitError({ code: "aborted", message: "The input was cancelled." });
+}

@@ -1,0 +1,130 @@
+import { isoTime } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
+import type { EventError } from "../../../protocol/event.ts";
+import type { SessionKey } from "../../../protocol/session-entry.ts";
+import type { EngineBase } from "../engine-base.ts";
+import { createRowReader } from "../stored-json.ts";
+
+/**
+ * The rows of accepted inputs, as attempts need them. Each call resolves once it is on disk. What belongs to an attempt is
+ * done under its fence, and rejects with `lease_lost` once another process has taken over.
+ */
+export interface DispatchStore {
+  /** Begins the next attempt at an input that is queued and due; undefined where it is neither. */
+  claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined>;
+  /** When the next attempt at a queued input is due; undefined where it is not queued, null where it need not wait. */
+  dueAt(dispatchId: string): Promise<number | null | undefined>;
+  /** Ends an input of which this process runs an attempt; one that is to be cancelled becomes `cancelled`. */
+  finish(row: DispatchRow, end: DispatchEnd): Promise<void>;
+  /** Puts it back into its line. False where a caller has cancelled it meanwhile. */
+  requeue(row: DispatchRow, how: Requeue): Promise<boolean>;
+}
+
+export interface DispatchEnd {
+  readonly status: "completed" | "failed" | "cancelled";
+  /** As the blobs stored it. */
+  readonly result: string | null;
+  /** JSON. */
+  readonly error: string | null;
+}
+
+export interface Requeue {
+  /** Whether the attempt counts. */
+  readonly counts: boolean;
+  /** When the next attempt is due. */
+  readonly at: number | null;
+  /** JSON. */
+  readonly error: string | null;
+}
+
+/** A row of `dispatches`; times in ms since 1970. */
+export interface DispatchRow extends SessionKey {
+  readonly seq: number;
+  readonly dispatch_id: string;
+  readonly status: DispatchStatus;
+  readonly attempts: number;
+  readonly fence: number;
+  readonly idempotency_key: string | null;
+  readonly accepted_at: number;
+  readonly next_attempt_at: number | null;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+  readonly error: string | null;
+  readonly input: string;
+  readonly result: string | null;
+  /** `ownerOfInput`. */
+  readonly owner: string;
+  /** `toStoredTrace`. */
+  readonly trace: string | null;
+}
+
+/** Where an input stands, without what it says. */
+export type DispatchPlace = Pick<
+  DispatchRow,
+  "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
+>;
+
+export function toRecord(
+  row: DispatchRow,
+  { blobs, time }: Pick<EngineBase, "blobs" | "time">,
+): DispatchRecord {
+  const values = createRowReader((text) => blobs.load(text));
+  return {
+    dispatch_id: row.dispatch_id,
+    accepted_at: isoTime(row.accepted_at),
+    agent: row.agent,
+    instance_id: row.instance_id,
+    session: row.session,
+    status: row.status,
+    input: values.read(row.input),
+    attempts: row.attempts,
+    ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
+    ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(time.toWall(row.next_attempt_at)) }),
+    ...(row.started_at === null ? {} : { started_at: isoTime(row.started_at) }),
+    ...(row.ended_at === null ? {} : { ended_at: isoTime(row.ended_at) }),
+    ...(row.result === null ? {} : { result: values.read(row.result) }),
+    ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
+    ...values.fault(),
+  };
+}
+
+/** The line of a session. */
+export function lineOf(key: SessionKey): string {
+  return `session/${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
+}
+
+/** Whether a cursor of a list is one: lists go newest first by ids, which sort by time. */
+export function isDispatchId(text: string): boolean {
+  return /^dispatch_[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
+}
+
+/** The error of an input during whose last attempt the process died. */
+export const diedText = JSON.stringify({
+  type: "internal_error",
+  message: "The process ended during the last attempt.",
+});
+
+export function sessionFull(limit: number, wait: { readonly retry_after_s: number }): KitError {
+  return new KitError({
+    code: "too_many_requests",
+    message: `${limit} inputs are already waiting for this session.`,
+    hint: "Spread the work over several sessions, or raise agent.max_waiting.",
+    meta: { scope: "session", ...wait },
+  });
+}
+
+export function otherInput(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "This idempotency key was used before, with another input.",
+  });
+}
+
+export function unknownDispatch(): KitError {
+  return new KitError({ code: "not_found", message: "There is no such dispatch." });
+}
+
+export function notDead(): KitError {
+  return new KitError({ code: "conflict", message: "Only a dispatch that has failed can be redriven." });
+}

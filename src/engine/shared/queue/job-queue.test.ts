@@ -1,0 +1,371 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { systemClock } from "../../../base/clock.ts";
+import { createManualClock } from "../../../testing/manual-clock.ts";
+import type { JobEnd } from "./job.ts";
+import { JobQueue } from "./job-queue.ts";
+
+interface Begun {
+  readonly id: string;
+  readonly releaseSlot: () => () => void;
+  end(end: JobEnd): void;
+}
+
+/** Lines whose work ends when the test says so. */
+function createBench(slots: number) {
+  const queue = new JobQueue({ clock: systemClock, slots });
+  const begun: Begun[] = [];
+  const forgotten: string[] = [];
+  return {
+    queue,
+    begun,
+    forgotten,
+    join(id: string, line: string, owner = line): void {
+      queue.join({
+        id,
+        line,
+        owner,
+        begin: (releaseSlot) => new Promise((resolve) => begun.push({ id, releaseSlot, end: resolve })),
+        forget: () => forgotten.push(id),
+      });
+    },
+    /** Ends what runs the longest. */
+    async end(how: JobEnd = { ended: true }): Promise<void> {
+      begun.shift()?.end(how);
+      await new Promise(setImmediate);
+    },
+    running: () => begun.map(({ id }) => id),
+  };
+}
+
+test("nothing begins before the lines are open, and then no more than there are slots", async () => {
+  const bench = createBench(2);
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  expect(bench.running()).toEqual([]);
+  expect(bench.queue.waiting()).toBe(3);
+  bench.queue.open();
+  expect(bench.running()).toEqual(["a", "b"]);
+  await bench.end();
+  expect(bench.running()).toEqual(["b", "c"]);
+});
+
+test("lines take turns, whatever the length of each", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  for (const id of ["a1", "a2", "a3", "b1", "c1", "b2"]) bench.join(id, id.slice(0, 1));
+  const order: string[] = [];
+  while (bench.begun.length > 0) {
+    order.push(...bench.running());
+    await bench.end();
+  }
+  expect(order).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+});
+
+test("owners have equal shares of the slots, and the lines of one take turns", async () => {
+  const bench = createBench(4);
+  // A loud one with many lines is there long before the others.
+  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number % 10}`, "loud");
+  bench.queue.open();
+  bench.join("b1", "b", "b");
+  bench.join("c1", "c", "c");
+  bench.join("c2", "d", "c");
+  expect(bench.running()).toEqual(["loud0", "loud1", "loud2", "loud3"]);
+  for (let ends = 0; ends < 3; ends += 1) await bench.end();
+  expect(bench.running()).toEqual(["loud3", "b1", "c1", "c2"]);
+  await bench.end();
+  // No other owner has work, and each line of the loud owner has its turn before the first line has another.
+  expect(bench.running()).toEqual(["b1", "c1", "c2", "loud4"]);
+  expect(bench.queue.waiting({ owner: "loud" })).toBe(35);
+  expect(bench.queue.waiting({ owner: "c" })).toBe(0);
+});
+
+test("no owner gets all of many slots: the next owner begins at once", async () => {
+  const bench = createBench(16);
+  bench.queue.open();
+  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number}`, "loud");
+  expect(bench.running()).toHaveLength(14);
+  for (let number = 0; number < 40; number += 1) bench.join(`other${number}`, `o${number}`, "other");
+  expect(bench.running()).toHaveLength(15);
+  bench.join("third", "t", "third");
+  expect(bench.running()).toContain("third");
+});
+
+test.each([
+  { slots: 7, owners: 1, each: 7 },
+  { slots: 8, owners: 1, each: 7 },
+  { slots: 9, owners: 1, each: 7 },
+  { slots: 256, owners: 1, each: 224 },
+  { slots: 256, owners: 2, each: 119 },
+])("of $slots slots, $owners with much to do have $each each", ({ slots, owners, each }) => {
+  const bench = createBench(slots);
+  const names = ["a", "b"].slice(0, owners);
+  for (let number = 0; number < slots; number += 1)
+    for (const name of names) bench.join(`${name}${number}`, `${name}${number}`, name);
+  bench.queue.open();
+  const counts = names.map((name) => bench.running().filter((id) => id.startsWith(name)).length);
+  expect(counts).toEqual(names.map(() => each));
+});
+
+test("an owner keeps its turn while more of its work joins", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  bench.join("busy", "busy");
+  bench.join("a1", "a1", "a");
+  bench.join("b1", "b1", "b");
+  bench.join("a2", "a2", "a");
+  await bench.end();
+  expect(bench.running()).toEqual(["a1"]);
+});
+
+test("an owner and a line of which nothing waits or works are forgotten, with what was measured of them", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  bench.join("a1", "line", "a");
+  expect(bench.queue.retryDelay({ owner: "a" })).toBeGreaterThan(0);
+  expect(bench.queue.retryDelay({ line: "line" })).toBeGreaterThan(0);
+  await bench.end();
+  expect(bench.queue.retryDelay({ owner: "a" })).toBeUndefined();
+  expect(bench.queue.retryDelay({ line: "line" })).toBeUndefined();
+});
+
+test("a line takes the turn of the owner of its first work", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  bench.join("busy", "x", "x");
+  for (const id of ["a1", "a2"]) bench.join(id, "loud", "a");
+  bench.join("a3", "shared", "a");
+  bench.join("b1", "shared", "b");
+  bench.join("b2", "own", "b");
+  const order: string[] = [];
+  while (bench.begun.length > 0) {
+    order.push(...bench.running());
+    await bench.end();
+  }
+  expect(order).toEqual(["busy", "a1", "b2", "a3", "b1", "a2"]);
+});
+
+test("a refused sender learns when to retry, from measured times and from the senders refused before", async () => {
+  const clock = createManualClock();
+  const queue = new JobQueue({ clock, slots: 2 });
+  const ends: (() => void)[] = [];
+  const join = (id: string, line: string): void =>
+    queue.join({
+      id,
+      line,
+      owner: "o",
+      begin: () => new Promise((resolve) => ends.push(() => resolve({ ended: true }))),
+    });
+  for (let number = 0; number < 20; number += 1) join(`w${number}`, `l${number % 2}`);
+  expect(queue.retryDelay({})).toBeUndefined();
+  queue.open();
+  // Nothing has ended yet.
+  expect(queue.retryDelay({ owner: "o" })).toBe(1_000);
+  for (let round = 0; round < 3; round += 1) {
+    await clock.advance(8_000);
+    for (const end of ends.splice(0)) end();
+    await clock.advance(0);
+  }
+  await clock.advance(2_000);
+  // Two are at work for two of eight seconds; one who was told before has come back.
+  expect([1, 2, 3, 4].map(() => queue.retryDelay({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
+  expect(queue.retryDelay({ line: "l0" })).toBe(6_000);
+  expect(queue.retryDelay({ line: "l0" })).toBe(14_000);
+});
+
+test("suspendable work is asked for as many slots as are wanted, the oldest registration first", async () => {
+  const bench = createBench(3);
+  bench.queue.open();
+  const asked: string[] = [];
+  for (const id of ["a", "b", "c"]) {
+    bench.join(id, id);
+    bench.queue.onSlotWanted(() => asked.push(id));
+  }
+  const keep = bench.queue.onSlotWanted(() => asked.push("unregistered"));
+  keep();
+  expect(asked).toEqual([]);
+  bench.join("d", "d");
+  bench.join("a2", "a");
+  expect(asked).toEqual(["a"]);
+  await bench.end();
+  expect([bench.running(), asked]).toEqual([
+    ["b", "c", "d"],
+    ["a", "b"],
+  ]);
+});
+
+test("no slot is asked for before the lines are open, nor a second one while the first is being released", async () => {
+  const bench = createBench(3);
+  const asked: string[] = [];
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  bench.queue.onSlotWanted(() => asked.push("early"))();
+  expect(asked).toEqual([]);
+  bench.queue.open();
+  for (const id of ["a", "b", "c"]) bench.queue.onSlotWanted(() => asked.push(id));
+  for (const id of ["d", "e"]) bench.join(id, id);
+  expect(asked).toEqual(["a", "b"]);
+  await bench.end();
+  expect(asked).toEqual(["a", "b"]);
+});
+
+test("work that waits for two things has no slot while it waits for one of them", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  for (const id of ["a", "b", "c"]) bench.join(id, id);
+  const [first] = bench.begun;
+  first?.releaseSlot();
+  first?.releaseSlot()();
+  bench.begun.reverse();
+  await bench.end();
+  expect(bench.running()).toEqual(["a", "c"]);
+});
+
+test("it is slotsFree once the last that has a slot has ended, and not before", async () => {
+  const bench = createBench(2);
+  bench.queue.open();
+  for (const id of ["a", "b"]) bench.join(id, id);
+  const slotsFree = bench.queue.slotsFree().then(() => bench.running());
+  await bench.end();
+  await bench.end();
+  expect(await slotsFree).toEqual([]);
+});
+
+test("work that releases its slot lets other work begin, none of its line, and resumes at once when it takes the slot back", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  for (const id of ["a1", "a2", "b", "c"]) bench.join(id, id.slice(0, 1));
+  const [first] = bench.begun;
+  // It waits for two things, and is back when both are there.
+  const backs = [first?.releaseSlot(), first?.releaseSlot()];
+  expect(bench.running()).toEqual(["a1", "b"]);
+  const idle = bench.queue.idle().then(() => bench.running());
+  for (const back of [...backs, ...backs]) back?.();
+  bench.begun.reverse();
+  await bench.end();
+  // There is one slot, and the one who is back has it.
+  expect(bench.running()).toEqual(["a1"]);
+  await bench.end();
+  expect(bench.running()).toEqual(["c"]);
+  // Work that ends without its slot releases nothing.
+  const back = bench.begun[0]?.releaseSlot();
+  expect(bench.running()).toEqual(["c", "a2"]);
+  await bench.end();
+  back?.();
+  bench.join("d", "d");
+  expect(bench.running()).toEqual(["a2"]);
+  await bench.end();
+  await bench.end();
+  expect(await idle).toEqual([]);
+  bench.join("e", "e");
+  const slotsFree = bench.queue.slotsFree().then(() => bench.running());
+  bench.begun[0]?.releaseSlot();
+  expect(await slotsFree).toEqual(["e"]);
+});
+
+test("work that is to be tried again keeps its line, and gives its slot to others", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  bench.join("a1", "a");
+  bench.join("a2", "a");
+  await bench.end({ retryAt: Date.now() + 3_600_000 });
+  expect(bench.running()).toEqual([]);
+  expect(bench.queue.waiting({ line: "a" })).toBe(2);
+  bench.join("b1", "b");
+  expect(bench.running()).toEqual(["b1"]);
+  await bench.end();
+  expect(bench.queue.leave({ id: "a1", line: "a" })).toBe(true);
+  expect(bench.running()).toEqual(["a2"]);
+  expect(bench.queue.leave({ id: "a2", line: "a" })).toBe(false);
+  await bench.end({ retryAt: 0 });
+  while (bench.begun.length === 0) await new Promise(setImmediate);
+  expect(bench.running()).toEqual(["a2"]);
+});
+
+test("closed lines forget what waits, and a line goes on only after what still runs in it", async () => {
+  const bench = createBench(2);
+  bench.queue.open();
+  for (const id of ["a1", "a2", "b1"]) bench.join(id, id.slice(0, 1));
+  bench.queue.close({ clear: true });
+  expect(bench.forgotten).toEqual(["a2"]);
+  expect(bench.queue.waiting()).toBe(0);
+  const idle = bench.queue.idle();
+  bench.join("a3", "a");
+  bench.queue.open();
+  expect(bench.running()).toEqual(["a1", "b1"]);
+  await bench.end({ retryAt: 0 });
+  while (bench.begun.length < 2) await new Promise(setImmediate);
+  expect(bench.running()).toContain("b1");
+  while (bench.begun.length > 0) await bench.end();
+  await idle;
+});
+
+test("whatever joins, leaves and ends: order in a line, one at a time, slots, and nothing is forgotten", async () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant("join" as const), line: fc.integer({ max: 3, min: 0 }) }),
+    },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("end" as const), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("retry" as const), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("leave" as const), which: fc.nat() }) },
+  );
+  const property = fc.asyncProperty(
+    fc.integer({ min: 1, max: 3 }),
+    fc.array(step, { maxLength: 60 }),
+    async (slots, steps) => {
+      const queue = new JobQueue({ clock: systemClock, slots });
+      queue.open();
+      const running = new Map<string, (end: JobEnd) => void>();
+      const left = new Set<string>();
+      const joined: string[] = [];
+      const finished: string[] = [];
+      const check = (line: string, number: number): void => {
+        expect(running.size).toBeLessThan(slots);
+        for (const id of running.keys()) expect(id.startsWith(`${line}:`)).toBe(false);
+        for (const id of joined.filter((one) => one.startsWith(`${line}:`))) {
+          if (Number(id.split(":")[1]) < number) expect(finished.includes(id) || left.has(id)).toBe(true);
+        }
+      };
+      const endOne = async (which: number, end: JobEnd): Promise<void> => {
+        const ids = [...running.keys()];
+        const id = ids[which % Math.max(1, ids.length)];
+        const resolve = id === undefined ? undefined : running.get(id);
+        if (id === undefined || resolve === undefined) return;
+        running.delete(id);
+        if ("ended" in end) finished.push(id);
+        resolve(end);
+        await new Promise(setImmediate);
+      };
+      for (const one of steps) {
+        if (one.kind === "join") {
+          const line = String(one.line);
+          const number = joined.length;
+          const id = `${line}:${number}`;
+          joined.push(id);
+          queue.join({
+            id,
+            line,
+            // Several principals may send to one session.
+            owner: number % 3 === 0 ? "guest" : line,
+            begin: () => {
+              check(line, number);
+              return new Promise((resolve) => running.set(id, resolve));
+            },
+          });
+        } else if (one.kind === "leave") {
+          const id = joined[one.which % Math.max(1, joined.length)];
+          if (id === undefined || left.has(id)) continue;
+          // The next of its line may begin before `leave` returns.
+          left.add(id);
+          if (!queue.leave({ id, line: id.split(":")[0] ?? "" })) left.delete(id);
+        } else await endOne(one.which, one.kind === "end" ? { ended: true } : { retryAt: 0 });
+      }
+      while (finished.length + left.size < joined.length) {
+        await endOne(0, { ended: true });
+        await new Promise(setImmediate);
+      }
+      expect(queue.waiting()).toBe(0);
+      await queue.idle();
+    },
+  );
+  await fc.assert(property, { numRuns: 100 });
+});

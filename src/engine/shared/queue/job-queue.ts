@@ -1,0 +1,336 @@
+import type { Clock } from "../../../base/clock.ts";
+import { Chain, type Link } from "./chain.ts";
+import type { Job, JobEnd, LineScope } from "./job.ts";
+import { ServiceTimes } from "./service-times.ts";
+import { type Owner, Turns } from "./turns.ts";
+
+interface Line extends Link<Line> {
+  readonly name: string;
+  readonly queue: Chain<Waiting>;
+  /** The job that runs or waits for its next attempt; the line waits for it. */
+  head: Job | undefined;
+  /** Set while the head waits for its next attempt. */
+  retry: AbortController | undefined;
+  /** In whose turn it stands: that of the first who waits. */
+  owner: Owner<Line> | undefined;
+  times: ServiceTimes | undefined;
+}
+
+interface Waiting extends Link<Waiting> {
+  readonly job: Job;
+  readonly line: Line;
+}
+
+export interface JobQueueOptions {
+  readonly clock: Clock;
+  /** How many may run at a time. */
+  readonly slots: number;
+}
+
+/** For what was never measured. */
+const usualMs = 1_000;
+
+/**
+ * The queue of an engine. Jobs of one line run one at a time, all jobs in no more than a number of slots. Owners have
+ * equal shares of the slots as far as they have jobs; the lines of one owner take turns.
+ */
+export class JobQueue {
+  readonly #clock: Clock;
+  readonly #slots: number;
+  readonly #lines = new Map<string, Line>();
+  readonly #places = new Map<string, Waiting>();
+  readonly #turns: Turns<Line>;
+  readonly #times = new ServiceTimes();
+  readonly #idlers: (() => void)[] = [];
+  readonly #slotWaiters: (() => void)[] = [];
+  readonly #offers = new Set<() => void>();
+  #isOpen = false;
+  /** Jobs that hold a slot. */
+  #running = 0;
+  /** Jobs that have begun, with a released slot too. */
+  #begun = 0;
+  #waiting = 0;
+  /** Slots that were asked for and are not released yet. */
+  #asked = 0;
+
+  constructor({ clock, slots }: JobQueueOptions) {
+    this.#clock = clock;
+    this.#slots = slots;
+    this.#turns = new Turns(slots);
+  }
+
+  /** Adds a job at the end of its line. Nothing begins before `open`. */
+  join(job: Job): void {
+    let line = this.#lines.get(job.line);
+    if (line === undefined) {
+      line = {
+        name: job.line,
+        queue: new Chain(),
+        head: undefined,
+        retry: undefined,
+        owner: undefined,
+        times: undefined,
+      };
+      this.#lines.set(job.line, line);
+    }
+    const place: Waiting = { job, line };
+    this.#places.set(job.id, place);
+    line.queue.push(place);
+    this.#count(job, 1);
+    this.#advance(line);
+    this.#beginWhatMay();
+  }
+
+  /** Removes a job that waits, for its next attempt too. False for one that runs or is in no line. */
+  leave({ id, line: name }: Pick<Job, "id" | "line">): boolean {
+    const line = this.#lines.get(name);
+    if (line === undefined) return false;
+    const place = this.#places.get(id);
+    if (line.retry !== undefined && line.head?.id === id) this.#forgetRetry(line);
+    else if (place?.line === line) this.#takeOut(place);
+    else return false;
+    this.#advance(line);
+    this.#beginWhatMay();
+    return true;
+  }
+
+  /** Whether a job waits in its line, or runs. */
+  has({ id, line }: Pick<Job, "id" | "line">): boolean {
+    return this.#places.has(id) || this.#lines.get(line)?.head?.id === id;
+  }
+
+  /**
+   * Registers running work that can be suspended: `release` is called once other jobs wait for its slot. Returns the
+   * function that unregisters it.
+   */
+  onSlotWanted(release: () => void): () => void {
+    this.#offers.add(release);
+    this.#askForSlots();
+    return () => void this.#offers.delete(release);
+  }
+
+  /** How many wait; those that run are not counted. */
+  waiting({ line: name, owner }: LineScope = {}): number {
+    if (owner !== undefined) return this.#turns.find(owner)?.waiting ?? 0;
+    if (name === undefined) return this.#waiting;
+    const line = this.#lines.get(name);
+    return line === undefined ? 0 : line.queue.size + (line.retry === undefined ? 0 : 1);
+  }
+
+  /**
+   * Milliseconds after which a refused sender should retry, estimated from the time that jobs take and from the
+   * senders refused before. Undefined while another process does the work.
+   */
+  retryDelay(scope: LineScope): number | undefined {
+    if (!this.#isOpen) return undefined;
+    return this.#timesOf(scope)?.retryDelay(this.#clock.now(), this.#times.meanMs ?? usualMs);
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.#beginWhatMay();
+  }
+
+  /** Begins nothing more. With `clear`, waiting jobs are forgotten: they are loaded from the database at the next start. */
+  close({ clear = false }: { readonly clear?: boolean } = {}): void {
+    this.#isOpen = false;
+    for (const line of [...this.#lines.values()]) {
+      if (line.retry !== undefined && line.head !== undefined) this.#putBack(line, line.head);
+      if (clear) this.#forgetWaiting(line);
+      this.#advance(line);
+    }
+  }
+
+  /** Forgets the jobs of some lines that wait, for their next attempt too: another process does them now. */
+  forget(isGone: (line: string) => boolean): void {
+    for (const line of [...this.#lines.values()]) {
+      if (!isGone(line.name)) continue;
+      if (line.retry !== undefined && line.head !== undefined) this.#putBack(line, line.head);
+      this.#forgetWaiting(line);
+      this.#advance(line);
+    }
+  }
+
+  /** Resolves once no job holds a slot. */
+  async slotsFree(): Promise<void> {
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));
+  }
+
+  /** Resolves once no job runs, those with a released slot included. */
+  async idle(): Promise<void> {
+    if (this.#begun > 0) await new Promise<void>((resolve) => this.#idlers.push(resolve));
+  }
+
+  #beginWhatMay(): void {
+    while (this.#isOpen && this.#running < this.#slots) {
+      const next = this.#turns.next(this.#running);
+      const place = next?.line.queue.first;
+      if (next === undefined || place === undefined) break;
+      this.#begin(place);
+    }
+    this.#askForSlots();
+  }
+
+  /** Asks suspendable work to release as many slots as ready lines want. */
+  #askForSlots(): void {
+    if (!this.#isOpen) return;
+    for (const release of this.#offers) {
+      if (this.#asked >= this.#turns.ready) return;
+      this.#asked += 1;
+      this.#offers.delete(release);
+      release();
+    }
+  }
+
+  #begin(place: Waiting): void {
+    const { line, job } = place;
+    const owner = this.#turns.owner(job.owner);
+    owner.works += 1;
+    this.#begun += 1;
+    line.head = job;
+    line.times ??= new ServiceTimes();
+    this.#takeOut(place);
+    const now = this.#clock.now();
+    const measured = [this.#times, owner.times, line.times].map((scope) => ({
+      scope,
+      service: scope.begin(now),
+    }));
+    const slot = this.#createSlot(owner);
+    const end = (how: JobEnd): void => {
+      for (const { scope, service } of measured) scope.end(service, this.#clock.now());
+      this.#finish(line, job, how);
+      // Its line has its next turn by now, so that its owner stands behind that of the next in line.
+      slot.end();
+      owner.works -= 1;
+      this.#turns.forget(owner);
+      this.#beginWhatMay();
+      this.#noteSlotsFree();
+      if (this.#begun === 0) for (const resolve of this.#idlers.splice(0)) resolve();
+    };
+    job.begin(slot.releaseSlot).then(end, () => end({ ended: true }));
+  }
+
+  #countSlots(owner: Owner<Line>, change: 1 | -1): void {
+    this.#running += change;
+    this.#turns.count(owner, change);
+  }
+
+  /** Creates the slot of one job, which may release it several times at once. It continues at once when all are taken back. */
+  #createSlot(owner: Owner<Line>) {
+    let waits = 0;
+    let ended = false;
+    this.#countSlots(owner, 1);
+    return {
+      releaseSlot: (): (() => void) => {
+        let isBack = false;
+        waits += 1;
+        if (waits === 1 && !ended) {
+          this.#countSlots(owner, -1);
+          this.#beginWhatMay();
+          this.#noteSlotsFree();
+        }
+        return () => {
+          if (isBack) return;
+          isBack = true;
+          waits -= 1;
+          if (waits === 0 && !ended) this.#countSlots(owner, 1);
+        };
+      },
+      end: (): void => {
+        ended = true;
+        if (waits === 0) this.#countSlots(owner, -1);
+      },
+    };
+  }
+
+  #finish(line: Line, job: Job, end: JobEnd): void {
+    this.#begun -= 1;
+    this.#asked = Math.max(0, this.#asked - 1);
+    line.head = undefined;
+    // After `close` no retry is scheduled; pending work is loaded from the database at the next start.
+    if ("retryAt" in end && this.#isOpen) this.#waitForRetry(line, job, end.retryAt);
+    else this.#advance(line);
+  }
+
+  #noteSlotsFree(): void {
+    if (this.#running === 0) for (const resolve of this.#slotWaiters.splice(0)) resolve();
+  }
+
+  #waitForRetry(line: Line, job: Job, at: number): void {
+    const retry = new AbortController();
+    line.head = job;
+    line.retry = retry;
+    this.#count(job, 1);
+    this.#clock.sleep(Math.max(0, at - this.#clock.now()), retry.signal).then(
+      () => {
+        if (line.retry !== retry) return;
+        this.#putBack(line, job);
+        this.#advance(line);
+        this.#beginWhatMay();
+      },
+      () => undefined,
+    );
+  }
+
+  /** Puts a job whose retry is due at the front of its line, which waits for a slot like others. */
+  #putBack(line: Line, job: Job): void {
+    this.#forgetRetry(line);
+    const place: Waiting = { job, line };
+    this.#places.set(job.id, place);
+    line.queue.unshift(place);
+    this.#count(job, 1);
+  }
+
+  #forgetRetry(line: Line): void {
+    const { head, retry } = line;
+    if (head === undefined || retry === undefined) return;
+    retry.abort();
+    line.retry = undefined;
+    line.head = undefined;
+    this.#count(head, -1);
+  }
+
+  #forgetWaiting(line: Line): void {
+    for (const place of [...line.queue]) {
+      this.#takeOut(place);
+      place.job.forget?.();
+    }
+  }
+
+  /** Counts waiting jobs. */
+  #count(job: Job, change: 1 | -1): void {
+    const owner = this.#turns.owner(job.owner);
+    this.#waiting += change;
+    owner.waiting += change;
+    owner.works += change;
+    this.#turns.forget(owner);
+  }
+
+  #takeOut(place: Waiting): void {
+    this.#places.delete(place.job.id);
+    place.line.queue.remove(place);
+    // An owner is forgotten with its last job, so the line leaves its turns before.
+    this.#updateTurn(place.line);
+    this.#count(place.job, -1);
+  }
+
+  /** Puts a line into the turns of the owner of its first job, or into none while it waits for its head. */
+  #updateTurn(line: Line): void {
+    const first = line.head === undefined ? line.queue.first : undefined;
+    const owner = first === undefined ? undefined : this.#turns.owner(first.job.owner);
+    if (owner === line.owner) return;
+    if (line.owner !== undefined) this.#turns.remove(line.owner, line);
+    line.owner = owner;
+    if (owner !== undefined) this.#turns.add(owner, line);
+  }
+
+  #advance(line: Line): void {
+    this.#updateTurn(line);
+    if (line.head === undefined && line.queue.size === 0) this.#lines.delete(line.name);
+  }
+
+  #timesOf({ line, owner }: LineScope): ServiceTimes | undefined {
+    if (line !== undefined) return this.#lines.get(line)?.times;
+    return owner === undefined ? this.#times : this.#turns.find(owner)?.times;
+  }
+}

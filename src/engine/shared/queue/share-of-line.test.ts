@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { systemClock } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import { defaultLimits } from "../engine-base.ts";
+import { JobQueue } from "./job-queue.ts";
+import { checkShare } from "./share-of-line.ts";
+
+const queue = new JobQueue({ clock: systemClock, slots: 1 });
+
+/** The error of one more, of which `own` of `all` in a line of ten places are the owner's. */
+function faultOf(
+  own: number,
+  all: number,
+  { owner = "principal/ann", share }: { readonly owner?: string; readonly share?: number } = {},
+): KitError | undefined {
+  const limits = {
+    ...defaultLimits,
+    waiting: 10,
+    ...(share === undefined ? {} : { waitingPerOwner: share }),
+  };
+  try {
+    checkShare({ all, ofOwner: own }, owner, { limits, queue, what: "inputs" });
+    return undefined;
+  } catch (error) {
+    if (error instanceof KitError) return error;
+    throw error;
+  }
+}
+
+test("an owner's share ends where it has as many as there are places left", () => {
+  const refused = (own: number, all: number): boolean => faultOf(own, all) !== undefined;
+  expect([refused(4, 4), refused(5, 5)]).toEqual([false, true]);
+  expect([refused(2, 6), refused(3, 7), refused(4, 7)]).toEqual([false, true, true]);
+  // An owner without waiting work finds the last place.
+  expect([refused(0, 9), refused(1, 9)]).toEqual([false, true]);
+});
+
+test("a share that is set counts in place of that, and one place is the least", () => {
+  expect([faultOf(8, 8, { share: 9 }), faultOf(0, 9, { share: 0 })]).toEqual([undefined, undefined]);
+  expect(faultOf(2, 2, { share: 2 })?.code).toBe("too_many_requests");
+});
+
+test("a full queue is `unavailable`, and a used-up share names its owner and when to retry", () => {
+  expect(faultOf(0, 10)).toMatchObject({
+    code: "unavailable",
+    message: "Too many inputs are waiting. Try again later.",
+    meta: { scope: "engine", retry_after_s: expect.any(Number) },
+  });
+  expect(faultOf(5, 5)).toMatchObject({
+    code: "too_many_requests",
+    message: "5 inputs of yours are waiting, which is the share of one principal in the line.",
+    meta: { scope: "principal", waiting: 5, retry_after_s: expect.any(Number) },
+  });
+  expect(faultOf(5, 5, { owner: "instance/echo/1" })).toMatchObject({
+    message: "5 inputs of this instance are waiting, which is the share of one instance in the line.",
+    meta: { scope: "instance" },
+  });
+});

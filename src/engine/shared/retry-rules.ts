@@ -1,0 +1,40 @@
+import { isRetryableCode } from "../../protocol/error-code.ts";
+import type { EventError } from "../../protocol/event.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import type { EngineHandlers } from "../contract.ts";
+import { parseStored } from "./stored-json.ts";
+
+const firstMs = 250;
+const longestMs = 5_000;
+
+/** How long to wait for a store that is away, in ms: doubled each time, between half and the whole of it. */
+export function outagePause(times: number): number {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(times, 10)) * (0.5 + Math.random() / 2);
+}
+
+/** Whether work met a store that is away; then the handlers' `onOutage` is called. */
+export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
+  if (!isStoreUnavailable(error)) return false;
+  try {
+    onOutage?.(error, id);
+  } catch {
+    // A listener that throws must not end the wait.
+  }
+  return true;
+}
+
+/**
+ * Whether ended work is no final answer to its idempotency key: it was cancelled, or failed with a retryable code.
+ */
+export function isNoAnswer({
+  status,
+  error,
+}: {
+  readonly status: string;
+  readonly error: string | null;
+}): boolean {
+  if (status === "cancelled") return true;
+  if (status !== "failed" || error === null) return false;
+  const { type } = parseStored(error) as EventError;
+  return isRetryableCode(type);
+}

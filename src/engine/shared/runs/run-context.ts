@@ -1,0 +1,146 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
+import { KitError } from "../../../base/kit-error.ts";
+import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
+import type { RunContext, StepOptions, StepWork } from "../../contract.ts";
+import { checkJson, isName } from "../check-json.ts";
+import { principalOf } from "../queue/owner.ts";
+import { isOutage, outagePause } from "../retry-rules.ts";
+import type { ExecutionCore } from "./execution-core.ts";
+import type { EntryKind } from "./replay.ts";
+import { attemptStep, storeError, toStepError } from "./steps.ts";
+import type { Waits } from "./waits.ts";
+
+export interface RunContextParts
+  extends Pick<RunContext, "fence" | "releaseSlot" | "checkFence" | "emit" | "checkResult"> {
+  readonly waits: Waits;
+}
+
+/** The step whose work is running: what that work asks of the run belongs to the step, and has no position. */
+interface OpenStep {
+  readonly key: string;
+  asked: number;
+}
+
+/** Creates the context of a run over its execution. */
+export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
+  const { run, host } = core;
+  const { clock } = host.base;
+  const { waits, ...own } = parts;
+  const openStep = new AsyncLocalStorage<OpenStep>();
+
+  /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
+  function journaled(
+    kind: EntryKind,
+    name: string,
+    work: (idempotencyKey: string) => Promise<unknown>,
+  ): Promise<unknown> {
+    const above = openStep.getStore();
+    if (above !== undefined) {
+      // A replay does not run the step's work again once it has ended, so nothing would ask for a position. The same
+      // attempt gives the same keys.
+      above.asked += 1;
+      return work(`${above.key}:${above.asked}`);
+    }
+    return core.guard(async () => {
+      const { position, recorded } = core.ask(kind, name);
+      const outcome = recorded?.outcome;
+      if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
+      const head = { position, kind, name };
+      return await core.atWork(async () => {
+        const { state, value } = await attempt(work, `${run.run_id}:${position}`);
+        const stored = await core.store(value);
+        return await core.deliver(await core.insist(() => core.journal.end(head, { state, value: stored })));
+      });
+    });
+
+    async function attempt(work: (key: string) => Promise<unknown>, key: string) {
+      for (let outages = 0; ; outages += 1) {
+        try {
+          const value = await work(key);
+          checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
+          return { state: "done", value } as const;
+        } catch (error) {
+          // An error that a step throws after its run was cancelled is no outcome of the step.
+          if (core.signal.aborted) throw core.signal.reason;
+          if (isOutage(error, run.run_id, core.handlers)) {
+            await core.waitForStore(outagePause(outages));
+            if (!core.signal.aborted) continue;
+            throw core.signal.reason;
+          }
+          const failure = toStepError(error, `The ${kind} ${JSON.stringify(name)}`);
+          return { state: "failed", value: storeError(failure, core.handlers.causeOf) } as const;
+        }
+      }
+    }
+  }
+
+  return {
+    id: run.run_id,
+    attempt: run.crashes + 1,
+    startedAt: run.started_at ?? run.accepted_at,
+    signal: core.signal,
+    ...own,
+    step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
+      const refusal = checkName(name) ?? checkStepOptions(options);
+      if (refusal !== undefined) return Promise.reject(refusal);
+      const attempts = (idempotencyKey: string): Promise<Value> =>
+        attemptStep(
+          (given) =>
+            openStep.run({ key: `${given.idempotency_key}:${given.attempt}`, asked: 0 }, () => work(given)),
+          { clock, name, idempotencyKey, signal: core.signal, options },
+        );
+      return journaled("step", name, attempts) as Promise<Value>;
+    },
+    sleep: async (ms) => {
+      if (!isTime(ms)) throw misused("A sleep takes a number of milliseconds, 0 or more.");
+      if (openStep.getStore() !== undefined) await clock.sleep(ms, core.signal);
+      else await core.guard(() => waits.wait("sleep", "", { ms }));
+    },
+    waitFor: async (name, { timeoutMs, schema } = {}) => {
+      const refusal = checkName(name);
+      if (refusal !== undefined) throw refusal;
+      if (timeoutMs !== undefined && !isTime(timeoutMs)) throw misused("timeoutMs is a number, 0 or more.");
+      if (openStep.getStore() !== undefined) {
+        throw misused(
+          `A step cannot wait for the signal ${JSON.stringify(name)}: it would be lost with the process. Wait beside the step.`,
+        );
+      }
+      return await core.guard(() => waits.wait("wait", name, { ms: timeoutMs, schema }));
+    },
+    now: async () => Number(await journaled("now", "", async () => clock.now())),
+    uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),
+    dispatch: async (request) => {
+      const refusal = checkName(request.agent);
+      if (refusal !== undefined) throw refusal;
+      const admit = (idempotency_key: string): Promise<DispatchReceipt> =>
+        host.admit({ ...request, idempotency_key, ...principalOf(run.owner) });
+      return (await journaled("dispatch", request.agent, admit)) as DispatchReceipt;
+    },
+  };
+}
+
+function checkName(name: unknown): KitError | undefined {
+  if (isName(name)) return undefined;
+  return misused("The name of a step, a signal or an agent is a text of 1 to 256 characters.");
+}
+
+/** `internal_error`, not `invalid_request`: the workflow's code is wrong, not its caller. */
+function misused(message: string): KitError {
+  return new KitError({ code: "internal_error", message });
+}
+
+function isTime(ms: number): boolean {
+  return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15;
+}
+
+function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitError | undefined {
+  if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1)) {
+    return misused("attempts is a whole number, 1 or more.");
+  }
+  const times = { backoffMs, timeoutMs };
+  for (const [name, ms] of Object.entries(times)) {
+    if (ms !== undefined && !isTime(ms)) return misused(`${name} is a number of milliseconds, 0 or more.`);
+  }
+  return undefined;
+}

@@ -1,0 +1,161 @@
+import { isoTime } from "../../../base/clock.ts";
+import { KitError } from "../../../base/kit-error.ts";
+import { isRetryableCode } from "../../../protocol/error-code.ts";
+import type { RunStatus } from "../../../protocol/run.ts";
+import { type EngineHandlers, type EventLog, runStream, type WorkContext } from "../../contract.ts";
+import { isLost, type Lease } from "../engine-base.ts";
+import type { Job, JobEnd } from "../queue/job.ts";
+import { toEventError } from "../to-event-error.ts";
+import { Execution, type ExecutionEnd } from "./execution.ts";
+import type { ExecutionHost } from "./execution-core.ts";
+import { isRisky, lineOfRun, type RunPlace, type RunRow, type RunStore } from "./run-store.ts";
+
+export interface RunJobsOptions {
+  readonly store: RunStore;
+  /** A run has ended, and that is on disk. */
+  readonly ended: (runId: string) => void;
+  /** A run waits for a time from now on. */
+  readonly waits: () => void;
+  /** A run has joined the queue. */
+  readonly queued: () => void;
+}
+
+const over: JobEnd = { ended: true };
+/** After a store that could not be written. */
+const retryMs = 1_000;
+/** After the third crash; doubled with each further one. */
+const riskyPauseMs = 500;
+
+/** Takes runs from their queue, and sees each to its end or to its next long wait. */
+export class RunJobs {
+  readonly #host: ExecutionHost;
+  readonly #options: RunJobsOptions;
+  readonly #executions = new Map<string, Execution>();
+
+  constructor(host: ExecutionHost, options: RunJobsOptions) {
+    this.#host = host;
+    this.#options = options;
+  }
+
+  /** Running executions of this process, by run id. */
+  get executions(): ReadonlyMap<string, Execution> {
+    return this.#executions;
+  }
+
+  /** A queued run as a job of its line. */
+  toJob(place: RunPlace, handlers: EngineHandlers): Job {
+    const { time } = this.#host.base;
+    // Something else may be what the process dies of: a risky run waits a little, and longer the second
+    // time, so that it is not at work when that strikes again.
+    const notBefore = isRisky(place) ? time.now() + riskyPauseMs * 2 ** (place.crashes - 3) : 0;
+    return {
+      id: place.run_id,
+      line: lineOfRun(place),
+      owner: place.owner,
+      begin: async (releaseSlot) =>
+        time.now() < notBefore ? { retryAt: notBefore } : await this.#begin(place, handlers, releaseSlot),
+    };
+  }
+
+  async #begin(
+    place: RunPlace,
+    handlers: EngineHandlers,
+    releaseSlot: WorkContext["releaseSlot"],
+  ): Promise<JobEnd> {
+    const { base, events, journals } = this.#host;
+    const { store } = this.#options;
+    const lease = base.leaseOf(place);
+    const { fence, signal } = lease;
+    if (signal.aborted) return over;
+    try {
+      const run = await store.claim(place, fence);
+      if (run === undefined) return over;
+      const journal = await journals.open(run, fence);
+      const lastEvent = await events.last(runStream(run.run_id));
+      const execution = new Execution(this.#host, handlers, { run, journal, fence, lastEvent, releaseSlot });
+      if (signal.aborted) execution.leave(signal.reason);
+      else if (base.stopping.aborted) execution.leave(base.stopping.reason);
+      this.#executions.set(run.run_id, execution);
+      // A caller may have cancelled the run before its execution existed.
+      if (await store.isCancelling(run)) execution.cancel();
+      const end = await execution.end.finally(() => this.#executions.delete(run.run_id));
+      return await this.#settle(run, { end, failure: toFailure(end, run, handlers) }, lease);
+    } catch (error) {
+      return signal.aborted || isLost(error) ? over : { retryAt: base.time.now() + retryMs };
+    }
+  }
+
+  /** Records what has become of a run, once the store can be written: no result is to be worked for twice. */
+  async #settle(
+    run: RunRow,
+    outcome: { readonly end: ExecutionEnd; readonly failure: string | null },
+    { fence, signal }: Lease,
+  ): Promise<JobEnd> {
+    const { clock, draining } = this.#host.base;
+    for (;;) {
+      if (signal.aborted) return over;
+      try {
+        const status = await this.#write(run, outcome, fence);
+        if (status === "queued") this.#options.queued();
+        else if (status === "waiting") this.#options.waits();
+        else this.#options.ended(run.run_id);
+        return over;
+      } catch (error) {
+        const passes = error instanceof KitError && isRetryableCode(error.code) && !isLost(error);
+        if (!passes || draining.aborted) return over;
+        await clock.sleep(retryMs, draining).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Gives the status that the run has then. */
+  async #write(
+    run: RunRow,
+    { end, failure }: { readonly end: ExecutionEnd; readonly failure: string | null },
+    fence: number,
+  ): Promise<RunStatus> {
+    const { store } = this.#options;
+    if (end.kind === "left") return await store.putBack(run, { status: "queued" }, fence);
+    if (end.kind === "suspended") {
+      return await store.putBack(run, { status: "waiting", wakeAt: end.wakeAt }, fence);
+    }
+    const result = end.kind === "completed" ? end.result : null;
+    await store.settle(run, { status: end.kind, result, error: failure }, fence);
+    return end.kind;
+  }
+}
+
+/** The error in the record of a failed run. */
+function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
+  if (end.kind !== "failed") return null;
+  const told = toEventError(end.error, causeOf);
+  const isOurs = end.error instanceof KitError && told.message === end.error.message;
+  const message = isOurs ? told.message : `The workflow ${JSON.stringify(workflow)} failed.`;
+  return JSON.stringify({ ...told, message });
+}
+
+/**
+ * Ends the stream of a run that was cancelled while nothing of it was at work: its handler, who says so as a
+ * rule, is not there. A process that does not hold the lease cannot write it, and the stream just ends.
+ */
+export async function sayCancelled(events: EventLog, run: RunRow, now: number): Promise<void> {
+  const { run_id, workflow, started_at, accepted_at } = run;
+  const stream = runStream(run_id);
+  try {
+    events.append(stream, {
+      type: "run_end",
+      workflow,
+      reason: "cancelled",
+      is_error: true,
+      is_aborted: true,
+      duration_ms: now - (started_at ?? accepted_at),
+      index: (await events.last(stream)) + 1,
+      timestamp: isoTime(now),
+      instance_id: run_id,
+      operation_id: run_id,
+      run_id,
+    });
+  } catch {
+    // The run is cancelled all the same, and its record says so.
+  }
+}

@@ -1,0 +1,129 @@
+import { sleepUntil } from "../durable-time.ts";
+import type { ExecutionCore } from "./execution-core.ts";
+import type { EntryEnd } from "./replay.ts";
+import type { BegunWait, EntryHead } from "./run-journal.ts";
+
+interface OpenWait extends BegunWait {
+  end(end: EntryEnd): void;
+}
+
+/** The sleeps of a run, and its waits for signals. */
+export class Waits {
+  readonly #core: ExecutionCore;
+  readonly #open = new Map<number, OpenWait>();
+  #isChecking = false;
+  /** A signal may have come while the waits were being checked. */
+  #isStale = false;
+  #closed = false;
+  #timer: AbortController | undefined;
+
+  constructor(core: ExecutionCore) {
+    this.#core = core;
+  }
+
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** When the first of them ends by itself. */
+  get earliest(): number | undefined {
+    let first: number | undefined;
+    for (const { deadline } of this.#open.values()) {
+      if (deadline !== undefined && (first === undefined || deadline < first)) first = deadline;
+    }
+    return first;
+  }
+
+  /** Begins a wait, or goes on with one that the journal knows. Gives what it ended with. */
+  async wait(
+    kind: "sleep" | "wait",
+    name: string,
+    { ms, schema }: { readonly ms: number | undefined; readonly schema?: unknown },
+  ): Promise<unknown> {
+    const core = this.#core;
+    const { position, recorded } = core.ask(kind, name);
+    const outcome = recorded?.outcome;
+    if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
+    const head = { position, kind, name };
+    const { time } = core.host.base;
+    const isNew = outcome === undefined;
+    const deadline = isNew ? (ms === undefined ? undefined : Math.ceil(time.now() + ms)) : outcome.deadline;
+    const ended = isNew ? await this.#begin(head, deadline, schema) : undefined;
+    if (ended !== undefined) return await core.deliver(ended);
+    if (this.#closed) return await new Promise<never>(() => undefined);
+    const end = await new Promise<EntryEnd>((resolve) => {
+      this.#open.set(position, { head, deadline, end: resolve });
+      // A signal may have come before this wait was registered.
+      this.checkWaits();
+      core.settle();
+    });
+    return await core.deliver(end);
+  }
+
+  /** Ends those whose time or signal has come. */
+  checkWaits(): void {
+    this.#isStale = true;
+    if (this.#closed || this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#check().finally(() => {
+      this.#isChecking = false;
+      if (this.#open.size > 0 && this.#isStale) this.checkWaits();
+    });
+  }
+
+  /** They never end. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.abort();
+    this.#open.clear();
+  }
+
+  async #check(): Promise<void> {
+    const { journal, atWork, insist } = this.#core;
+    while (this.#isStale && !this.#closed) {
+      this.#isStale = false;
+      if (await insist(async () => await journal.hasDue([...this.#open.values()]))) {
+        await atWork(() => this.#endThoseDue());
+        this.#isStale = this.#open.size > 0;
+      }
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#timer?.abort();
+    this.#timer = undefined;
+    const at = this.earliest;
+    if (this.#closed || at === undefined) return;
+    this.#timer = new AbortController();
+    sleepUntil(this.#core.host.base.time, at, this.#timer.signal).then(
+      () => this.checkWaits(),
+      () => undefined,
+    );
+  }
+
+  async #endThoseDue(): Promise<void> {
+    const { journal, insist } = this.#core;
+    // By position, so that of two waits for one name the first gets the first signal.
+    const candidates = [...this.#open.values()].sort((one, other) => one.head.position - other.head.position);
+    for (const { position, end } of await insist(() => journal.endWaits(candidates))) {
+      const wait = this.#open.get(position);
+      this.#open.delete(position);
+      wait?.end(end);
+    }
+  }
+
+  /** Records that a wait has begun, or its end when it ends at once. */
+  async #begin(
+    head: EntryHead,
+    deadline: number | undefined,
+    schema: unknown,
+  ): Promise<EntryEnd | undefined> {
+    const { atWork, insist, journal, store } = this.#core;
+    return await atWork(async () => {
+      const stored = schema === undefined ? null : await store(schema);
+      return await insist(() => journal.beginWait({ head, deadline }, stored));
+    });
+  }
+}

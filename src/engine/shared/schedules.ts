@@ -1,0 +1,190 @@
+import { isoTime } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ScheduleRecord } from "../../protocol/run.ts";
+import type { Engine, RunReceipt, RunRequest } from "../contract.ts";
+import { sleepUntil } from "./durable-time.ts";
+import type { EngineBase } from "./engine-base.ts";
+import { nextOccurrence } from "./next-occurrence.ts";
+
+/** The rows of schedules. Each write resolves once it is on disk. */
+export interface ScheduleStore {
+  /** When the first occurrence of all is due, in ms since 1970; null or undefined for none. */
+  first(): Promise<number | null | undefined>;
+  /** The schedules with an occurrence that is due, the earliest first. */
+  due(now: number): Promise<readonly ScheduleRow[]>;
+  /** By name. */
+  all(): Promise<readonly ScheduleRow[]>;
+  /**
+   * Adds or replaces a schedule. One that is declared again as it was keeps the occurrence that is due: it may have been
+   * missed.
+   */
+  put(schedule: NewSchedule): Promise<ScheduleRow>;
+  /** Notes that the occurrence at `at` has begun a run; does nothing where another process has noted it. */
+  advance(row: ScheduleRow, next: number | null, runId: string | null): Promise<void>;
+  remove(name: string): Promise<boolean>;
+}
+
+export type NewSchedule = Omit<ScheduleRow, "id" | "last_run_id" | "round">;
+
+export interface ScheduleRow {
+  readonly id: number;
+  readonly name: string;
+  readonly workflow: string;
+  readonly cron: string;
+  readonly timezone: string | null;
+  readonly next_at: number | null;
+  readonly last_run_id: string | null;
+  /** As the blobs stored it. */
+  readonly payload: string | null;
+  /** How often its times have passed again. */
+  readonly round: number;
+}
+
+export interface SchedulesOptions {
+  readonly store: ScheduleStore;
+  readonly startRun: (request: RunRequest) => Promise<RunReceipt>;
+  /** Whether this process starts the runs of schedules now. */
+  readonly isWorking: () => boolean;
+}
+
+/** After a run that could not be started. */
+const retryMs = 5_000;
+
+/**
+ * Starts runs at the times of cron expressions. Times that passed while no worker ran are made up for once. An
+ * occurrence is named by schedule and time, so that it starts one run, whoever starts it and however often; when the
+ * clock is set back by so much that several of a schedule's times pass again, they are other occurrences.
+ */
+export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules"> {
+  readonly #base: EngineBase;
+  readonly #options: SchedulesOptions;
+  #timer: AbortController | undefined;
+  /** How often the timer was set: of two that look for the first occurrence at a time, the later one counts. */
+  #armed = 0;
+  #firing = false;
+
+  constructor(base: EngineBase, options: SchedulesOptions) {
+    this.#base = base;
+    this.#options = options;
+  }
+
+  async putSchedule(schedule: Parameters<Engine["putSchedule"]>[0]): Promise<ScheduleRecord> {
+    const { name, workflow, cron, timezone, payload } = schedule;
+    const { blobs, clock } = this.#base;
+    const next_at = nextOccurrence({ cron, timezone }, clock.now()) ?? null;
+    const stored = payload === undefined ? null : await blobs.store(payload);
+    const row = await this.#options.store.put({
+      name,
+      workflow,
+      cron,
+      timezone: timezone ?? null,
+      next_at,
+      payload: stored,
+    });
+    await this.arm();
+    return this.#toRecord(row);
+  }
+
+  async deleteSchedule(name: string): Promise<boolean> {
+    return await this.#options.store.remove(name);
+  }
+
+  async listSchedules(): Promise<readonly ScheduleRecord[]> {
+    return (await this.#options.store.all()).map((row) => this.#toRecord(row));
+  }
+
+  /** Sets the one timer to the earliest occurrence of all. */
+  async arm(leastMs = 0): Promise<void> {
+    const { clock } = this.#base;
+    this.stop();
+    const turn = this.#armed;
+    if (!this.#options.isWorking()) return;
+    const at = await this.#options.store.first();
+    if (at === null || at === undefined || turn !== this.#armed) return;
+    this.#timer = new AbortController();
+    sleepUntil(clock, Math.max(at, clock.now() + leastMs), this.#timer.signal).then(
+      () => void this.#fire(),
+      () => undefined,
+    );
+  }
+
+  stop(): void {
+    this.#armed += 1;
+    this.#timer?.abort();
+    this.#timer = undefined;
+  }
+
+  async #fire(): Promise<void> {
+    if (this.#firing || !this.#options.isWorking()) return;
+    this.#firing = true;
+    let failed = false;
+    try {
+      for (const row of await this.#options.store.due(this.#base.clock.now()))
+        failed = !(await this.#startOccurrence(row)) || failed;
+    } catch {
+      failed = true;
+    } finally {
+      this.#firing = false;
+    }
+    await this.arm(failed ? retryMs : 0).catch(() => undefined);
+  }
+
+  /** False when it could not be started; it is tried again. */
+  async #startOccurrence(row: ScheduleRow): Promise<boolean> {
+    try {
+      const runId = await this.#startOnce(row, Number(row.next_at));
+      const next = nextOccurrence(toSpec(row), this.#base.clock.now()) ?? null;
+      await this.#options.store.advance(row, next, runId ?? row.last_run_id);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #startOnce(row: ScheduleRow, at: number): Promise<string | undefined> {
+    const request = {
+      workflow: row.workflow,
+      payload: row.payload === null ? {} : this.#base.blobs.load(row.payload),
+      idempotency_key: `schedule:${row.name}:${isoTime(at)}${row.round === 0 ? "" : `#${row.round}`}`,
+    };
+    try {
+      return (await this.#options.startRun(request)).run_id;
+    } catch (error) {
+      // It was started before a crash, and the schedule was given another payload since.
+      if (error instanceof KitError && error.code === "conflict") return undefined;
+      throw error;
+    }
+  }
+
+  #toRecord(row: ScheduleRow): ScheduleRecord {
+    const { name, workflow, next_at, last_run_id, payload } = row;
+    return {
+      name,
+      workflow,
+      ...toSpec(row),
+      ...(payload === null ? {} : { payload: this.#base.blobs.load(payload) }),
+      ...(next_at === null ? {} : { next_at: isoTime(next_at) }),
+      ...(last_run_id === null ? {} : { last_run_id }),
+    };
+  }
+}
+
+/**
+ * The next occurrence of a schedule after the clock was set back. Where several of its times pass again, the schedule keeps its
+ * rhythm and starts runs at them again, in a new round. A schedule that comes more seldom does not do its last time twice. A
+ * schedule that has never started a run was stored by a clock that was far ahead. Undefined where nothing changes.
+ */
+export function turnBack(
+  row: ScheduleRow,
+  now: number,
+): { readonly next_at: number; readonly rounds: 0 | 1 } | undefined {
+  const first = nextOccurrence(toSpec(row), now);
+  if (row.next_at === null || first === undefined || first >= row.next_at) return undefined;
+  if (row.last_run_id === null) return { next_at: first, rounds: 0 };
+  const second = nextOccurrence(toSpec(row), first);
+  return second !== undefined && second < row.next_at ? { next_at: first, rounds: 1 } : undefined;
+}
+
+function toSpec({ cron, timezone }: ScheduleRow): Pick<ScheduleRecord, "cron" | "timezone"> {
+  return timezone === null ? { cron } : { cron, timezone };
+}
