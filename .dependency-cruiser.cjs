@@ -54,8 +54,9 @@ const rooms = {
   mcp: [...domain, "project", "agents", "processes"],
   app: wired,
   server: wired,
-  cli: [...wired, "sqlite", "server", "client"],
-  testing: [...wired, "sqlite", "server", "client", "cli"],
+  build: wired,
+  cli: [...wired, "sqlite", "server", "client", "build"],
+  testing: [...wired, "sqlite", "server", "client", "build", "cli"],
 };
 
 /** Packages that one room alone knows; the rest of the house speaks its own words. */
@@ -74,6 +75,7 @@ const homes = {
   commander: "cli",
   "string-width": "cli",
   "smol-toml": "app",
+  rolldown: "build",
   "@lezer/python": "python",
   "@pydantic/monty": "python",
   "@opentelemetry/api": "otel|app/telemetry",

@@ -28,7 +28,7 @@ const globalSetup = ["tests/build-once.ts"];
 /**
  * The projects: `unit` beside the code, and `apart` of it; `whole`, which drives kit from outside (the command line, the packed package,
  * HTTP) and so takes longer; `campaigns`, the full corpora and drives of which `npm test` runs a slice; `faults`, which
- * kills, starves and floods whole servers.
+ * kills, starves and floods whole servers; `targets`, which runs the outputs of `kit build`.
  */
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -57,7 +57,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "whole",
           include: ["tests/**/*.test.ts"],
-          exclude: ["tests/faults/**", campaigns],
+          exclude: ["tests/faults/**", "tests/targets/**", campaigns],
           setupFiles,
           globalSetup,
         },
@@ -79,6 +79,17 @@ const config: ViteUserConfig = defineConfig({
           name: "faults",
           testTimeout: 120_000 * patience,
           include: ["tests/faults/**/*.test.ts"],
+          setupFiles,
+          globalSetup,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "targets",
+          testTimeout: 180_000,
+          hookTimeout: 240_000,
+          include: ["tests/targets/**/*.test.ts"],
           setupFiles,
           globalSetup,
         },

@@ -12,6 +12,7 @@ import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/
 import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
+import { filesOfModules, startedModules } from "../src/base/own-module.ts";
 import { readEntries } from "./entries.ts";
 import { writeFieldComments } from "./field-comments.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
@@ -19,17 +20,6 @@ import { listFiles, repositoryRoot } from "./files.ts";
 /** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
 const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
-/** Modules that are started by their path: the command line, and kit's own processes and threads (`ownModule`). */
-const startedByPath = [
-  "cli/main",
-  "python/child/main",
-  "python/child/watchdog",
-  "project/store/writer-thread",
-];
-
-/** Read by modules that are started by path, from beside them. */
-const readAtRunTime = ["python/child/prelude.py"];
-
 if (import.meta.main) {
   try {
     const { built, durationMs } = await build();
@@ -51,7 +41,7 @@ export async function build(): Promise<{ built: boolean; durationMs: number }> {
   // Both write beside `dist`, so that a process that runs from it never sees half a build.
   const fresh = `${dist}.${process.pid}`;
   try {
-    await Promise.all([declare(fresh), bundle(fresh), ...readAtRunTime.map((path) => copy(path, fresh))]);
+    await Promise.all([declare(fresh), bundle(fresh), ...filesOfModules.map((path) => copy(path, fresh))]);
     await writeFile(join(fresh, stampName), fingerprint);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist).catch(async (error: unknown) => {
@@ -109,7 +99,7 @@ async function bundle(outDir: string): Promise<void> {
   );
   const bundler = await rolldown({
     cwd: repositoryRoot,
-    input: Object.fromEntries([...published, ...startedByPath].map((path) => [path, `src/${path}.ts`])),
+    input: Object.fromEntries([...published, ...startedModules].map((path) => [path, `src/${path}.ts`])),
     platform: "node",
     transform: { target: "es2024" },
     // Packages stay packages: npm installs them once for kit and the projects that use them. Configuration is read by

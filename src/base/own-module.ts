@@ -11,3 +11,17 @@ export function ownModule(path: string): URL {
   const top = import.meta.url.replace(/^(.*\/(?:src|dist)\/).*$/, "$1");
   return new URL(`${path}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, top);
 }
+
+/**
+ * The modules that kit starts by their path: its command line, and its own processes and threads. Every bundle of kit
+ * has them as entries, at these paths.
+ */
+export const startedModules = [
+  "cli/main",
+  "python/child/main",
+  "python/child/watchdog",
+  "project/store/writer-thread",
+] as const;
+
+/** What these modules read from beside them. A bundle holds it at the same path. */
+export const filesOfModules = ["python/child/prelude.py"] as const;

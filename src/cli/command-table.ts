@@ -55,6 +55,11 @@ export const commandTable: readonly AnyEntry[] = [
     load: async () => (await import("./commands/dev.ts")).dev,
   },
   {
+    name: "build",
+    summary: "Make the project a folder that runs alone, with the files of a platform",
+    load: async () => (await import("./commands/build.ts")).build,
+  },
+  {
     name: "routes",
     summary: "List the agents, workflows and webhooks that are served",
     load: async () => (await import("./commands/routes.ts")).routes,

@@ -271,6 +271,12 @@ const engineTable = table({
 });
 export interface EngineConfig extends Infer<typeof engineTable> {}
 
+/** The `build` table: what `kit build` puts into an output. */
+const buildTable = table({
+  /** Files that the code reads while it runs, beside those that kit finds itself. */
+  include: list(text),
+});
+
 /** The `telemetry` table: what spans hold. */
 const telemetryTable = table({
   /** Records the prompts and answers of models, and the arguments and results of tools; default false. */
@@ -305,6 +311,7 @@ export const configSchema = table({
   sessions: sessionsTable,
   engine: engineTable,
   telemetry: telemetryTable,
+  build: buildTable,
 });
 export interface KitConfig extends Infer<typeof configSchema> {}
 

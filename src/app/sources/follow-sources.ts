@@ -27,7 +27,9 @@ export function followSources(root: string, admit: (file: string, named: string)
   const own = registerHooks({
     resolve(specifier, context, nextResolve) {
       const found = nextResolve(specifier, context);
-      if (!found.url.startsWith(folder) || found.url.includes("/node_modules/")) return found;
+      const isOwn = found.url.startsWith(folder) && !found.url.includes("/node_modules/");
+      // In an output of `kit build`, kit lies in the project's folder, and stays one copy.
+      if (!isOwn || found.url.startsWith(kitTop)) return found;
       files.add(fileURLToPath(found.url));
       return generation === undefined ? found : { ...found, url: withGeneration(found.url, generation) };
     },
@@ -44,6 +46,9 @@ export function followSources(root: string, admit: (file: string, named: string)
     },
   };
 }
+
+/** The folder of kit's own code. */
+const kitTop = new URL(".", ownModule("index")).href;
 
 function withGeneration(address: string, generation: string): string {
   const url = new URL(address);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { lineDiff } from "./guidelines-sync.ts";
+import { lineDiff } from "./line-diff.ts";
 
 test("changes are shown with the lines around them", () => {
   expect(lineDiff("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nd\nX\nf\n")).toEqual([

@@ -1,0 +1,206 @@
+import { createHash } from "node:crypto";
+import { join, relative, sep } from "node:path";
+import type { AgentProfile } from "../agents/define/agent-profile.ts";
+import type { LoadedConfig } from "../app/config/load-config.ts";
+import { knownSecrets } from "../app/runtime/known-secrets.ts";
+import { type ProjectSources, Sources } from "../app/sources/sources.ts";
+import { withDeadline } from "../base/abort.ts";
+import type { Project } from "../project/project.ts";
+import { bundleCode, outputPath } from "./bundle-code.ts";
+import { type KitManifest, kitFiles, kitFolder, readKitManifest } from "./bundle-kit.ts";
+import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bundler.ts";
+import { collectFiles } from "./collect-files.ts";
+import { findPackage, readJson } from "./packages.ts";
+
+/** An agent as far as it can be told without running it. */
+export interface DescribedAgent {
+  readonly name: string;
+  readonly path: string;
+  /** Undefined where its function needs a payload or a service to say what it is. */
+  readonly profile: AgentProfile | undefined;
+}
+
+/** A project as a folder that runs alone, in memory. */
+export interface Application {
+  /** The name of the project as packages and platforms take it. */
+  readonly name: string;
+  readonly files: OutputFiles;
+  /** Packages that are not in the bundle, at their exact versions. */
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly sources: ProjectSources;
+  readonly agents: readonly DescribedAgent[];
+  readonly loaded: LoadedConfig;
+  readonly kitVersion: string;
+  readonly problems: readonly BuildProblem[];
+  readonly warnings: readonly string[];
+}
+
+/** The manifest of an output: what kit wrote there, so that it can tell it from what others did. */
+export const manifestName = "kit-build.json";
+
+/**
+ * Makes the application of a project: its code in bundles, kit, and the files that both read. Writes nothing; the same project gives
+ * the same bytes. What it cannot hold is among `problems`.
+ */
+export async function createApplication(project: Project, loaded: LoadedConfig): Promise<Application> {
+  const { root } = project;
+  const bundler = await loadBundler();
+  const manifest = await readKitManifest();
+  const sources = await readSources(root);
+  const problems = sources.problems
+    .filter(({ isHarmless }) => isHarmless !== true)
+    .map(({ path, message }) => ({
+      path,
+      message: `cannot be used: ${message}`,
+      hint: "Mend it, or remove it.",
+    }));
+  const config = configModule(root, loaded.file);
+  const entries = [...sources.agents, ...sources.workflows, ...sources.webhooks].map(({ path }) => path);
+  const optional = Object.keys(manifest.peerDependencies);
+  const code = await bundleCode(bundler, {
+    root,
+    entries: config === undefined ? entries : [...entries, config],
+    optional,
+  });
+  const collected = await collectFiles(
+    { project, loaded },
+    { reads: code.reads, include: loaded.config.build?.include ?? [] },
+  );
+  const files: OutputFiles = new Map([
+    ...collected.files,
+    ...code.files,
+    ...(await kitFiles(bundler, manifest, code.usesTesting)),
+  ]);
+  const dependencies = Object.fromEntries(
+    [
+      ...installedPeers(root, manifest),
+      ...[...code.outside].map(([name, { version }]) => [name, version] as const),
+    ].sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
+  const name = nameOf(root, project.name);
+  files.set("package.json", textFile(packageJson(name, dependencies)));
+  files.set("server.mjs", textFile(serverModule(config)));
+  return {
+    name,
+    files,
+    dependencies,
+    sources,
+    agents: await describe(sources, loaded),
+    loaded,
+    kitVersion: manifest.version,
+    problems: [...problems, ...collected.problems, ...leakedSecrets(files, loaded)],
+    warnings: [...code.warnings, ...collected.warnings],
+  };
+}
+
+async function readSources(root: string): Promise<ProjectSources> {
+  const sources = await Sources.open(root, { keepsWrites: false });
+  try {
+    return sources.loaded;
+  } finally {
+    sources.close();
+  }
+}
+
+/** The configuration, project-relative, where it is code. */
+function configModule(root: string, file: string | undefined): string | undefined {
+  if (file === undefined || file.endsWith(".toml")) return undefined;
+  return relative(root, file).split(sep).join("/");
+}
+
+/** kit's optional packages that the project has asked for. */
+function installedPeers(root: string, { peerDependencies }: KitManifest): [string, string][] {
+  const { dependencies = {} } = readJson(join(root, "package.json"));
+  return Object.keys(peerDependencies).flatMap((name): [string, string][] => {
+    if (!(name in dependencies)) return [];
+    const version = findPackage(name, root)?.version;
+    return version === undefined ? [] : [[name, version]];
+  });
+}
+
+/** How long an agent's function may take to describe it, in ms. */
+const describeMs = 2_000;
+
+async function describe(
+  { agents }: ProjectSources,
+  { environment }: LoadedConfig,
+): Promise<readonly DescribedAgent[]> {
+  return await Promise.all(
+    agents.map(async ({ name, path, definition }) => {
+      const profile = await withDeadline(
+        definition.describe({ id: "build", env: environment, payload: {} }),
+        {
+          ms: describeMs,
+          onTimeout: () => new Error("It takes too long."),
+        },
+      ).catch(() => undefined);
+      return { name, path, profile };
+    }),
+  );
+}
+
+/** Keys of this machine's environment and of the configuration belong into variables of the target, in no file. */
+function leakedSecrets(files: OutputFiles, loaded: LoadedConfig): readonly BuildProblem[] {
+  const secrets = [...knownSecrets(loaded.environment, loaded.config), ...(loaded.fileSecrets ?? [])];
+  const own = [...files].filter(([path]) => !path.startsWith(`${kitFolder}/`) && !path.startsWith("chunks/"));
+  return own.flatMap(([path, bytes]) => {
+    const text = Buffer.from(bytes).toString("utf8");
+    if (!secrets.some((secret) => text.includes(secret))) return [];
+    return {
+      path,
+      message: "holds a secret in full, which would be part of the output.",
+      hint: "Read it from a variable, and set that where the output runs.",
+    };
+  });
+}
+
+/** A name that npm, Fly and others accept: lower case, digits and hyphens. */
+function nameOf(root: string, folder: string): string {
+  const own: unknown = readJson(join(root, "package.json")).name;
+  const name = (typeof own === "string" ? own : folder)
+    .toLowerCase()
+    .replace(/^@[^/]*\//, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 50)
+    .replace(/-+$/, "");
+  return name === "" || name === "kit" ? "kit-app" : name;
+}
+
+function packageJson(name: string, dependencies: Readonly<Record<string, string>>): string {
+  const value = {
+    name,
+    private: true,
+    type: "module",
+    engines: { node: ">=24" },
+    scripts: { start: "node server.mjs" },
+    // Where the project's code finds kit: one copy, whoever imports it.
+    imports: { "#kit": `./${kitFolder}/dist/index.js`, "#kit/*": `./${kitFolder}/dist/*/index.js` },
+    dependencies,
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function serverModule(config: string | undefined): string {
+  const output = config === undefined ? undefined : outputPath(config);
+  const named = output === undefined || /^kit\.config\.m?js$/.test(output) ? [] : ["--config", output];
+  const words = ["start", ...named].map((word) => JSON.stringify(word)).join(", ");
+  return `// Made by kit build. Serves the agents of this folder, as 'kit start' does; takes its options, such as --port 8080.
+const { KIT_ENVIRONMENT_HANDED_OVER: isRestarted, PORT } = process.env;
+process.chdir(import.meta.dirname);
+// Platforms say by PORT where they expect a server, and send requests from other machines.
+if (PORT !== undefined && process.env.KIT_PORT === undefined) process.env.KIT_PORT = PORT;
+if (isRestarted === undefined) process.argv.splice(2, 0, ${words}, "--cwd", import.meta.dirname);
+await import("./${kitFolder}/bin/kit.mjs");
+`;
+}
+
+/** The manifest of the files that kit writes: their digests, by path. */
+export function toManifest(app: Application, target: string): Uint8Array {
+  const files = Object.fromEntries(
+    [...app.files]
+      .map(([path, bytes]) => [path, createHash("sha256").update(bytes).digest("hex")] as const)
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
+  return textFile(`${JSON.stringify({ kit: app.kitVersion, target, files }, null, 2)}\n`);
+}

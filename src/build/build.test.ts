@@ -1,0 +1,247 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import type { Application } from "./application.ts";
+import { bundleCode, type CodeBundle } from "./bundle-code.ts";
+import { loadBundler } from "./bundler.ts";
+import { findReferences } from "./code-references.ts";
+import { writeApplication, writeTargetFiles } from "./write-output.ts";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-build-")));
+  folders.push(root);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+async function bundle(
+  files: Readonly<Record<string, string>>,
+  entry = "src/agents/a.ts",
+): Promise<CodeBundle> {
+  const root = folderOf(files);
+  return await bundleCode(await loadBundler(), { root, entries: [entry], optional: ["pg"] });
+}
+
+const text = ({ files }: CodeBundle, path: string): string =>
+  Buffer.from(files.get(path) ?? new Uint8Array()).toString("utf8");
+
+const pure = (name: string, code: string, more: object = {}): Readonly<Record<string, string>> => ({
+  [`node_modules/${name}/package.json`]: JSON.stringify({
+    name,
+    version: "1.2.3",
+    type: "module",
+    main: "i.js",
+    ...more,
+  }),
+  [`node_modules/${name}/i.js`]: code,
+});
+
+test("a package becomes a part of the bundle; one with native code, an install script, or files of its own stays outside with its version", async () => {
+  const built = await bundle({
+    "src/agents/a.ts": `import { one } from "pure";
+import { two } from "native";
+import { three } from "installs";
+import { four } from "reads-its-files";
+import { five } from "@scope/common";
+import pg from "pg";
+export default [one, two, three, four, five, pg] as const;
+`,
+    ...pure("pure", "export const one = 'the-pure-one';\n"),
+    ...pure("native", "export const two = 2;\n", { gypfile: true }),
+    ...pure("installs", "export const three = 3;\n", { scripts: { postinstall: "node i.js" } }),
+    ...pure("reads-its-files", "export const four = new URL('./x.wasm', import.meta.url).href;\n"),
+    "node_modules/@scope/common/package.json":
+      '{"name": "@scope/common", "version": "4.5.6", "main": "i.js"}',
+    "node_modules/@scope/common/i.js":
+      "exports.five = require('fs').readFileSync(__dirname + '/five.txt');\n",
+    ...pure("pg", "export default {};\n"),
+  });
+  const outside = Object.fromEntries(
+    [...built.outside].map(([name, { version, reason }]) => [name, `${version}: ${reason}`]),
+  );
+  expect(outside).toEqual({
+    native: "1.2.3: it has native code",
+    installs: "1.2.3: it has a script of its installation",
+    "reads-its-files": "1.2.3: its code asks where it lies",
+    "@scope/common": "4.5.6: its code asks where it lies",
+    pg: "1.2.3: it is optional for kit",
+  });
+  expect(text(built, "src/agents/a.js")).toContain("the-pure-one");
+  expect(text(built, "src/agents/a.js")).toMatch(/from "reads-its-files"/);
+});
+
+test("two versions of a package that stays outside cannot be listed, and both are named", async () => {
+  const native = { gypfile: true };
+  const building = bundle({
+    "src/agents/a.ts": 'import { a } from "middle";\nimport { b } from "native";\nexport default [a, b];\n',
+    ...pure("native", "export const b = 1;\n", native),
+    ...pure("middle", 'export { b as a } from "native";\n'),
+    "node_modules/middle/node_modules/native/package.json":
+      '{"name": "native", "version": "9.0.0", "type": "module", "main": "i.js", "gypfile": true}',
+    "node_modules/middle/node_modules/native/i.js": "export const b = 9;\n",
+  });
+  await expect(building).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("9.0.0"),
+  });
+});
+
+test("modules of the project keep their paths, also shared ones and such as are imported when they are needed", async () => {
+  const built = await bundle({
+    "src/agents/a.ts":
+      'import { b } from "../lib/b.mts";\nexport default async () => [b, await import("./c.js")];\n',
+    "src/lib/b.mts": "enum Colour { red = 'the-red' }\nexport const b: string = Colour.red;\n",
+    "src/agents/c.js": "export const c = new URL('./c.txt', import.meta.url);\n",
+  });
+  expect([...built.files.keys()].filter((path) => !path.startsWith("chunks/")).sort()).toEqual([
+    "src/agents/a.js",
+    "src/agents/c.js",
+    "src/lib/b.mjs",
+  ]);
+  expect(built.reads).toEqual(["src/agents/c.txt"]);
+});
+
+test("kit is imported from one place, whichever module asks for it, also one of a package", async () => {
+  const built = await bundle({
+    "src/agents/a.ts":
+      'import { createAgent } from "kit";\nimport { b } from "adapter";\nexport default createAgent(b);\n',
+    ...pure(
+      "adapter",
+      'import { virtual } from "kit/sandboxes/virtual";\nexport const b = { sandbox: virtual() };\n',
+    ),
+  });
+  expect(text(built, "src/agents/a.js")).toMatch(/from "#kit"/);
+  expect(text(built, "src/agents/a.js")).toMatch(/from "#kit\/sandboxes\/virtual"/);
+  expect(built.usesTesting).toBe(false);
+});
+
+test.each([
+  [
+    "a package that is not installed",
+    'import x from "left-pad";\nexport default x;\n',
+    /src\/agents\/a\.ts imports left-pad, which is not installed/,
+  ],
+  ["a file that is not there", 'import x from "./gone.ts";\nexport default x;\n', /gone\.ts/],
+  ["code that does not parse", "export default {\n", /src\/agents\/a\.ts/],
+])("%s is an error that names the file, and no path of this machine", async (_, code, message) => {
+  const error: unknown = await bundle({ "src/agents/a.ts": code }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(message) });
+  expect(String(error)).not.toContain(tmpdir());
+});
+
+test("what code reads beside itself is found, and said where it cannot be told", async () => {
+  const { parseAst } = await loadBundler();
+  const code = `
+import { readFile } from "node:fs/promises";
+const a = new URL("./a%20b.md", import.meta.url);
+const b = join(import.meta.dirname, "prompts", "b.md");
+const c = \`\${import.meta.dirname}/c.md\`;
+const d = path.resolve(__dirname, "d");
+await readFile("e.md");
+await loadSkill("skills/f");
+const far = new URL("https://example.com");
+const unclear = import.meta.url + name;
+await import(name);
+// new URL("./comment.md", import.meta.url)
+const text = 'new URL("./text.md", import.meta.url)';
+`;
+  expect(findReferences(parseAst, code, "ts")).toEqual({
+    files: [
+      { path: "./a b.md", from: "module" },
+      { path: "prompts/b.md", from: "module" },
+      { path: "c.md", from: "module" },
+      { path: "d", from: "module" },
+      { path: "e.md", from: "root" },
+      { path: "skills/f", from: "root" },
+    ],
+    unclear: [10],
+    dynamicImports: [11],
+  });
+});
+
+const app = (files: Readonly<Record<string, string>>): Application =>
+  ({
+    files: new Map(Object.entries(files).map(([path, content]) => [path, Buffer.from(content)])),
+    kitVersion: "1.0.0",
+  }) as unknown as Application;
+
+test("an output is written over an earlier one: what is no more goes, what runs there stays", async () => {
+  const folder = join(folderOf({}), "out");
+  const options = { folder, target: "node", force: false };
+  await writeApplication(app({ "a.js": "1", "src/b.js": "2" }), options);
+  mkdirSync(join(folder, ".kit"));
+  writeFileSync(join(folder, ".kit/sessions.db"), "kept");
+  expect(await writeApplication(app({ "a.js": "1", "c.js": "3" }), options)).toEqual({
+    written: 2,
+    removed: 1,
+  });
+  expect(readFileSync(join(folder, ".kit/sessions.db"), "utf8")).toBe("kept");
+  expect(() => readFileSync(join(folder, "src/b.js"))).toThrow();
+});
+
+test("a folder with other files is left as it is", async () => {
+  const folder = folderOf({ "index.html": "mine" });
+  const options = { folder, target: "node", force: false };
+  await expect(writeApplication(app({ "a.js": "1" }), options)).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringContaining("index.html"),
+  });
+  expect(() => readFileSync(join(folder, "a.js"))).toThrow();
+});
+
+test("neither a manifest nor a link leads out of the output", async () => {
+  const outside = folderOf({ "precious.txt": "mine" });
+  const folder = folderOf({
+    "kit-build.json": JSON.stringify({
+      files: { "../precious.txt": "", [`/${outside}/precious.txt`]: "", "link/precious.txt": "" },
+    }),
+  });
+  symlinkSync(outside, join(folder, "link"));
+  await writeApplication(app({ "a.js": "1" }), { folder, target: "node", force: false });
+  expect(readFileSync(join(outside, "precious.txt"), "utf8")).toBe("mine");
+  await expect(
+    writeApplication(app({ "link/b.js": "1" }), { folder, target: "node", force: false }),
+  ).rejects.toMatchObject({ code: "forbidden" });
+  expect(() => readFileSync(join(outside, "b.js"))).toThrow();
+});
+
+test("a file that a person has changed stays, and the difference is told; force replaces it", async () => {
+  const folder = folderOf({ Dockerfile: "mine\n" });
+  const files = [
+    { path: "Dockerfile", content: "kit's\n" },
+    { path: "fly.toml", content: "new\n" },
+  ];
+  const differences = [{ path: "Dockerfile", before: "mine\n", after: "kit's\n" }];
+  expect(await writeTargetFiles(files, { folder, force: false, check: true })).toEqual({
+    written: [],
+    differences,
+  });
+  expect(await writeTargetFiles(files, { folder, force: false, check: false })).toEqual({
+    written: ["fly.toml"],
+    differences,
+  });
+  expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toBe("mine\n");
+  expect(await writeTargetFiles(files, { folder, force: true, check: false })).toEqual({
+    written: ["Dockerfile"],
+    differences,
+  });
+  expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toBe("kit's\n");
+});

@@ -1,0 +1,239 @@
+import { isBuiltin } from "node:module";
+import { basename, dirname, extname, join, posix, relative, sep } from "node:path";
+import type { Plugin, RolldownOutput } from "rolldown";
+import { KitError, type KitErrorInit } from "../base/kit-error.ts";
+import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
+import { findReferences } from "./code-references.ts";
+import { type FoundPackage, packageOfFile } from "./packages.ts";
+
+export interface CodeBundle {
+  readonly files: OutputFiles;
+  /** Packages that stay outside, with the reason, by name. */
+  readonly outside: ReadonlyMap<string, FoundPackage & { readonly reason: string }>;
+  /** Project-relative paths that the code names and reads while it runs. */
+  readonly reads: readonly string[];
+  readonly warnings: readonly string[];
+  /** Whether the code imports `kit/testing`. */
+  readonly usesTesting: boolean;
+}
+
+export interface CodeOptions {
+  /** The project's folder, with links resolved. */
+  readonly root: string;
+  /** Project-relative. */
+  readonly entries: readonly string[];
+  /** kit's optional packages: they stay outside wherever they are imported. */
+  readonly optional: readonly string[];
+}
+
+/** A package that is looked at again once its code was found to ask where it lies. */
+const maxRounds = 20;
+
+/**
+ * The project's own modules, each at its path, with the packages that they import in `chunks/`. Packages with native parts,
+ * and those whose code asks where it lies, stay outside: they need their own files around them.
+ *
+ * Throws `invalid_request` for a package that is not installed and for code that does not parse.
+ */
+export async function bundleCode(bundler: Bundler, options: CodeOptions): Promise<CodeBundle> {
+  const located = new Map<string, string>();
+  for (let round = 0; round < maxRounds; round++) {
+    const before = located.size;
+    const bundle = await new CodeRound(bundler, options, located).run();
+    if (located.size === before) return bundle;
+  }
+  throw new KitError({ code: "internal_error", message: "The packages of the project could not be sorted." });
+}
+
+class CodeRound {
+  readonly #bundler: Bundler;
+  readonly #options: CodeOptions;
+  /** Packages whose code asks where it lies, with the reason; grows while modules are read. */
+  readonly #located: Map<string, string>;
+  readonly #outside = new Map<string, FoundPackage & { readonly reason: string }>();
+  readonly #own = new Map<string, string>();
+  readonly #reads = new Set<string>();
+  readonly #warnings: string[] = [];
+  #usesTesting = false;
+  /** The first error of a hook: the bundler replaces fields of an error that passes through it. */
+  #failure: KitError | undefined;
+
+  constructor(bundler: Bundler, options: CodeOptions, located: Map<string, string>) {
+    this.#bundler = bundler;
+    this.#options = options;
+    this.#located = located;
+  }
+
+  async run(): Promise<CodeBundle> {
+    const { root, entries } = this.#options;
+    const input = Object.fromEntries(entries.map((path) => [path, join(root, path)]));
+    const bundle = await this.#bundler.rolldown({
+      cwd: root,
+      input,
+      platform: "node",
+      transform: { target: "es2024" },
+      preserveEntrySignatures: "strict",
+      plugins: [this.#plugin()],
+      logLevel: "silent",
+      experimental: { attachDebugInfo: "none" },
+      // The settings of Node count, which runs the same files without a build.
+      tsconfig: false,
+    });
+    try {
+      const { output } = await bundle.generate({
+        entryFileNames: ({ facadeModuleId, name }) => this.#own.get(facadeModuleId ?? "") ?? `${name}.js`,
+        chunkFileNames: "chunks/[name]-[hash].js",
+        comments: { annotation: true, jsdoc: false, legal: true },
+      });
+      return this.#toBundle(output);
+    } catch (error) {
+      throw this.#failure ?? toBuildError(error, root);
+    } finally {
+      await bundle.close();
+    }
+  }
+
+  #toBundle(output: RolldownOutput["output"]): CodeBundle {
+    const files: OutputFiles = new Map();
+    for (const item of output) if (item.type === "chunk") files.set(item.fileName, textFile(item.code));
+    return {
+      files,
+      outside: this.#outside,
+      reads: [...this.#reads].sort(),
+      warnings: this.#warnings,
+      usesTesting: this.#usesTesting,
+    };
+  }
+
+  #plugin(): Plugin {
+    const round = this;
+    return {
+      name: "kit",
+      async resolveId(source, importer, { isEntry }) {
+        if (isEntry || isBuiltin(source)) return isEntry ? null : { id: source, external: true };
+        const entry = /^kit(?:\/(.+))?$/.exec(source);
+        if (entry !== null) return round.#kitEntry(entry[1]);
+        const optional = round.#options.optional.find(
+          (name) => source === name || source.startsWith(`${name}/`),
+        );
+        const found = await this.resolve(source, importer, { skipSelf: true });
+        const own = found === null ? undefined : packageOfFile(found.id);
+        const stays =
+          optional !== undefined
+            ? "it is optional for kit"
+            : (own?.native ?? round.#located.get(own?.folder ?? ""));
+        if (own !== undefined && stays !== undefined && /^[^./]/.test(source)) {
+          round.#stays(own, stays);
+          return { id: source, external: true };
+        }
+        if (found === null && /^[^./#]/.test(source))
+          round.#fail(notInstalled(source, importer, round.#options.root));
+        return found;
+      },
+      transform(code, id) {
+        round.#read(code, id, (chunk) => this.emitFile(chunk));
+        return null;
+      },
+    };
+  }
+
+  #kitEntry(name: string | undefined): { readonly id: string; readonly external: true } {
+    if (name === "testing") this.#usesTesting = true;
+    return { id: name === undefined ? "#kit" : `#kit/${name}`, external: true };
+  }
+
+  #stays(own: FoundPackage, reason: string): void {
+    const other = this.#outside.get(own.name);
+    if (other !== undefined && other.version !== own.version) {
+      this.#fail({
+        code: "conflict",
+        message: `The code uses ${own.name} ${other.version} and ${own.version}, and only one can be listed in a package.json.`,
+        hint: `Make the project use one version: npm ls ${own.name} says who asks for which.`,
+      });
+    }
+    this.#outside.set(own.name, { ...own, reason });
+  }
+
+  #fail(init: KitErrorInit): never {
+    this.#failure = new KitError(init);
+    throw new Error(init.message);
+  }
+
+  /** Notes what a module of the project, or of a package, asks for while it runs. */
+  #read(
+    code: string,
+    id: string,
+    emit: (chunk: { type: "chunk"; id: string; fileName: string }) => void,
+  ): void {
+    const file = id.replace(/[?#].*$/, "");
+    // The bundler's own helpers have no file.
+    if (file.startsWith("\0")) return;
+    if (!/\.[cm]?[jt]sx?$/.test(file)) return;
+    const own = packageOfFile(file);
+    if (own !== undefined) {
+      if (asksForPlace.test(code)) this.#located.set(own.folder, "its code asks where it lies");
+      return;
+    }
+    const path = relative(this.#options.root, file).split(sep).join("/");
+    if (path.startsWith("../") || this.#own.has(id)) return;
+    this.#own.set(id, outputPath(path));
+    if (!this.#options.entries.includes(path)) emit({ type: "chunk", id, fileName: outputPath(path) });
+    const { files, unclear, dynamicImports } = findReferences(
+      this.#bundler.parseAst,
+      code,
+      /\.[cm]?tsx?$/.test(file) ? "ts" : "js",
+    );
+    for (const named of files) {
+      const read = posix.join(named.from === "module" ? dirname(path) : ".", named.path);
+      if (!read.startsWith("..")) this.#reads.add(read);
+      else
+        this.#warnings.push(
+          `${path} reads ${named.path}, which lies outside of the project: the output lacks it.`,
+        );
+    }
+    for (const line of unclear)
+      this.#warnings.push(
+        `${path}:${line} asks where it lies, and which files it reads there is not known: name them in build.include.`,
+      );
+    for (const line of dynamicImports)
+      this.#warnings.push(
+        `${path}:${line} imports a module whose name is made while it runs: the output has it only if other code imports it, too.`,
+      );
+  }
+}
+
+/** Code of a package that finds its own files. */
+const asksForPlace = /\bimport\.meta\.(?:url|dirname|filename|resolve)\b|\b__dirname\b|\b__filename\b/;
+
+/** The path of a module of the project in an output. */
+export function outputPath(path: string): string {
+  const extension = extname(path);
+  const plain = { ".mts": ".mjs", ".cts": ".cjs", ".mjs": ".mjs" }[extension] ?? ".js";
+  return join(dirname(path), `${basename(path, extension)}${plain}`)
+    .split(sep)
+    .join("/");
+}
+
+function notInstalled(source: string, importer: string | undefined, root: string): KitErrorInit {
+  const from = importer === undefined ? "The project" : relative(root, importer).split(sep).join("/");
+  return {
+    code: "invalid_request",
+    message: `${from} imports ${source}, which is not installed.`,
+    hint: `Install it: npm install ${source
+      .split("/")
+      .slice(0, source.startsWith("@") ? 2 : 1)
+      .join("/")}`,
+  };
+}
+
+/** rolldown names files by their absolute path. */
+function toBuildError(error: unknown, root: string): KitError {
+  const text = error instanceof Error ? error.message : String(error);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the bundler colours its messages.
+  const plain = text.replace(/\u001b\[[0-9;]*m/g, "").replaceAll(`${root}${sep}`, "");
+  return new KitError({
+    code: "invalid_request",
+    message: `The code cannot be built.\n${plain}`,
+    cause: error,
+  });
+}

@@ -1,0 +1,105 @@
+import { readdir, readFile } from "node:fs/promises";
+import { builtinModules } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { filesOfModules, ownModule, startedModules } from "../base/own-module.ts";
+import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
+
+/** Where kit lies in an output. */
+export const kitFolder = "kit";
+
+/** kit's own package.json, as far as a build reads it. */
+export interface KitManifest {
+  readonly version: string;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+}
+
+const kitRoot = fileURLToPath(new URL("../", ownModule("index")));
+
+export async function readKitManifest(): Promise<KitManifest> {
+  return JSON.parse(await readFile(join(kitRoot, "package.json"), "utf8"));
+}
+
+/** The paths of kit's public entries, without extension: `index`, `stores/sqlite/index`. */
+function entriesOf({ exports }: KitManifest): readonly string[] {
+  return Object.values(exports).flatMap((target) =>
+    typeof target === "string" ? [] : [target.default.replace(/^\.\/dist\/|\.js$/g, "")],
+  );
+}
+
+const bundles = new Map<boolean, Promise<OutputFiles>>();
+
+/** The files of `bundleKit`, made once in a process: kit does not change while it runs. */
+export async function kitFiles(
+  bundler: Bundler,
+  manifest: KitManifest,
+  withTesting: boolean,
+): Promise<OutputFiles> {
+  const known = bundles.get(withTesting) ?? bundleKit(bundler, manifest, { withTesting });
+  bundles.set(withTesting, known);
+  return await known;
+}
+
+/**
+ * kit with the packages that it depends on, as the files of a folder. Every public entry is an entry of one bundle, so that
+ * there is one copy of each class, whoever imports it; the processes and threads of kit keep their paths. Optional
+ * packages stay outside.
+ */
+async function bundleKit(
+  bundler: Bundler,
+  manifest: KitManifest,
+  { withTesting }: { readonly withTesting: boolean },
+): Promise<OutputFiles> {
+  const entries = entriesOf(manifest).filter((entry) => withTesting || entry !== "testing/index");
+  const optional = [...Object.keys(manifest.peerDependencies), ...builtinModules];
+  const bundle = await bundler.rolldown({
+    cwd: kitRoot,
+    input: Object.fromEntries(
+      [...entries, ...startedModules].map((path) => [path, fileURLToPath(ownModule(path))]),
+    ),
+    platform: "node",
+    transform: { target: "es2024" },
+    external: (specifier) =>
+      specifier.startsWith("node:") ||
+      optional.some((name) => specifier === name || specifier.startsWith(`${name}/`)),
+    // Warnings about kit's packages are for their authors.
+    logLevel: "silent",
+    experimental: { attachDebugInfo: "none" },
+  });
+  const files: OutputFiles = new Map();
+  try {
+    const { output } = await bundle.generate({
+      entryFileNames: "[name].js",
+      chunkFileNames: "chunks/[name]-[hash].js",
+      comments: { annotation: true, jsdoc: false, legal: true },
+    });
+    for (const item of output) {
+      if (item.type === "chunk") files.set(`${kitFolder}/dist/${item.fileName}`, textFile(item.code));
+    }
+  } finally {
+    await bundle.close();
+  }
+  for (const path of filesOfModules)
+    files.set(`${kitFolder}/dist/${path}`, await readFile(new URL(path, ownModule("index"))));
+  for (const name of ["kit.mjs"])
+    files.set(`${kitFolder}/bin/${name}`, await readFile(join(kitRoot, "bin", name)));
+  for (const [path, bytes] of await consoleFiles()) files.set(`${kitFolder}/dist/console/${path}`, bytes);
+  const { version, peerDependencies } = manifest;
+  const own = { name: "kit", version, private: true, type: "module", peerDependencies };
+  files.set(`${kitFolder}/package.json`, textFile(`${JSON.stringify(own, null, 2)}\n`));
+  return files;
+}
+
+/** The built console of this kit; none where it was not built. */
+async function consoleFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const folder = join(kitRoot, "dist", "console");
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = new Map<string, Uint8Array>();
+  for (const entry of entries) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    files.set(file.slice(folder.length + 1).replaceAll("\\", "/"), await readFile(file));
+  }
+  return files;
+}

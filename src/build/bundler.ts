@@ -1,0 +1,49 @@
+import { KitError } from "../base/kit-error.ts";
+
+/** The part of rolldown that kit uses; the package is loaded when something is built. */
+export type Rolldown = typeof import("rolldown");
+export type Parser = typeof import("rolldown/parseAst");
+
+/** The tools of a build: the bundler of rolldown and its parser. */
+export interface Bundler {
+  readonly rolldown: Rolldown["rolldown"];
+  readonly parseAst: Parser["parseAst"];
+}
+
+/** The version that kit is tested with; `kit build` takes no other. */
+const rolldownVersion = "1.2.19";
+
+/** Loads rolldown from the project, else from beside kit. Throws `unavailable` with the command that installs it. */
+export async function loadBundler(): Promise<Bundler> {
+  try {
+    const [{ rolldown }, { parseAst }] = await Promise.all([import("rolldown"), import("rolldown/parseAst")]);
+    return { rolldown, parseAst };
+  } catch (error) {
+    throw notInstalled(error);
+  }
+}
+
+function notInstalled(cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "kit build needs a package that is not installed: rolldown.",
+    hint: `Run: npm install --save-dev --save-exact rolldown@${rolldownVersion}`,
+    cause,
+  });
+}
+
+/** One file of an output: its path below the output's folder, and its bytes. */
+export type OutputFiles = Map<string, Uint8Array>;
+
+export function textFile(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** Something of a project that a target cannot hold. */
+export interface BuildProblem {
+  /** Project-relative. */
+  readonly path: string;
+  /** Goes on where the path ends: `src/agents/a.ts` + `cannot be loaded: …`. */
+  readonly message: string;
+  readonly hint: string;
+}

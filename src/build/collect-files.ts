@@ -1,0 +1,86 @@
+import { readFile, stat } from "node:fs/promises";
+import { join, posix } from "node:path";
+import type { LoadedConfig } from "../app/config/load-config.ts";
+import { compileGlob } from "../base/glob/glob.ts";
+import { isSecretName } from "../base/secret-name.ts";
+import { findFiles } from "../files/find-files.ts";
+import type { Project } from "../project/project.ts";
+import { createSourceCatalog } from "../project/scan/source-catalog.ts";
+import type { BuildProblem, OutputFiles } from "./bundler.ts";
+
+/** Folders of skills and roles: what they hold is read by models, whatever it is. */
+const folders = [".agents/skills", ".claude/skills", ".github/skills", ".agents/roles"];
+/** Single files that a server reads. */
+const singleFiles = ["kit.toml", "kit.accepted.jsonl"];
+
+export interface CollectedFiles {
+  readonly files: OutputFiles;
+  readonly problems: readonly BuildProblem[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The files of a project that a server reads: specs and guidelines as they are now, what those import, skills, roles, and what
+ * code and configuration name. No file that is called as those of secrets are is among them.
+ */
+export async function collectFiles(
+  { project, loaded }: { readonly project: Project; readonly loaded: LoadedConfig },
+  { reads, include }: { readonly reads: readonly string[]; readonly include: readonly string[] },
+): Promise<CollectedFiles> {
+  const { root } = project;
+  const all = project.files();
+  const catalog = createSourceCatalog(loaded.config);
+  const wanted = new Set(all.filter((path) => catalog.isSource(path) || singleFiles.includes(path)));
+  const warnings: string[] = [];
+  for (const folder of folders) {
+    const { paths } = await findFiles(root, folder, { wants: () => true });
+    for (const path of paths) wanted.add(path);
+  }
+  for (const path of reads) {
+    const found = await filesAt(root, path);
+    if (found.length === 0) warnings.push(`The code reads ${path}, which is not there: the output lacks it.`);
+    for (const file of found) wanted.add(file);
+  }
+  for (const pattern of include) {
+    const glob = compileGlob(pattern);
+    const found = all.filter((path) => glob.matches(path));
+    if (found.length === 0)
+      warnings.push(`build.include has ${JSON.stringify(pattern)}, which matches no file.`);
+    for (const path of found) wanted.add(path);
+  }
+  const files: OutputFiles = new Map();
+  const problems: BuildProblem[] = [];
+  const add = async (path: string): Promise<void> => {
+    if (files.has(path)) return;
+    if (isSecretName(path)) {
+      problems.push({
+        path,
+        message: "is a file of secrets by its name, and would be part of the output.",
+        hint: "Keep it out of build.include and of the folders of skills, and give its values as variables of the target.",
+      });
+      return;
+    }
+    const bytes = await readFile(join(root, path));
+    files.set(path, bytes);
+    for (const imported of importsOf(path, bytes)) if (all.includes(imported)) await add(imported);
+  };
+  for (const path of [...wanted].sort()) await add(path);
+  return { files, problems, warnings };
+}
+
+/** A file, or those of a folder; none where nothing is. */
+async function filesAt(root: string, path: string): Promise<readonly string[]> {
+  const found = await stat(join(root, path)).catch(() => undefined);
+  if (found?.isDirectory() !== true) return found?.isFile() === true ? [path] : [];
+  return (await findFiles(root, path, { wants: () => true })).paths;
+}
+
+/** The files that a Markdown file imports as instructions do: `@docs/style.md`, from its folder or from the root. */
+function importsOf(path: string, bytes: Uint8Array): readonly string[] {
+  if (!/\.(md|mdc)$/.test(path)) return [];
+  const named = new TextDecoder().decode(bytes).matchAll(/(?:^|\s)@([\w./-]+\.(?:md|mdc|txt))\b/g);
+  return [...named].flatMap(([, name = ""]) => [
+    posix.join(posix.dirname(path), name),
+    posix.normalize(name),
+  ]);
+}

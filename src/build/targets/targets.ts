@@ -1,0 +1,20 @@
+import { KitError } from "../../base/kit-error.ts";
+import { suggest } from "../../base/suggest.ts";
+import { node } from "./node.ts";
+import type { Target } from "./target.ts";
+
+/** Every target that works. */
+export const targets: readonly Target[] = [node];
+
+/** The target of a name. Throws `invalid_request` for an unknown one. */
+export function findTarget(name: string): Target {
+  const found = targets.find((target) => target.name === name.toLowerCase());
+  if (found !== undefined) return found;
+  const names = targets.map((target) => target.name);
+  const near = suggest(name, names);
+  throw new KitError({
+    code: "invalid_request",
+    message: `'${name}' is no target.`,
+    hint: `${near === undefined ? "" : `Did you mean ${near}? `}The targets are ${names.join(", ")}.`,
+  });
+}

@@ -1,0 +1,80 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, expect, test } from "vitest";
+import { runKit } from "../testing/run-kit.ts";
+
+const kit = fileURLToPath(new URL("../../../", import.meta.url));
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const agent = 'import { createAgent } from "kit";\nexport default createAgent({ instructions: "Help." });\n';
+
+function projectOf(files: Readonly<Record<string, string>>): string {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-cli-build-")));
+  folders.push(root);
+  for (const [path, text] of Object.entries({ "src/agents/helper.ts": agent, ...files })) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  mkdirSync(join(root, "node_modules"), { recursive: true });
+  symlinkSync(kit, join(root, "node_modules/kit"));
+  return root;
+}
+
+test("what an output cannot hold is named with its file and what to do, and nothing is written", async () => {
+  const key = "sk-live-0123456789abcdef0123";
+  const cwd = projectOf({
+    "src/agents/broken.ts": "export default 3;\n",
+    "src/agents/talks.ts": agent.replace("Help.", `Use ${key}.`),
+    ".agents/skills/pay/SKILL.md": "---\nname: pay\ndescription: Pays.\n---\nPay.\n",
+    ".agents/skills/pay/.env": "TOKEN=abc\n",
+  });
+  const { exitCode, stderr } = await runKit(["build"], { cwd, env: { PAY_API_KEY: key } });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("src/agents/broken.ts cannot be used: It has no agent as its default export");
+  expect(stderr).toContain("src/agents/talks.js holds a secret in full");
+  expect(stderr).toContain(".agents/skills/pay/.env is a file of secrets by its name");
+  expect(stderr).toContain("3 problems; nothing was written.");
+  expect(stderr).not.toContain(key);
+  expect(existsSync(join(cwd, "build"))).toBe(false);
+});
+
+test("--check writes nothing; a wrong target and a missing file of build.include are said", async () => {
+  const cwd = projectOf({ "kit.toml": '[build]\ninclude = ["prompts/**"]\n' });
+  const checked = await runKit(["build", "--check"], { cwd });
+  expect(checked.exitCode).toBe(0);
+  expect(checked.stdout).toMatch(/node can hold this project: \d+ files, \d\.\d MB\. Nothing was written\./);
+  expect(checked.stderr).toContain('build.include has "prompts/**", which matches no file.');
+  expect(existsSync(join(cwd, "build"))).toBe(false);
+  const wrong = await runKit(["build", "--target", "nodee"], { cwd });
+  expect(wrong.exitCode).toBe(2);
+  expect(wrong.stderr).toContain("Did you mean node?");
+});
+
+test("packages that stay outside are listed at the versions that are installed", async () => {
+  const cwd = projectOf({
+    "package.json": '{"dependencies": {"pg": "^8.0.0"}}',
+    "node_modules/pg/package.json": '{"name": "pg", "version": "8.16.3", "main": "i.js"}',
+  });
+  const { exitCode, stdout } = await runKit(["build", "--json", "--out", "out dir"], { cwd });
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ target: "node", dependencies: { pg: "8.16.3" }, problems: [] });
+  expect(JSON.parse(readFileSync(join(cwd, "out dir/package.json"), "utf8")).dependencies).toEqual({
+    pg: "8.16.3",
+  });
+  expect(JSON.parse(stdout).next[0]).toBe("cd 'out dir'");
+});
