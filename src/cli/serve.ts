@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { EventListener } from "../agents/events.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
-import { isolationOfConfig } from "../app/config/sandbox-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";
+import { isolationOfConfig } from "../app/runtime/open-sandbox.ts";
 import type { ProjectService } from "../app/service/service.ts";
 import type { Telemetry } from "../app/telemetry/open-telemetry.ts";
 import { asksForTelemetry } from "../app/telemetry/telemetry-settings.ts";

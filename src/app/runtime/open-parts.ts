@@ -9,15 +9,15 @@ import type { Recorder } from "../../models/recording/record-fetch.ts";
 import type { Project } from "../../project/project.ts";
 import { createPython } from "../../python/create-python.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { StoreConfig } from "../config/config-schema.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { toIsolation, toSandboxFactory } from "../config/sandbox-config.ts";
+import { toIsolation } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";
 import type { RuntimeParts } from "./agent-runtime.ts";
 import { maskOf } from "./known-secrets.ts";
+import { openSandbox } from "./open-sandbox.ts";
 import { createProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
@@ -56,10 +56,7 @@ export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts
   return {
     root: project.root,
     store,
-    sandbox:
-      options.sandbox ??
-      toSandboxFactory(config, { root: project.root, environment: env }) ??
-      virtual({ root: project.root }),
+    sandbox: options.sandbox ?? (await openSandbox(config, { root: project.root, environment: env })),
     isolation: toIsolation(config.sandbox),
     resolveModel: createModelResolver(models),
     defaultModel: defaults.model ?? defaultModelName(models),

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type { KitConfig } from "../../app/config/config-schema.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
-import { isolationOfConfig } from "../../app/config/sandbox-config.ts";
+import { isolationOfConfig } from "../../app/runtime/open-sandbox.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";

@@ -1,0 +1,98 @@
+import { resolve } from "node:path";
+import { defined } from "../../base/defined.ts";
+import type { SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
+import type { VendorKind } from "../config/config-lists.ts";
+import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";
+import type { SandboxOptions } from "../config/sandbox-schema.ts";
+
+/** Keys and names of a configuration are looked up here: the environment, with what `--env` gave. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The sandbox that the configuration of a project names, else a virtual workspace for each session. Only the code of that one is
+ * loaded.
+ */
+export async function openSandbox(
+  { agent, sandbox }: ConfiguredSandbox,
+  project: { readonly root: string; readonly environment: Environment },
+): Promise<SandboxFactory> {
+  const kind = agent?.sandbox ?? "virtual";
+  if (typeof kind !== "string") return kind;
+  const { root, folder, files, env, ...others } = sandbox?.options ?? {};
+  const values = env === undefined ? undefined : await valuesOf(env, project.environment);
+  if (isVendorKind(kind))
+    return await openRemote(kind, { folder, files, ...others, env: values }, project.environment);
+  const shared = defined({ env: values });
+  if (kind === "local") {
+    const { local } = await import("../../sandboxes/local/local-sandbox.ts");
+    return local({ ...shared, root: resolve(project.root, root ?? "") });
+  }
+  const { virtual } = await import("../../sandboxes/virtual/virtual-sandbox.ts");
+  return virtual({
+    ...shared,
+    root: project.root,
+    ...(folder === undefined ? {} : { folder: resolve(project.root, folder) }),
+    ...(files === undefined ? {} : { files }),
+  });
+}
+
+/** A vendor's sandbox, with the key that the environment or the file of `--env` holds. */
+async function openRemote(
+  kind: VendorKind,
+  options: Omit<SandboxOptions, "env"> & { readonly env: Readonly<Record<string, string>> | undefined },
+  environment: Environment,
+): Promise<SandboxFactory> {
+  const { upload, network, files, env, folder, project, api_url: apiUrl, idle_seconds: idle } = options;
+  const idleMs = idle === undefined ? undefined : idle * 1_000;
+  const shared = defined({ upload, network, files, folder, project, apiUrl, env, idleMs });
+  switch (kind) {
+    case "e2b": {
+      const { e2b } = await import("../../sandboxes/e2b/e2b-sandbox.ts");
+      const { template, domain, sandbox_url: sandboxUrl } = options;
+      return e2b({
+        ...shared,
+        ...defined({ template, domain, sandboxUrl, apiKey: environment.E2B_API_KEY }),
+      });
+    }
+    case "modal": {
+      const { modal } = await import("../../sandboxes/modal/modal-sandbox.ts");
+      const { image, app, environment: vendorEnvironment } = options;
+      const { MODAL_TOKEN_ID: tokenId, MODAL_TOKEN_SECRET: tokenSecret } = environment;
+      const own = defined({ image, app, environment: vendorEnvironment, tokenId, tokenSecret });
+      return modal({ ...shared, ...own });
+    }
+    case "runloop": {
+      const { runloop } = await import("../../sandboxes/runloop/runloop-sandbox.ts");
+      const { blueprint, size } = options;
+      return runloop({ ...shared, ...defined({ blueprint, size, apiKey: environment.RUNLOOP_API_KEY }) });
+    }
+    case "daytona": {
+      const { daytona } = await import("../../sandboxes/daytona/daytona-sandbox.ts");
+      const { snapshot, image, target } = options;
+      const apiKey = environment.DAYTONA_API_KEY;
+      return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey }) });
+    }
+  }
+}
+
+/** Returns the isolation around the commands of agents that name no sandbox. */
+export async function isolationOfConfig(config: ConfiguredSandbox): Promise<SandboxIsolation> {
+  // Its options say where a sandbox lies, not what surrounds its commands.
+  const factory = await openSandbox({ agent: config.agent }, { root: process.cwd(), environment: {} });
+  const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
+  return (await factory.isolation?.({ isolation: toIsolation(config.sandbox) })) ?? none;
+}
+
+// Names are looked up in what `--env` gave as well, which the process itself does not have.
+async function valuesOf(
+  env: NonNullable<SandboxOptions["env"]>,
+  environment: Environment,
+): Promise<Readonly<Record<string, string>>> {
+  if (!isList(env)) return env;
+  const { pickEnvironment } = await import("../../sandboxes/host/exec/environment.ts");
+  return pickEnvironment(env, environment);
+}
+
+function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string[] {
+  return Array.isArray(env);
+}
