@@ -32,7 +32,7 @@ export interface AgentRuntime {
   readonly store: SessionStore;
   readonly resolveModel: ModelResolver;
   /** Resolves the chosen backend; without a choice, kit's own loop. */
-  readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend>;
+  readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend | undefined>;
   /** Used where the profile names no model. */
   readonly defaultModel: ProfileModel;
   /** Used where the profile names no sandbox. */

@@ -1,12 +1,14 @@
 import { KitError } from "../base/kit-error.ts";
 import { type AgentBackend, type BackendChoice, faultOfBackend } from "./contract.ts";
 
-/** Gives the backend that is meant; kit's own loop where none is named. Throws `invalid_request` for what is none. */
-export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | Promise<AgentBackend> {
+/** Gives the backend that is meant; undefined for kit's own loop. Throws `invalid_request` for what is none. */
+export function resolveBackend(
+  choice: BackendChoice = "typed",
+): AgentBackend | Promise<AgentBackend> | undefined {
   if (typeof choice === "object") return choice;
   switch (choice) {
     case "typed":
-      return typed;
+      return undefined;
     case "graph":
       return import("./graph/graph.ts").then(({ graph }) => graph());
     case "openai_agents":
@@ -20,16 +22,3 @@ export function resolveBackend(choice: BackendChoice = "typed"): AgentBackend | 
       });
   }
 }
-
-/** Kit's own loop: asks the model, runs what it asks for, and asks again until it asks for nothing more. */
-const typed: AgentBackend = {
-  name: "typed",
-  async run(operation) {
-    for (;;) {
-      const [call] = (await operation.turn()).calls;
-      if (call === undefined) return;
-      // Whichever is asked for first, all of its turn are run.
-      await operation.tool(call.id);
-    }
-  },
-};

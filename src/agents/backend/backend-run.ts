@@ -1,4 +1,5 @@
 import type {
+  AgentBackend,
   BackendMessage,
   BackendOperation,
   BackendQuestion,
@@ -46,8 +47,8 @@ import {
 import { handled, Lane } from "./lane.ts";
 
 /** Runs the operation's backend to its end and returns the operation's answer. */
-export async function runBackend(loop: TurnLoop): Promise<AssistantMessage> {
-  using run = new BackendRun(loop);
+export async function runBackend(loop: TurnLoop, backend: AgentBackend): Promise<AssistantMessage> {
+  using run = new BackendRun(loop, backend);
   return await run.perform();
 }
 
@@ -59,6 +60,7 @@ class BackendRun implements BackendOperation, Disposable {
   readonly run: number;
   readonly #loop: TurnLoop;
   readonly #work: BackendWork;
+  readonly #backend: AgentBackend;
   readonly #watch: CallWatch;
   #tools: readonly BackendTool[] | undefined;
   #state: BackendState | undefined;
@@ -72,8 +74,9 @@ class BackendRun implements BackendOperation, Disposable {
   #isOver = false;
   readonly #lane = new Lane();
 
-  constructor(loop: TurnLoop) {
+  constructor(loop: TurnLoop, backend: AgentBackend) {
     this.#loop = loop;
+    this.#backend = backend;
     this.#work = loop.work;
     this.run = loop.work.runs;
     this.#watch = new CallWatch(loop);
@@ -122,15 +125,19 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   turn(request?: TurnRequest): Promise<BackendTurn> {
-    return handled(request?.aside === true ? this.#aside(request) : this.#next(request));
+    return handled(
+      request?.aside === true
+        ? this.#lane.beside(() => this.#guarded(() => this.#aside(request)))
+        : this.#lane.run(() => this.#guarded(() => this.#next(request))),
+    );
   }
 
   tool(id: string): Promise<ToolResultPart> {
-    return handled(this.#resultOf(id));
+    return handled(this.#guarded(() => this.#resultOf(id)));
   }
 
   call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
-    return handled(this.#exclusively(() => this.#callOwn(tool, args)));
+    return handled(this.#lane.run(() => this.#guarded(() => this.#callOwn(tool, args))));
   }
 
   ask(question: BackendQuestion): Promise<ApprovalDecision> {
@@ -143,11 +150,10 @@ class BackendRun implements BackendOperation, Disposable {
 
   /** Runs the backend; returns the newest answer in the log. */
   async perform(): Promise<AssistantMessage> {
-    const { backend } = this.#work;
     const { signal } = this.#loop;
     let thrown: { readonly error: unknown } | undefined;
     try {
-      await backend.run(this);
+      await this.#backend.run(this);
     } catch (error) {
       thrown = { error: signal.aborted ? signal.reason : error };
     }
@@ -158,7 +164,7 @@ class BackendRun implements BackendOperation, Disposable {
     this.#isOver = true;
     await this.#closeCalls();
     const answer = await this.#conclude();
-    if (answer === undefined) throw noAnswer(backend);
+    if (answer === undefined) throw noAnswer(this.#backend);
     this.#work.runs += 1;
     return answer;
   }
@@ -168,10 +174,8 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #next(request: TurnRequest | undefined): Promise<BackendTurn> {
-    while (!this.#lane.enter()) await this.#lane.change();
     let asking: string | undefined;
     try {
-      this.#refuseFailed();
       const asked = fingerprintOf(request);
       let loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
       for (;;) {
@@ -200,9 +204,7 @@ class BackendRun implements BackendOperation, Disposable {
       }
     } catch (error) {
       if (asking !== undefined) emitTurnFailed(this.#loop, asking, 0);
-      throw this.#failed(error);
-    } finally {
-      this.#lane.leave();
+      throw error;
     }
   }
 
@@ -219,21 +221,12 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #aside(request: TurnRequest): Promise<BackendTurn> {
-    this.#lane.besides += 1;
-    try {
-      this.#refuseFailed();
-      const asked = fingerprintOf(request) ?? "";
-      const turn = this.#past?.next(asked);
-      const message = turn?.message ?? (await this.#askAside(this.#requestLoop(request, asked)));
-      const given = new Turn(`a${asked}`, message, []);
-      if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
-      return given;
-    } catch (error) {
-      throw this.#failed(error);
-    } finally {
-      this.#lane.besides -= 1;
-      this.#lane.wake();
-    }
+    const asked = fingerprintOf(request) ?? "";
+    const turn = this.#past?.next(asked);
+    const message = turn?.message ?? (await this.#askAside(this.#requestLoop(request, asked)));
+    const given = new Turn(`a${asked}`, message, []);
+    if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
+    return given;
   }
 
   async #askAside(loop: TurnLoop): Promise<AssistantMessage> {
@@ -261,37 +254,28 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #resultOf(id: string): Promise<ToolResultPart> {
-    try {
-      this.#refuseFailed();
-      const place = placeOfCall(id);
-      const open = this.#newest;
-      if (open?.position === place.position && open.results === undefined) await this.#runCalls(open);
-      const log = { state: this.#loop.state, past: this.#work.past };
-      const result = open?.position === place.position ? open.results?.[place.at] : storedResult(log, place);
-      if (result === undefined) throw unknownCall(id);
-      return { ...result, tool_call_id: id };
-    } catch (error) {
-      throw this.#failed(error);
-    }
+    const place = placeOfCall(id);
+    const open = this.#newest;
+    if (open?.position === place.position && open.results === undefined) await this.#runCalls(open);
+    const log = { state: this.#loop.state, past: this.#work.past };
+    const result = open?.position === place.position ? open.results?.[place.at] : storedResult(log, place);
+    if (result === undefined) throw unknownCall(id);
+    return { ...result, tool_call_id: id };
   }
 
   /** Runs the calls of a turn once, however many callers ask. */
   #runCalls(open: OpenTurn): Promise<void> {
-    open.running ??= this.#runOpen(open);
+    open.running ??= this.#lane.beside(() => this.#runOpen(open));
     return open.running;
   }
 
   async #runOpen(open: OpenTurn): Promise<void> {
     const { loop, calls, turnId } = open;
-    this.#lane.besides += 1;
     try {
       open.results = await runTools(loop, calls, { turnId });
     } catch (error) {
       emitTurnFailed(loop, turnId, calls.length);
       throw error;
-    } finally {
-      this.#lane.besides -= 1;
-      this.#lane.wake();
     }
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
     if (loop.signal.aborted) throw loop.signal.reason;
@@ -312,7 +296,7 @@ class BackendRun implements BackendOperation, Disposable {
       const result = storedResult({ state: loop.state, past: this.#work.past }, { ...done, at: 0 });
       if (result !== undefined) return { ...result, tool_call_id: callId(done.position, 0) };
     }
-    await this.#commit([toEntry(loop, ownMessage(loop, [part]))]);
+    await this.#loop.commit([toEntry(loop, ownMessage(loop, [part]))]);
     const position = loop.state.positions.at(-1) ?? 0;
     const turnId = createId("turn");
     const open: OpenTurn = { loop, turnId, position, calls: [part], running: undefined, results: undefined };
@@ -324,8 +308,8 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   #toState(): BackendState {
-    const { past, backend } = this.#work;
-    const notes = new BackendNotes({ backend: backend.name, run: this.run });
+    const { past } = this.#work;
+    const notes = new BackendNotes({ backend: this.#backend.name, run: this.run });
     return {
       load: () => {
         const { saved, position } = notes.read(past);
@@ -333,7 +317,11 @@ class BackendRun implements BackendOperation, Disposable {
         return saved;
       },
       save: (value) =>
-        handled(this.#guarded(() => this.#commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]))),
+        handled(
+          this.#guarded(async () => {
+            await this.#loop.commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]);
+          }),
+        ),
     };
   }
 
@@ -343,59 +331,37 @@ class BackendRun implements BackendOperation, Disposable {
     if (open === undefined || open.results !== undefined) return;
     const { loop, calls, turnId } = open;
     const content = calls.map((call) => notRun(call, "The call was not run: the agent had ended by then."));
-    await this.#commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
+    await this.#loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   }
 
   /** Determines the answer and makes it the last message of the log. */
   async #conclude(): Promise<AssistantMessage | undefined> {
     const { toolRun, emit } = this.#loop;
-    const end =
-      this.#work.backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
+    const end = this.#backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
     const words = this.#words === undefined ? undefined : (toolRun.mask?.(this.#words) ?? this.#words);
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
     if (!isNew) {
-      if (end.length > 0) await this.#commit(end);
+      if (end.length > 0) await this.#loop.commit(end);
       return message;
     }
     const turnId = createId("turn");
     if (words !== undefined) emit({ type: "text_delta", text: words }, turnId);
-    await this.#commit([toEntry(this.#loop, message), ...end]);
+    await this.#loop.commit([toEntry(this.#loop, message), ...end]);
     emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return message;
   }
 
-  async #commit(entries: readonly SessionEntry[]): Promise<void> {
-    await this.#loop.commit(entries);
-  }
-
-  /** Runs work that appends to the history, one at a time. */
-  async #exclusively<Value>(work: () => Promise<Value>): Promise<Value> {
-    while (!this.#lane.enter()) await this.#lane.change();
-    try {
-      return await this.#guarded(work);
-    } finally {
-      this.#lane.leave();
-    }
-  }
-
+  /** The first failure ends the operation: what the backend asks for after it is refused. */
   async #guarded<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
-      this.#refuseFailed();
+      if (this.#failure !== undefined) throw this.#failure.error;
+      if (this.#isOver) throw ended();
       return await work();
     } catch (error) {
-      throw this.#failed(error);
+      this.#failure ??= { error };
+      throw error;
     }
-  }
-
-  #refuseFailed(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    if (this.#isOver) throw ended();
-  }
-
-  #failed(error: unknown): unknown {
-    this.#failure ??= { error };
-    return error;
   }
 }

@@ -1,33 +1,43 @@
 /** Serializes work that appends to a history, and counts work that runs beside it. */
 export class Lane {
-  /** Work that runs beside the lane; call `wake` after decreasing it. */
-  besides = 0;
+  #besides = 0;
   #busy = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** False while another caller is in the lane: wait for a `change`, then try again. */
-  enter(): boolean {
-    if (this.#busy) return false;
+  /** Runs work once no other is in the lane. */
+  async run<Value>(work: () => Promise<Value>): Promise<Value> {
+    while (this.#busy) await this.#change();
     this.#busy = true;
-    return true;
+    try {
+      return await work();
+    } finally {
+      this.#busy = false;
+      this.#wake();
+    }
   }
 
-  leave(): void {
-    this.#busy = false;
-    this.wake();
-  }
-
-  wake(): void {
-    if (this.#waiting.length > 0) for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  change(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  /** Runs work at once, beside the lane. */
+  async beside<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#besides += 1;
+    try {
+      return await work();
+    } finally {
+      this.#besides -= 1;
+      this.#wake();
+    }
   }
 
   /** Resolves once no work runs in the lane or beside it. */
   async quiet(): Promise<void> {
-    while (this.#busy || this.besides > 0) await this.change();
+    while (this.#busy || this.#besides > 0) await this.#change();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 }
 

@@ -43,7 +43,7 @@ export function pastPrompt({ past }: Operation): PastOperation | undefined {
 }
 
 /** Reads the progress of a prompt from its log. */
-export function progressOf(past: PastOperation, backend: AgentBackend): PromptProgress {
+export function progressOf(past: PastOperation, backend: AgentBackend | undefined): PromptProgress {
   const { messages } = past;
   const refused: string[] = [];
   let nativeRefused = false;
@@ -59,7 +59,7 @@ export function progressOf(past: PastOperation, backend: AgentBackend): PromptPr
   }
   const asked = refused.length + (nativeRefused ? 1 : 0);
   const newest = answerIn(before);
-  if (backend.capabilities?.state !== true)
+  if (backend?.capabilities?.state !== true)
     return { refused, nativeRefused, answer: newest, runs: asked + (newest === undefined ? 0 : 1) };
   // An answer may be one step of such a backend, which logs its end itself.
   const runs = Math.max(asked, endedRuns(past));

@@ -1,6 +1,5 @@
 import { type AssistantMessage, textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { runBackend } from "../backend/backend-run.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import { isRefusal, type NativeOutput, nativeOutput } from "../output/native-output.ts";
 import {
@@ -10,12 +9,21 @@ import {
   type TypedOutputAttempt,
   TypedOutputError,
 } from "../output/typed-output.ts";
+import { runTurns } from "../turn/run-turns.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, type PromptProgress } from "./input.ts";
 import type { Prepared } from "./prepare.ts";
 import type { PromptOptions } from "./prompt-options.ts";
 
 const defaultTypedRetries = 3;
+
+/** The answer of kit's own loop, or of the backend in its place, whose code is loaded when one is used. */
+async function answerOf(loop: TurnLoop): Promise<AssistantMessage> {
+  const { backend } = loop.work;
+  if (backend === undefined) return await runTurns(loop);
+  const { runBackend } = await import("../backend/backend-run.ts");
+  return await runBackend(loop, backend);
+}
 
 /** Runs the backend to its first answer, from the prompt's progress on. */
 export async function firstAnswer(
@@ -32,9 +40,9 @@ export async function firstAnswer(
   const { plain, native, schema, progress } = work;
   const loop = native === undefined ? plain : { ...plain, settings: { ...plain.settings, ...native } };
   if (progress.answer !== undefined) return { loop, message: progress.answer };
-  if (progress.refused.length > 0) return { loop, message: await runBackend(work.repairOf(loop)) };
+  if (progress.refused.length > 0) return { loop, message: await answerOf(work.repairOf(loop)) };
   return native === undefined
-    ? { loop, message: await runBackend(loop) }
+    ? { loop, message: await answerOf(loop) }
     : runNative(harness, operation, { plain, native: loop, schema });
 }
 
@@ -53,11 +61,11 @@ async function runNative(
 ): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema } = call;
   try {
-    return { loop: native, message: await runBackend(native) };
+    return { loop: native, message: await answerOf(native) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
     await appendUserMessage(harness, operation, { text: resultRequest(schema), source: "repair" });
-    return { loop: plain, message: await runBackend(plain) };
+    return { loop: plain, message: await answerOf(plain) };
   }
 }
 
@@ -112,7 +120,7 @@ export async function typedOutput<Result>(
     if (attempts.length > retries) throw new TypedOutputError(attempts, askedOf(given));
     operation.signal.throwIfAborted();
     await appendUserMessage(harness, operation, { text: repairRequest(check.issues), source: "repair" });
-    message = await runBackend(repair);
+    message = await answerOf(repair);
   }
 }
 

@@ -6,7 +6,8 @@ import type { NativeOutput } from "../output/native-output.ts";
 
 /** The backend of an operation and its context. */
 export interface BackendWork {
-  readonly backend: AgentBackend;
+  /** Undefined for kit's own loop. */
+  readonly backend: AgentBackend | undefined;
   /** The logged work of a resumed operation. */
   readonly past: PastOperation | undefined;
   readonly projectRoot: string | undefined;
