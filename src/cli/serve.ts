@@ -12,7 +12,7 @@ import type { ScanSummary } from "../project/project.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { isStoreUnavailable } from "../protocol/store-fault.ts";
 import type { Tracing } from "../protocol/tracing.ts";
-import { isLoopbackAddress } from "../server/access/host.ts";
+import { isLoopbackAddress } from "../server/access/access.ts";
 import type { RequestEntry } from "../server/answer-request.ts";
 import type { KitServer } from "../server/create-server.ts";
 import {

@@ -1,7 +1,6 @@
 import { origins } from "../app/runtime/origins.ts";
-import type { Principal } from "../protocol/access.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
-import type { Gate } from "./access/gate.ts";
+import type { Gate } from "./access/access.ts";
 import type { AnswerRequest, ServerContext } from "./route.ts";
 
 export interface AnswerOptions {
@@ -17,17 +16,30 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
   return async (context, work) => {
     const started = onRequest === undefined ? 0 : performance.now();
     let reply: Response;
-    const trace = traceOf(context.req);
+    const { req, env } = context;
+    const { headers } = req.raw;
+    const parent = headers.get("traceparent");
+    // Where the sender stands in a trace.
+    const trace = parent === null ? undefined : readTraceContext(parent, headers.get("tracestate"));
     try {
-      const principal = await checkAccess(gate, context);
+      const socket = env?.incoming?.socket;
+      const principal = await gate.check({
+        method: req.method,
+        path: req.path,
+        headers,
+        host: headers.get("host") ?? new URL(req.url).host,
+        localAddress: socket?.localAddress ?? "127.0.0.1",
+        remoteAddress: socket?.remoteAddress ?? "",
+      });
       if (principal !== undefined) context.set("principal", principal);
       reply = await (trace === undefined ? work() : origins.run(trace, work));
     } catch (error) {
       reply = toResponse(error);
     }
-    shareWithPages(gate, context, reply);
+    const origin = headers.get("origin");
+    if (origin !== null) shareWithPages(gate.crossOriginHeaders(origin), context, reply);
     if (onRequest !== undefined) {
-      const { method, path } = context.req;
+      const { method, path } = req;
       const principal = context.get("principal")?.id;
       onRequest({
         method,
@@ -42,33 +54,17 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
   };
 }
 
-/** Where who asks stands in a trace. */
-function traceOf({ raw: { headers } }: ServerContext["req"]): TraceContext | undefined {
-  const parent = headers.get("traceparent");
-  return parent === null ? undefined : readTraceContext(parent, headers.get("tracestate"));
-}
-
 function idsOf(trace: TraceContext): Pick<RequestEntry, "trace_id" | "span_id"> {
   const { trace_id, span_id } = traceIdsOf(trace);
   return { trace_id, span_id };
 }
 
-/** Lets a request through to the routes, which then know who asks, or refuses it. */
-function checkAccess(gate: Gate, { req, env }: ServerContext): Promise<Principal | undefined> {
-  const socket = env?.incoming?.socket;
-  return gate.check({
-    method: req.method,
-    path: req.path,
-    headers: req.raw.headers,
-    host: req.header("host") ?? new URL(req.url).host,
-    localAddress: socket?.localAddress ?? "127.0.0.1",
-    remoteAddress: socket?.remoteAddress ?? "",
-  });
-}
-
 /** Lets allowed foreign pages read what comes back, refusals too, and their browsers ask what they may send. */
-function shareWithPages(gate: Gate, { req }: ServerContext, reply: Response): void {
-  const shared = gate.crossOriginHeaders(req.header("origin"));
+function shareWithPages(
+  shared: ReturnType<Gate["crossOriginHeaders"]>,
+  { req }: ServerContext,
+  reply: Response,
+): void {
   if (shared === undefined) return;
   const asks = req.method === "OPTIONS" && req.header("access-control-request-method") !== undefined;
   for (const [name, value] of Object.entries({ ...shared, ...readable, ...(asks ? preflight : {}) })) {

@@ -6,22 +6,18 @@ import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
 import type { AuthorizeHook } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
-import { type AccessOptions, createAccess } from "./access/access.ts";
+import { type AccessOptions, Gate, isLoopbackAddress } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
-import { createGate } from "./access/gate.ts";
-import { isLoopbackAddress } from "./access/host.ts";
 import { createPlaces } from "./access/places.ts";
 import { createAnswer, type RequestEntry } from "./answer-request.ts";
-import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
-import { createPathRouter } from "./path-router.ts";
-import { createReach } from "./reachable.ts";
-import type { ReplyParts } from "./reply.ts";
-import { mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
+import { createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { createReach } from "./routes/instance.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
@@ -101,8 +97,7 @@ export function createServer(options: ServerOptions): KitServer {
   const onRequest = options.onRequest && ((entry: RequestEntry) => options.onRequest?.(masked(entry)));
   const onRefused = options.onRefused && ((advice: string) => options.onRefused?.(mask(advice)));
   const limits = { ...defaultLimits, ...options.limits };
-  const access = createAccess(options.access ?? {}, limits);
-  const gate = createGate(access, options.rateLimit, onRefused);
+  const gate = new Gate({ ...options.access, rateLimit: options.rateLimit, onRefused }, limits);
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
     // Why a run failed is told by the service, where it was worked on; its record has no more to tell.
@@ -156,7 +151,7 @@ export function createServer(options: ServerOptions): KitServer {
   return {
     app,
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
-      access.checkBinding(host);
+      gate.checkBinding(host);
       isOpen = dev && isLoopbackAddress(host);
       return await listener.listen({ host, port });
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { storeUnavailable } from "../protocol/store-fault.ts";
-import { toErrorReply } from "./error-reply.ts";
+import { toErrorReply } from "./reply.ts";
 
 test("every code answers its status, in the envelope", () => {
   for (const [code, { status }] of Object.entries(errorCodes)) {
@@ -151,7 +151,7 @@ test("in development, too, a request that is refused is told what to do, and no 
 
 test("in development a stack begins with the project's own code", () => {
   const error = new Error("Odd\nin two lines");
-  const kit = new URL("./error-reply.ts", import.meta.url).href;
+  const kit = new URL("./reply.ts", import.meta.url).href;
   const frames = [
     `    at run (${kit}:1:1)`,
     "    at step (file:///srv/shop/src/workflows/release.ts:3:1)",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPathRouter } from "./path-router.ts";
+import { createPathRouter } from "./route.ts";
 
 const paths = [
   "/",

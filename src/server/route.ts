@@ -1,5 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
+import type { Result, Router } from "hono/router";
 import type { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import type { Principal } from "../protocol/access.ts";
@@ -15,9 +16,14 @@ import type {
 } from "../protocol/routes/route.ts";
 import type { ServerLimits } from "./limits.ts";
 import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
-import { checkInput, locateIssues } from "./request/check-input.ts";
-import { type BodySource, readJsonBody } from "./request/read-body.ts";
-import { readQuery, readSegment } from "./request/read-head.ts";
+import {
+  type BodySource,
+  checkInput,
+  locateIssues,
+  readJsonBody,
+  readQuery,
+  readSegment,
+} from "./request/read-request.ts";
 
 /** The context of a request in Hono. */
 export interface ServerEnv {
@@ -269,4 +275,48 @@ export function mountRoutes(
 function allowedMethods(routes: readonly Route[]): string[] {
   const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
   return [...new Set([...methods, "OPTIONS"])];
+}
+
+/**
+ * Hono's own routers try every rule that could match, because handlers may hand on to each other. Here a path has
+ * one handler: a fixed path is looked up, so that `/api/specs/graph` is never taken for the spec with the id "graph",
+ * and the others are compared part by part. `*` is what no other path has matched.
+ */
+export function createPathRouter<Handler>(): Router<Handler> {
+  const fixed = new Map<string, Result<Handler>>();
+  const patterns = new Map<number, Pattern<Handler>[]>();
+  let rest: Result<Handler> = [[]];
+  return {
+    name: "PathRouter",
+    add(_, path, handler) {
+      const result: Result<Handler> = [[[handler, {}]]];
+      if (path === "/*") rest = result;
+      else if (!path.includes("/:")) fixed.set(path, result);
+      else {
+        const parts = path.split("/");
+        patterns.set(parts.length, [...(patterns.get(parts.length) ?? []), { parts, result }]);
+      }
+    },
+    match(_, path) {
+      const known = fixed.get(path);
+      if (known !== undefined) return known;
+      const parts = path.split("/");
+      for (const pattern of patterns.get(parts.length) ?? [])
+        if (isMatch(pattern.parts, parts)) return pattern.result;
+      return rest;
+    },
+  };
+}
+
+interface Pattern<Handler> {
+  readonly parts: readonly string[];
+  readonly result: Result<Handler>;
+}
+
+function isMatch(pattern: readonly string[], parts: readonly string[]): boolean {
+  for (const [at, part] of parts.entries()) {
+    const expected = pattern[at] ?? "";
+    if (expected.startsWith(":") ? part === "" : part !== expected) return false;
+  }
+  return true;
 }

@@ -3,10 +3,9 @@ import type { Engine } from "../engine/contract.ts";
 import { workflowRoutes } from "../protocol/routes/run-routes.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createPlaces } from "./access/places.ts";
-import { toErrorEnvelope, toErrorReply } from "./error-reply.ts";
 import { defaultLimits as limits } from "./limits.ts";
-import { createPathRouter } from "./path-router.ts";
-import { bindRoutes, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
+import { toErrorEnvelope, toErrorReply } from "./reply.ts";
+import { bindRoutes, createPathRouter, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
 import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 

@@ -2,7 +2,7 @@ import type { Service } from "../app/service/service.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
-import type { Reach } from "./reachable.ts";
+import type { Reach } from "./routes/instance.ts";
 import type { EventStreams } from "./streams/event-streams.ts";
 
 /** The parts that the routes of runs and dispatches share: they need the engine alone. */

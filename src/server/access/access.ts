@@ -1,12 +1,11 @@
-import type { AuthRequest } from "../../app/config/server-schema.ts";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { isIP, isIPv6 } from "node:net";
+import type { AuthRequest, RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";
-import { defaultInstance } from "../reachable.ts";
-import { answerInTime } from "./answer-in-time.ts";
-import { createKeyCheck } from "./api-keys.ts";
-import { checkHost, isLoopbackAddress } from "./host.ts";
-import { checkOrigin } from "./origin.ts";
+import { defaultInstance } from "../routes/instance.ts";
+import { answerInTime } from "./authorize.ts";
 
 /** The access rules of a server. */
 export interface AccessOptions {
@@ -34,65 +33,121 @@ export interface RequestHead {
   readonly localAddress: string;
 }
 
-/** The gate in front of every route. */
-export interface Access {
-  /**
-   * Gives the sender; undefined where no key is asked for. Throws `invalid_request`,
-   * `unauthorized` or `forbidden`.
-   */
-  check(head: RequestHead): Promise<Principal | undefined>;
-  /** Refuses to bind an address that others can reach while no key is asked for. */
-  checkBinding(host: string): void;
-  /** Headers that let an allowed foreign page read the reply; undefined for all others. */
-  crossOriginHeaders(origin: string | undefined): Readonly<Record<string, string>> | undefined;
+/** Counts against the rate limit, and receives advice about pages and names that were refused. */
+export interface GateOptions extends AccessOptions {
+  readonly rateLimit?: RateLimit | undefined;
+  readonly onRefused?: ((advice: string) => void) | undefined;
 }
 
-export function createAccess(
-  options: AccessOptions,
-  { hookTimeoutMs }: Pick<ServerLimits, "hookTimeoutMs"> = defaultLimits,
-): Access {
-  const { auth } = options;
-  const keyOf = createKeyCheck(options.apiKeys ?? []);
-  const needsKey = (options.apiKeys?.length ?? 0) > 0;
-  const guarded = needsKey || auth !== undefined;
-  const allowedHosts = new Set(options.allowedHosts?.map((host) => host.toLowerCase()));
-  const allowedOrigins = new Set(options.allowedOrigins?.map((origin) => origin.toLowerCase()));
-  return {
-    async check({ method, path, headers, host, localAddress }) {
-      checkHost(host, { localAddress, allowedHosts, guarded });
-      const origin = headers.get("origin") ?? undefined;
-      const fetchSite = headers.get("sec-fetch-site") ?? undefined;
-      const fetchMode = headers.get("sec-fetch-mode") ?? undefined;
-      checkOrigin({ host, origin, fetchSite, fetchMode }, allowedOrigins);
-      if (!guarded || path === "/health" || method === "OPTIONS") return undefined;
-      // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
-      if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
-      const key = needsKey ? keyOf(headers.get("authorization") ?? undefined) : undefined;
-      if (needsKey && key === undefined) throw unauthorized();
-      const byKey = key === undefined ? undefined : { id: key };
-      if (auth === undefined) return byKey;
-      const result = await answerInTime(auth({ method, path, headers, ...targetOf(path) }), {
-        name: "server.auth",
-        timeoutMs: hookTimeoutMs,
-      });
-      if (result === true) return byKey;
-      if (isPrincipal(result)) return result;
-      throw needsKey ? new KitError({ code: "forbidden", message: "This is not allowed." }) : unauthorized();
-    },
-    checkBinding(host) {
-      if (guarded || options.insecure === true || isLoopbackAddress(host)) return;
-      throw new KitError({
-        code: "forbidden",
-        message: `Refusing to listen on ${host} while anybody may use the server.`,
-        hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network keeps others out.",
-      });
-    },
-    crossOriginHeaders(origin) {
-      if (origin === undefined || !allowedOrigins.has(origin.toLowerCase())) return undefined;
-      return { "access-control-allow-origin": origin, vary: "origin" };
-    },
-  };
+/** The access rules and the allowance that every request and every WebSocket passes. */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #hookTimeoutMs: number;
+  readonly #keyOf: ReturnType<typeof createKeyCheck>;
+  readonly #needsKey: boolean;
+  readonly #guarded: boolean;
+  readonly #allowedHosts: ReadonlySet<string>;
+  readonly #allowedOrigins: ReadonlySet<string>;
+  readonly #limiter: RateLimiter | undefined;
+  readonly #advised = new Set<string>();
+
+  constructor(options: GateOptions, { hookTimeoutMs }: Pick<ServerLimits, "hookTimeoutMs"> = defaultLimits) {
+    const { apiKeys = [], auth, allowedHosts = [], allowedOrigins = [], rateLimit } = options;
+    this.#options = options;
+    this.#hookTimeoutMs = hookTimeoutMs;
+    this.#keyOf = createKeyCheck(apiKeys);
+    this.#needsKey = apiKeys.length > 0;
+    this.#guarded = this.#needsKey || auth !== undefined;
+    this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
+    this.#allowedOrigins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
+    this.#limiter = rateLimit && createRateLimiter(rateLimit);
+  }
+
+  /**
+   * Gives the sender; undefined where no key is asked for. Throws `invalid_request`, `unauthorized`, `forbidden` or
+   * `too_many_requests`.
+   */
+  async check(head: RequestHead & { readonly remoteAddress: string }): Promise<Principal | undefined> {
+    let principal: Principal | undefined;
+    try {
+      principal = await this.#senderOf(head);
+    } catch (error) {
+      // Failed authentication counts against the rate limit.
+      this.count(undefined, head.remoteAddress);
+      this.#advise(error, head);
+      throw error;
+    }
+    // Health checks and CORS preflights are not counted.
+    if (head.path !== "/health" && head.method !== "OPTIONS") this.count(principal, head.remoteAddress);
+    return principal;
+  }
+
+  /** Counts one more request of a sender. Throws `too_many_requests`. */
+  count(principal: Principal | undefined, remoteAddress: string): void {
+    // Headers that name another address are anybody's to write: a proxy's own address is counted.
+    this.#limiter?.(
+      principal === undefined ? `address ${networkOf(remoteAddress)}` : `principal ${principal.id}`,
+    );
+  }
+
+  /** Refuses to bind an address that others can reach while no key is asked for. */
+  checkBinding(host: string): void {
+    if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
+    throw new KitError({
+      code: "forbidden",
+      message: `Refusing to listen on ${host} while anybody may use the server.`,
+      hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network keeps others out.",
+    });
+  }
+
+  /** Headers that let an allowed foreign page read the reply; undefined for all others. */
+  crossOriginHeaders(origin: string | undefined): Readonly<Record<string, string>> | undefined {
+    if (origin === undefined || !this.#allowedOrigins.has(origin.toLowerCase())) return undefined;
+    return { "access-control-allow-origin": origin, vary: "origin" };
+  }
+
+  async #senderOf({
+    method,
+    path,
+    headers,
+    host,
+    localAddress,
+  }: RequestHead): Promise<Principal | undefined> {
+    checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.#guarded });
+    checkOrigin(headers, host, this.#allowedOrigins);
+    if (!this.#guarded || path === "/health" || method === "OPTIONS") return undefined;
+    // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
+    if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
+    const key = this.#needsKey ? this.#keyOf(headers.get("authorization") ?? undefined) : undefined;
+    if (this.#needsKey && key === undefined) throw unauthorized();
+    const byKey = key === undefined ? undefined : { id: key };
+    const { auth } = this.#options;
+    if (auth === undefined) return byKey;
+    const result = await answerInTime(auth({ method, path, headers, ...targetOf(path) }), {
+      name: "server.auth",
+      timeoutMs: this.#hookTimeoutMs,
+    });
+    if (result === true) return byKey;
+    if (isPrincipal(result)) return result;
+    throw this.#needsKey
+      ? new KitError({ code: "forbidden", message: "This is not allowed." })
+      : unauthorized();
+  }
+
+  /** Says once for each page and name which setting allows it. */
+  #advise(error: unknown, { headers, host }: RequestHead): void {
+    const hint = error instanceof KitError && error.code === "forbidden" ? (error.hint ?? "") : "";
+    const setting = /server\.(allowed_origins|allowed_hosts)/.exec(hint)?.[1];
+    if (setting === undefined || this.#advised.size >= mostAdvice) return;
+    const advice = setting === "allowed_origins" ? adviceForPage(headers.get("origin")) : adviceForHost(host);
+    if (this.#advised.has(advice)) return;
+    this.#advised.add(advice);
+    this.#options.onRefused?.(advice);
+  }
 }
+
+/** How many pages and names are remembered: a stranger may make up any number. */
+const mostAdvice = 100;
 
 /** The agent and the instance that a path is about; what cannot be decoded is refused later. */
 function targetOf(path: string): Pick<AuthRequest, "agent" | "instance_id"> {
@@ -115,4 +170,191 @@ function isPrincipal(result: unknown): result is Principal {
 
 function unauthorized(): KitError {
   return new KitError({ code: "unauthorized", message: "A valid API key is needed." });
+}
+
+/**
+ * Finds which of the keys a request's `Authorization` header holds; gives a name for it that tells
+ * nothing about the key, or undefined.
+ *
+ * Compares digests of equal length in constant time, and always all of them, so that the answer's
+ * time says nothing about a key.
+ */
+export function createKeyCheck(
+  keys: readonly string[],
+): (authorization: string | undefined) => string | undefined {
+  const known = keys.map((key) => {
+    const digest = digestOf(key);
+    return { digest, id: `key_${digest.toString("hex").slice(0, 12)}` };
+  });
+  return (authorization) => {
+    const token = /^Bearer +([^\s]+) *$/i.exec(authorization ?? "")?.[1];
+    if (token === undefined) return undefined;
+    const given = digestOf(token);
+    let found: string | undefined;
+    for (const { digest, id } of known) {
+      if (timingSafeEqual(digest, given)) found = id;
+    }
+    return found;
+  };
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/**
+ * Refuses requests that a foreign web page makes (cross-site request forgery). Programs send no
+ * `Origin` and pass; so do links to kit, which browsers mark as navigation. Throws `forbidden`.
+ */
+export function checkOrigin(
+  headers: Pick<Headers, "get">,
+  host: string | undefined,
+  allowedOrigins: ReadonlySet<string>,
+): void {
+  const origin = headers.get("origin");
+  if (origin !== null) {
+    if (allowedOrigins.has(origin.toLowerCase()) || isSameOrigin(origin, host)) return;
+  } else if (headers.get("sec-fetch-site") !== "cross-site" || headers.get("sec-fetch-mode") === "navigate") {
+    return;
+  }
+  throw new KitError({
+    code: "forbidden",
+    message: "Requests from other web pages are not allowed.",
+    hint: "Add the page's origin to server.allowed_origins in the configuration.",
+  });
+}
+
+// A proxy in front may speak TLS, so either scheme stands for the host that the request names.
+function isSameOrigin(origin: string, host: string | undefined): boolean {
+  if (host === undefined) return false;
+  const named = origin.toLowerCase();
+  return named === `http://${host.toLowerCase()}` || named === `https://${host.toLowerCase()}`;
+}
+
+/** The rules by which `Host` names are answered. */
+export interface HostRules {
+  /** The address of this machine that the connection came in on. */
+  readonly localAddress: string;
+  /** Names beyond the own ones, without port, in lower case. */
+  readonly allowedHosts: ReadonlySet<string>;
+  /** Whether every request must carry a key or pass the config's `auth`. */
+  readonly guarded: boolean;
+}
+
+/**
+ * Refuses a `Host` that is not ours (DNS rebinding: a foreign page whose name was made to resolve to
+ * this machine still sends its own name). Throws `invalid_request` or `forbidden`.
+ *
+ * A name is ours when it is configured, a loopback name, or, beyond loopback, an IP address, which
+ * cannot be rebound. A guarded server on a public address with no configured names answers to any: a
+ * browser attaches no key by itself.
+ */
+export function checkHost(header: string | undefined, rules: HostRules): void {
+  const name = hostNameOf(header);
+  if (name === undefined) {
+    throw new KitError({ code: "invalid_request", message: "The Host header is missing or malformed." });
+  }
+  if (isLoopbackName(name) || rules.allowedHosts.has(name)) return;
+  if (!isLoopbackAddress(rules.localAddress)) {
+    if (isIP(name.replace(/^\[|\]$/g, "")) !== 0) return;
+    if (rules.guarded && rules.allowedHosts.size === 0) return;
+  }
+  throw new KitError({
+    code: "forbidden",
+    message: "This server does not answer to that Host name.",
+    hint: "Add the name to server.allowed_hosts in the configuration.",
+  });
+}
+
+/** The name of a `Host` header in lower case, without its port. */
+export function hostNameOf(header: string | undefined): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(header?.toLowerCase() ?? "")?.[1];
+}
+
+/** Whether only this machine can reach an address that a server is bound to. */
+export function isLoopbackAddress(address: string): boolean {
+  const plain = address.toLowerCase().replace(/^::ffff:/, "");
+  return plain === "localhost" || plain === "::1" || (isIP(plain) === 4 && plain.startsWith("127."));
+}
+
+function isLoopbackName(name: string): boolean {
+  return name === "[::1]" || isLoopbackAddress(name);
+}
+
+function adviceForPage(origin: string | null): string {
+  if (origin === null) return "A page of another site was refused: its browser did not say which.";
+  if (origin === "null") {
+    return "A page without an origin (a file, a sandboxed frame) was refused; it cannot be allowed. Serve the page from an address.";
+  }
+  return `A page of ${shorten(origin)} was refused. To allow it, set server.allowed_origins = [${JSON.stringify(shorten(origin))}].`;
+}
+
+function adviceForHost(host: string | undefined): string {
+  const name = shorten(hostNameOf(host) ?? "");
+  return `A request for the host name ${name} was refused. If it is this server's name, set server.allowed_hosts = [${JSON.stringify(name)}].`;
+}
+
+function shorten(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/**
+ * The network that an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
+ * `2001:db8:0:1::/64`. A subscriber has at least that much (RFC 6177), and could otherwise come from another
+ * address each time. Text that is no address stands for itself.
+ */
+export function networkOf(address: string): string {
+  // A socket for both protocols sees IPv4 as `::ffff:203.0.113.7`.
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  if (!isIPv6(plain)) return plain;
+  const [left = [], right = []] = plain.split("::").map((side) => side.split(":").filter(Boolean));
+  // Its last two groups may be written as an IPv4 address.
+  const written = left.length + right.length + (plain.includes(".") ? 1 : 0);
+  const omitted = Array.from({ length: 8 - written }, () => "0");
+  const groups = [...left, ...omitted, ...right].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
+/** Counts one request of a sender. Throws `too_many_requests` when its allowance is used up. */
+type RateLimiter = (who: string) => void;
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** Past this many, the least recently used one is forgotten: it is full again. */
+const maxBuckets = 100_000;
+
+/** A token bucket for each principal, in memory. `now` is in milliseconds and never goes back. */
+export function createRateLimiter(
+  limit: RateLimit,
+  now: () => number = () => performance.now(),
+): RateLimiter {
+  const burst = limit.burst ?? limit.requests;
+  const perMs = limit.requests / ((limit.per_seconds ?? 60) * 1_000);
+  // The map keeps the order of last use.
+  const buckets = new Map<string, Bucket>();
+  return (who) => {
+    const at = now();
+    const bucket = buckets.get(who) ?? { tokens: burst, filledAt: at };
+    bucket.tokens = Math.min(burst, bucket.tokens + (at - bucket.filledAt) * perMs);
+    bucket.filledAt = at;
+    buckets.delete(who);
+    buckets.set(who, bucket);
+    if (buckets.size > maxBuckets) {
+      for (const oldest of buckets.keys()) {
+        buckets.delete(oldest);
+        break;
+      }
+    }
+    if (bucket.tokens < 1) {
+      throw new KitError({
+        code: "too_many_requests",
+        message: "You have made too many requests.",
+        meta: { retry_after_s: Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000)) },
+      });
+    }
+    bucket.tokens -= 1;
+  };
 }

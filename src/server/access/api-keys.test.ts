@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createKeyCheck } from "./api-keys.ts";
+import { createKeyCheck } from "./access.ts";
 
 test("any of the keys opens, as a bearer token and in no other way", () => {
   const find = createKeyCheck(["first-key", "second-key"]);

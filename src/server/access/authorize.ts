@@ -1,8 +1,8 @@
+import { withDeadline } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthorizeHook, AuthorizeRequest } from "../../protocol/access.ts";
 import type { ServerLimits } from "../limits.ts";
 import type { RouteRequest } from "../route.ts";
-import { answerInTime } from "./answer-in-time.ts";
 
 /** The answers of the configuration's `authorize`. Without a hook, every sender that the server lets in may do everything. */
 export interface Authorization {
@@ -53,4 +53,29 @@ export function createAuthorization(
 /** Refuses a request for specs or guidelines of who may not read the project. */
 export function guardProject({ check }: Authorization): (request: RouteRequest) => Promise<void> {
   return ({ principal }) => check({ principal, action: "project.read" });
+}
+
+/** A function of the configuration that says who a sender is, or what a sender may do. */
+interface AskedHook {
+  /** Its key in the configuration. */
+  readonly name: string;
+  /** How long it may take. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Waits for a hook's answer. One that never comes would keep its request, or the connection of a WebSocket's
+ * handshake, for ever. Throws what the hook threw, and an `Error` when its time is over: both are errors of ours,
+ * which refuse the request and are told to the operator.
+ */
+export async function answerInTime<Answer>(
+  answer: Answer | Promise<Answer>,
+  { name, timeoutMs }: AskedHook,
+): Promise<Answer> {
+  // Most hooks answer at once, and need no clock.
+  if (!(answer instanceof Promise)) return answer;
+  return await withDeadline(answer, {
+    ms: timeoutMs,
+    onTimeout: () => new Error(`${name} did not answer within ${timeoutMs} ms.`),
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkHost, type HostRules, hostNameOf, isLoopbackAddress } from "./host.ts";
+import { checkHost, type HostRules, hostNameOf, isLoopbackAddress } from "./access.ts";
 
 const loopback: HostRules = { localAddress: "127.0.0.1", allowedHosts: new Set(), guarded: false };
 const open: HostRules = { localAddress: "10.0.0.5", allowedHosts: new Set(), guarded: false };

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { createAccess } from "./access.ts";
-import { createGate, networkOf } from "./gate.ts";
+import { Gate, networkOf } from "./access.ts";
 
 test("an IPv4 address is one client, however it is written", () => {
   expect(networkOf("203.0.113.7")).toBe("203.0.113.7");
@@ -30,7 +29,8 @@ test("what is no address stands for itself", () => {
 });
 
 test("whoever has a network of addresses has one allowance for them all", () => {
-  const { count } = createGate(createAccess({}), { requests: 2, per_seconds: 3_600 });
+  const gate = new Gate({ rateLimit: { requests: 2, per_seconds: 3_600 } });
+  const count: Gate["count"] = (principal, address) => gate.count(principal, address);
   count(undefined, "2001:db8::1");
   count(undefined, "2001:db8::ffff:2");
   expect(() => count(undefined, "2001:db8::3")).toThrow(

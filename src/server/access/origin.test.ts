@@ -1,16 +1,21 @@
 import { expect, test } from "vitest";
-import { checkOrigin, type OriginHeaders } from "./origin.ts";
+import { checkOrigin } from "./access.ts";
 
-const none: OriginHeaders = {
-  host: "localhost:2024",
-  origin: undefined,
-  fetchSite: undefined,
-  fetchMode: undefined,
-};
+interface PageHeaders {
+  readonly host?: string | undefined;
+  readonly origin?: string;
+  readonly fetchSite?: string;
+  readonly fetchMode?: string;
+}
 
-function passes(headers: Partial<OriginHeaders>, allowed: readonly string[] = []): boolean {
+function passes(page: PageHeaders, allowed: readonly string[] = []): boolean {
+  const { origin, fetchSite, fetchMode } = page;
+  const headers = new Headers();
+  if (origin !== undefined) headers.set("origin", origin);
+  if (fetchSite !== undefined) headers.set("sec-fetch-site", fetchSite);
+  if (fetchMode !== undefined) headers.set("sec-fetch-mode", fetchMode);
   try {
-    checkOrigin({ ...none, ...headers }, new Set(allowed));
+    checkOrigin(headers, "host" in page ? page.host : "localhost:2024", new Set(allowed));
     return true;
   } catch (error) {
     expect(error).toMatchObject({

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createRateLimiter } from "./gate.ts";
+import { createRateLimiter } from "./access.ts";
 
 const allowed = (take: () => void): boolean => {
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readQuery } from "./read-head.ts";
+import { readQuery } from "./read-request.ts";
 
 test("decodes names and values once, plus signs as spaces", () => {
   expect({ ...readQuery("/x?q=a+b%20c&file=src%2Fa.ts&path=100%2525") }).toEqual({

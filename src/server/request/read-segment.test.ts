@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSegment } from "./read-head.ts";
+import { readSegment } from "./read-request.ts";
 
 const read = (raw: string) => readSegment(raw, { name: "id" });
 

@@ -3,14 +3,13 @@ import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { defaultInstance } from "../reachable.ts";
-import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-head.ts";
+import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
+import { wantsEvents } from "../streams/event-streams.ts";
 import { streamInstance } from "../streams/instance-stream.ts";
 import { streamPrompt } from "../streams/prompt-stream.ts";
-import { wantsEvents } from "../streams/server-sent-events.ts";
-import { guardAgent, instanceOf, principalOf } from "./instance.ts";
+import { defaultInstance, guardAgent, instanceOf, principalOf } from "./instance.ts";
 
 const defaultSession = "default";
 

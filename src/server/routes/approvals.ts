@@ -1,10 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { approvalRoutes } from "../../protocol/routes/agent-routes.ts";
-import { checkAgent } from "../reachable.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { instanceOf } from "./instance.ts";
+import { checkAgent, instanceOf } from "./instance.ts";
 
 const defaultPageSize = 50;
 

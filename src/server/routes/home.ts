@@ -8,9 +8,9 @@ import { type Authorization, guardProject } from "../access/authorize.ts";
 import { homePage, homeStyle } from "../home/home-page.ts";
 import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
 import { toOpenApiDocument } from "../openapi-document.ts";
-import type { Reach } from "../reachable.ts";
 import { htmlReply } from "../reply.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
+import type { Reach } from "./instance.ts";
 
 interface HomeOptions {
   readonly project: Project;

@@ -19,7 +19,7 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
-import { invalidSegment } from "../request/read-head.ts";
+import { invalidSegment } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
 
 /** `/api/specs`: list and search, one, diagnostics, impact, coverage, stale, graph, validate. */

@@ -6,7 +6,7 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
-import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-head.ts";
+import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { WorkContext } from "../service-context.ts";
 import { isOver, streamRun } from "../streams/run-stream.ts";

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { webhookRoutes } from "../../protocol/routes/run-routes.ts";
 import { receiveWebhook } from "../../webhooks/receive-webhook.ts";
 import { jsonReply } from "../reply.ts";
-import { readBody } from "../request/read-body.ts";
+import { readBody } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 

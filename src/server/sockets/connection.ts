@@ -3,11 +3,15 @@ import { origins } from "../../app/runtime/origins.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import type { ErrorEnvelope } from "../../protocol/errors.ts";
-import type { ClientFrame, FrameTrace, ServerFrame } from "../../protocol/socket-frame.ts";
-import { clientFrameSchema } from "../../protocol/socket-frame.ts";
+import {
+  type ClientFrame,
+  clientFrameSchema,
+  type FrameTrace,
+  type ServerFrame,
+} from "../../protocol/socket-frame.ts";
 import { readTraceContext } from "../../protocol/trace-context.ts";
 import type { ServerLimits } from "../limits.ts";
-import { checkInput } from "../request/check-input.ts";
+import { checkInput } from "../request/read-request.ts";
 
 /** Close codes of RFC 6455, section 7.4.1, and 1013 of the IANA registry. */
 export const closeCodes = { done: 1000, goingAway: 1001, notText: 1003, tooSlow: 1013 } as const;

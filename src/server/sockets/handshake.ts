@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { KitError } from "../../base/kit-error.ts";
 import { bearerProtocolPrefix } from "../../protocol/socket-protocol.ts";
 import type { RequestHead } from "../access/access.ts";
-import { checkAgent, checkWorkflow } from "../reachable.ts";
-import { readSegment } from "../request/read-head.ts";
+import { readSegment } from "../request/read-request.ts";
+import { checkAgent, checkWorkflow } from "../routes/instance.ts";
 import type { ServiceContext } from "../service-context.ts";
 
 /** The head of a handshake, and where it comes from. */

@@ -1,8 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { type DeltaEvent, EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { Place, Places } from "../access/places.ts";
 import { eventStreamReply } from "../reply.ts";
-import { encodeComment } from "./server-sent-events.ts";
 
 export interface EventStreamsOptions {
   /** A stream that says nothing for this long says that it lives. */
@@ -164,4 +165,86 @@ function createStream(
     },
   };
   return { body, stream };
+}
+
+/** Past this many unread events, neighbouring deltas of one turn are joined. */
+const joinBeyond = 64;
+/** The size of an event's common fields on the wire, about. */
+const deltaOverhead = 350;
+
+interface SendBufferOptions {
+  /** How an event goes over the wire. */
+  readonly encode: (event: KitEvent) => string;
+  /** How much may wait unread, in characters. */
+  readonly maxLength: number;
+  /** Called once, when more would wait than may; the client gets nothing more then. */
+  readonly onOverflow: () => void;
+}
+
+/** Events of a prompt that wait until its client has read those before. */
+interface SendBuffer {
+  push(event: KitEvent): void;
+  end(): void;
+  /** All that waits, encoded, as soon as there is something; undefined at the end. */
+  next(): Promise<readonly string[] | undefined>;
+}
+
+export function createSendBuffer({ encode, maxLength, onOverflow }: SendBufferOptions): SendBuffer {
+  // Deltas are encoded when they are sent, because they may be joined; other events once, here.
+  const buffer = new EventBuffer<string | DeltaEvent>({
+    deltaOf: (item) => (typeof item === "string" ? undefined : item),
+    ofDelta: (delta) => delta,
+    joinBeyond,
+    limit: {
+      maxLength,
+      lengthOf: (item) => (typeof item === "string" ? item.length : item.text.length + deltaOverhead),
+      onOverflow,
+    },
+  });
+  return {
+    push: (event) => buffer.push(toDelta(event) ?? encode(event)),
+    end: () => buffer.end(),
+    async next() {
+      const items = await buffer.take();
+      return items?.map((item) => (typeof item === "string" ? item : encode(item)));
+    },
+  };
+}
+
+/**
+ * An event of a stream of server-sent events. JSON escapes every line break, so that no text of an
+ * event can end its `data` field.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export function encodeEvent(event: KitEvent): string {
+  return `id: ${event.index}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** The last event of a stream that has a result: it has no id, since nothing comes after it. */
+export function encodeOutcome(type: "result" | "error", body: unknown): string {
+  return `event: ${type}\ndata: ${JSON.stringify(body)}\n\n`;
+}
+
+/** Has readers forget how far they have come: a browser then sends no `Last-Event-ID` when it connects again. */
+export const positionReset = "id:\n\n";
+
+/** Has readers remember how far they have come, and nothing else. */
+export function encodePosition(index: number): string {
+  return `id: ${index}\n\n`;
+}
+
+/** A line that readers skip: says that the connection lives, or why it ends. */
+function encodeComment(text: string): string {
+  return `: ${text}\n\n`;
+}
+
+/** Whether a client would rather have a stream of events. */
+export function wantsEvents(accept: string): boolean {
+  return accept
+    .split(",")
+    .some(
+      (range) =>
+        /^\s*text\/event-stream\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range),
+    );
 }

@@ -2,7 +2,7 @@ import type { InstanceTarget } from "../../app/service/service.ts";
 import { agentStream } from "../../engine/contract.ts";
 import type { Place } from "../access/places.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { encodeEvent, encodeOutcome, encodePosition, positionReset } from "./server-sent-events.ts";
+import { encodeEvent, encodeOutcome, encodePosition, positionReset } from "./event-streams.ts";
 
 export interface InstanceStreamOptions {
   readonly after?: number | "now" | undefined;

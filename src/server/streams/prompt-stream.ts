@@ -3,8 +3,7 @@ import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { createSendBuffer } from "./send-buffer.ts";
-import { encodeEvent, encodeOutcome } from "./server-sent-events.ts";
+import { createSendBuffer, encodeEvent, encodeOutcome } from "./event-streams.ts";
 
 /** How a prompt is begun: with who hears its events, and what aborts it. */
 type Begin = (call: {

@@ -4,7 +4,7 @@ import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted, RunRecord } from "../../protocol/run.ts";
 import type { Place } from "../access/places.ts";
 import type { WorkContext } from "../service-context.ts";
-import { encodeEvent, encodeOutcome, encodePosition } from "./server-sent-events.ts";
+import { encodeEvent, encodeOutcome, encodePosition } from "./event-streams.ts";
 
 export interface RunStreamOptions {
   readonly place: Place;
