@@ -17,13 +17,12 @@ import { createPathRouter, mountRoutes, type Route, type ServerEnv } from "./rou
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
-import { createReach } from "./routes/instance.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
-import type { ServiceContext } from "./service-context.ts";
+import { createReach, type ServiceContext } from "./service-context.ts";
 import { createSocketServer } from "./sockets/socket-server.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 

@@ -4,7 +4,7 @@ import type { AuthRequest, RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";
-import { defaultInstance } from "../routes/instance.ts";
+import { defaultInstance } from "../service-context.ts";
 import { answerInTime } from "./authorize.ts";
 
 /** The access rules of a server. */

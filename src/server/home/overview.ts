@@ -4,8 +4,8 @@ import type { Project } from "../../project/project.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { Overview } from "../../protocol/service.ts";
 import type { Authorization } from "../access/authorize.ts";
-import type { Reach } from "../routes/instance.ts";
 import { indexingOf } from "../routes/project.ts";
+import type { Reach } from "../service-context.ts";
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
 export function overviewOf(project: Project, sources?: OverviewSources): Overview {

@@ -5,11 +5,16 @@ import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
-import type { ServiceContext } from "../service-context.ts";
+import {
+  defaultInstance,
+  guardAgent,
+  instanceOf,
+  principalOf,
+  type ServiceContext,
+} from "../service-context.ts";
 import { wantsEvents } from "../streams/event-streams.ts";
 import { streamInstance } from "../streams/instance-stream.ts";
 import { streamPrompt } from "../streams/prompt-stream.ts";
-import { defaultInstance, guardAgent, instanceOf, principalOf } from "./instance.ts";
 
 const defaultSession = "default";
 

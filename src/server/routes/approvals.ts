@@ -2,8 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { approvalRoutes } from "../../protocol/routes/agent-routes.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
-import type { ServiceContext } from "../service-context.ts";
-import { checkAgent, instanceOf } from "./instance.ts";
+import { checkAgent, instanceOf, type ServiceContext } from "../service-context.ts";
 
 const defaultPageSize = 50;
 

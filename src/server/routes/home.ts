@@ -10,7 +10,7 @@ import { exampleFile, overviewOf, permittedSources } from "../home/overview.ts";
 import { toOpenApiDocument } from "../openapi-document.ts";
 import { htmlReply } from "../reply.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
-import type { Reach } from "./instance.ts";
+import type { Reach } from "../service-context.ts";
 
 interface HomeOptions {
   readonly project: Project;

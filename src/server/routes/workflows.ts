@@ -1,10 +1,9 @@
 import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
 import { readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
-import type { ServiceContext } from "../service-context.ts";
+import { checkWorkflow, principalOf, type ServiceContext } from "../service-context.ts";
 import { wantsEvents } from "../streams/event-streams.ts";
 import { streamRun, toCompleted } from "../streams/run-stream.ts";
-import { checkWorkflow, principalOf } from "./instance.ts";
 
 /** `/workflows`: the list of them, and starting a run of one. */
 export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {

@@ -2,8 +2,7 @@ import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
-import { checkAgent, principalOf } from "../routes/instance.ts";
-import type { ServiceContext } from "../service-context.ts";
+import { checkAgent, principalOf, type ServiceContext } from "../service-context.ts";
 import { createSendBuffer } from "../streams/event-streams.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
 

@@ -3,8 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { bearerProtocolPrefix } from "../../protocol/socket-protocol.ts";
 import type { RequestHead } from "../access/access.ts";
 import { readSegment } from "../request/read-request.ts";
-import { checkAgent, checkWorkflow } from "../routes/instance.ts";
-import type { ServiceContext } from "../service-context.ts";
+import { checkAgent, checkWorkflow, type ServiceContext } from "../service-context.ts";
 
 /** The head of a handshake, and where it comes from. */
 export interface Handshake extends RequestHead {

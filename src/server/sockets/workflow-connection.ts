@@ -1,7 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
-import { principalOf } from "../routes/instance.ts";
-import type { ServiceContext } from "../service-context.ts";
+import { principalOf, type ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../streams/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
