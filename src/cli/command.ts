@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly json: boolean;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
+  /** The system that kit runs on, as Node names it. */
+  readonly platform: NodeJS.Platform;
 }
 
 /** One option of a command. `parse` throws a `KitError` that says what is wrong with the value. */

@@ -14,7 +14,7 @@ export function createContext(
   {
     startedIn,
     ...given
-  }: Pick<CommandContext, "output" | "input" | "signal"> & { readonly startedIn: string },
+  }: Pick<CommandContext, "output" | "input" | "signal" | "platform"> & { readonly startedIn: string },
 ): CommandContext {
   const folder = resolve(startedIn, cwd ?? ".");
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {

@@ -14,6 +14,8 @@ export interface CommandHost {
   readonly cwd: string;
   /** Default: this process. */
   readonly signals?: SignalSource;
+  /** Default: the system of this process. */
+  readonly platform?: NodeJS.Platform | undefined;
 }
 
 /**
@@ -24,7 +26,7 @@ export async function main(
   argv: readonly string[],
   host: CommandHost = { ...standardStreams(), cwd: process.cwd() },
 ): Promise<ProcessExitCode> {
-  const { cwd, stdin: input } = host;
+  const { cwd, stdin: input, platform = process.platform } = host;
   const output = createOutput(host.stdout, host.stderr);
   const interrupt = listenForInterrupt(host.signals);
   let exitCode: ExitCode = 0;
@@ -34,7 +36,8 @@ export async function main(
     if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
     const { useProjectPackages } = await import("./create-context.ts");
-    const context = createContext(globals, { output, input, signal: interrupt.signal, startedIn: cwd });
+    const { signal } = interrupt;
+    const context = createContext(globals, { output, input, signal, platform, startedIn: cwd });
     useProjectPackages(context.root);
     exitCode = await run(context);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
-import { type RunResult, runKit } from "../testing/run-kit.ts";
+import { type RunOptions, type RunResult, runKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
 afterAll(async () => {
@@ -9,8 +9,8 @@ afterAll(async () => {
 });
 beforeEach(() => server.script([]));
 
-function run(args: readonly string[]): Promise<RunResult> {
-  return runKit(["run", ...args], { cwd: project.root, env: withoutKeys });
+function run(args: readonly string[], options: Partial<RunOptions> = {}): Promise<RunResult> {
+  return runKit(["run", ...args], { cwd: project.root, env: withoutKeys, ...options });
 }
 
 const local = ["--model", "local/m"] as const;
@@ -46,6 +46,33 @@ test("files go with the prompt as their kind says, from where kit was started", 
   expect(stdout).toBe("Seen.\n");
   expect(JSON.stringify(server.requests[0])).toContain(Buffer.from("%PDF-1.7 an invoice").toString("base64"));
   expect(JSON.stringify(server.requests[0])).toContain("invoice.PDF");
+});
+
+test("on Windows it says once, on stderr, that commands have no wall, and where they have one", async () => {
+  const platform = "win32";
+  const missing =
+    "Commands are not walled in: kit has no wall for Windows. Run agents that execute commands in a remote sandbox";
+  const count = ["count", "--payload", '{"text": "a b"}'];
+  for (const args of [["-p", "hi", "--stream"], count]) {
+    const { exitCode, stdout, stderr } = await run(args, { platform });
+    expect([exitCode, stderr.split(missing).length - 1, stdout.includes(missing)]).toEqual([0, 1, false]);
+  }
+  const { stdout, stderr } = await run([...count, "--json"], { platform });
+  expect([JSON.parse(stdout), stderr.includes("walled")]).toEqual([expect.anything(), false]);
+  expect((await run(count)).stderr).not.toContain("walled");
+});
+
+test("on Windows it says what a required wall means, and nothing of walls where commands run elsewhere", async () => {
+  const lineOf = async (config: string): Promise<string> => {
+    project.write("walls.toml", config);
+    const { stderr } = await run(["count", "--config", "walls.toml", "--payload", '{"text": "a"}'], {
+      platform: "win32",
+    });
+    return stderr;
+  };
+  expect(await lineOf('[sandbox]\nisolation = "required"\n')).toContain("None is run, as sandbox.isolation");
+  expect(await lineOf('[agent]\nsandbox = "virtual"\n')).toContain("kit has no wall for Windows");
+  expect(await lineOf('[agent]\nsandbox = "e2b"\n')).not.toContain("wall");
 });
 
 test.each([

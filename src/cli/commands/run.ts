@@ -123,6 +123,7 @@ export const run: Command = defineCommand({
         const { app } = service;
         try {
           for (const problem of app.problems()) printer.problem(problem);
+          await sayMissingWall(loaded, context);
           return workflow === undefined
             ? await promptAgent({ app, context, options, printer })
             : await startWorkflow({ service, context, name: workflow, options, printer });
@@ -146,6 +147,25 @@ export const run: Command = defineCommand({
     );
   },
 });
+
+/** Says on stderr that commands have no wall, on a system for which kit has none. */
+async function sayMissingWall(
+  { config }: LoadedConfig,
+  { output, json, platform }: CommandContext,
+): Promise<void> {
+  // On these systems kit would start a process to find out, and the sandbox does so before the first command.
+  if (json || platform === "linux" || platform === "darwin") return;
+  const { sandbox = "local" } = config.agent ?? {};
+  const name = typeof sandbox === "string" ? sandbox : sandbox.name;
+  if (name !== "local" && name !== "virtual") return;
+  const { findWallOf } = await import("../../sandboxes/host/wall/find-wall.ts");
+  const found = await findWallOf(platform);
+  if (found.wall !== "none") return;
+  const refusal =
+    config.sandbox?.isolation === "required" ? " None is run, as sandbox.isolation is required." : "";
+  const text = `Commands are not walled in: ${found.reason}${refusal} ${found.hint}`;
+  output.note(output.noteStyle("dim", text));
+}
 
 interface TerminalServiceOptions {
   readonly project: Project;

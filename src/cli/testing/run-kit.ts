@@ -10,6 +10,8 @@ export interface RunOptions {
   readonly input?: string;
   /** Makes the streams those of a terminal of so many columns. Only in this process. */
   readonly columns?: number;
+  /** Has kit take the system for another one, such as "win32". Only in this process. */
+  readonly platform?: NodeJS.Platform | undefined;
 }
 
 export interface RunResult {
@@ -64,7 +66,7 @@ export function beginProcess(args: readonly string[], options: RunOptions): Runn
  */
 export function beginKit(
   args: readonly string[],
-  { cwd, env = {}, input = "", columns }: RunOptions,
+  { cwd, env = {}, input = "", columns, platform }: RunOptions,
 ): RunningKit {
   if (running++ === 0) before = { ...process.env };
   const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
@@ -73,7 +75,7 @@ export function beginKit(
   const stderr = Object.assign(new PassThrough(), terminal);
   const signals = new EventEmitter();
   replaceEnvironment({ ...forKit(before), ...env });
-  const ended = main(args, { stdin, stdout, stderr, cwd, signals }).finally(() => {
+  const ended = main(args, { stdin, stdout, stderr, cwd, signals, platform }).finally(() => {
     stdout.end();
     stderr.end();
     // A line may read variables from a `.env`.
