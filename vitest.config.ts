@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const campaigns = "**/*.campaign.test.ts";
 /** The campaign files, and the test files that run more of the same in a campaign. */
@@ -20,6 +21,33 @@ const apart = [
   "src/mcp/servers/hostile-server.test.ts",
   "src/processes/bounded-output.test.ts",
 ];
+/** Small files with long suites. Vitest begins with the largest files, so that these would run alone at the end. */
+const longSuites = [
+  "src/engine/embedded/create-embedded-engine.test.ts",
+  "src/sandboxes/local/local-sandbox.test.ts",
+  "src/sandboxes/virtual/virtual-sandbox.test.ts",
+  "src/sandboxes/e2b/e2b-sandbox.test.ts",
+  "src/sandboxes/runloop/runloop-sandbox.test.ts",
+  "src/sandboxes/host/wall/writing.test.ts",
+  "src/project/scan/git/file-dates.test.ts",
+];
+
+/** Begins with what takes longest, so that no processor is idle at the end of a run. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const [whole, beside] = split(sorted, ({ project }) => project.name !== "unit");
+    const [long, others] = split(beside, ({ moduleId }) =>
+      longSuites.some((path) => moduleId.endsWith(path)),
+    );
+    return [...whole, ...long, ...others];
+  }
+}
+
+function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
+}
+
 /** So many rounds of faults take as much longer. */
 const patience = Number(process.env.KIT_FAULT_ROUNDS ?? 1);
 const setupFiles = ["tests/property-seed.ts", "tests/compile-cache.ts"];
@@ -35,8 +63,9 @@ const config: ViteUserConfig = defineConfig({
     // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
     testTimeout: 60_000 * patience,
     hookTimeout: 60_000,
-    // Much of a test is waiting: for a process, a disk, a time limit. A worker more takes the processor meanwhile.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Half of a test is waiting: for a process, a disk, a time limit. Other workers take the processor meanwhile.
+    maxWorkers: availableParallelism() * 2,
+    sequence: { sequencer: LongestFirst },
     experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 30_000 } },
     projects: [

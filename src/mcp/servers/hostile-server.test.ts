@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createManualClock } from "../../testing/manual-clock.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import {
@@ -38,26 +38,57 @@ test.each(["hang-start", "hang-initialize", "hang-list"])(
   },
 );
 
+/** Stops the timers of this process until the test's end; servers go on. */
+function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Lets the time of timers pass at once, as soon as one waits. */
+async function pass(seconds: number): Promise<void> {
+  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0);
+  await vi.advanceTimersByTimeAsync(seconds * 1_000);
+}
+
+/** Calls a tool of a server that has started, and waits as long as its answer may take. */
+async function callPastTimeLimit(client: McpClient, seconds: number): ReturnType<typeof callTool> {
+  await client.tools();
+  stopTimers();
+  const called = callTool(client, "plain");
+  await pass(seconds);
+  return await called;
+}
+
 test("a call that hangs ends after its time with an unknown outcome", async () => {
-  const output = await callTool(open("hang-call", { timeout_seconds: 8 }), "plain");
+  const output = await callPastTimeLimit(open("hang-call", { timeout_seconds: 60 }), 60);
   expect(output).toMatchObject({ isError: true, outcome: "unknown" });
 });
 
-test("a server that answers nothing any more is replaced, one that is only slow is not", async () => {
-  const stuck = open("freeze-at-call", { timeout_seconds: 8 });
-  await callTool(stuck, "plain");
+test("a server that answers nothing any more is replaced", async () => {
+  const stuck = open("freeze-at-call", { timeout_seconds: 60 });
+  await callPastTimeLimit(stuck, 60);
+  await pass(60);
   await expect.poll(() => stuck.problems()[0]?.message).toContain("It does not answer any more.");
-  const slow = open("hang-call", { timeout_seconds: 8 });
-  await callTool(slow, "plain");
-  await new Promise((resolve) => setTimeout(resolve, 500));
+});
+
+test("a server that is only slow is not replaced", async () => {
+  const slow = open("hang-call", { timeout_seconds: 60 });
+  await callPastTimeLimit(slow, 60);
+  // The question whether it is there is answered, and its timer with it.
+  await expect.poll(() => vi.getTimerCount()).toBe(0);
   expect(slow.problems()).toEqual([]);
 });
 
 test("a server of the old protocol that ends or is silent when it is asked for the new one is used", async () => {
-  for (const scenario of ["exit-on-unknown", "silent-on-unknown", "ask-back"]) {
-    // A silent one is asked in the old way after half of the time.
-    expect(await callTool(open(scenario, { timeout_seconds: 12 }), "plain")).not.toHaveProperty("isError");
-  }
+  for (const scenario of ["exit-on-unknown", "ask-back"])
+    expect(await callTool(open(scenario), "plain")).not.toHaveProperty("isError");
+  // A silent one is asked in the old way after half of the time.
+  const silent = open("silent-on-unknown", { timeout_seconds: 60 });
+  stopTimers();
+  const listed = silent.tools();
+  await pass(30);
+  await listed;
+  expect(await callTool(silent, "plain")).not.toHaveProperty("isError");
 });
 
 test("a server that ends at once is told with its last words, on one line", async () => {
