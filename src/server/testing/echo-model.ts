@@ -11,7 +11,7 @@ export interface EchoModel {
 }
 
 /**
- * A model that says what it was told, word by word. `slow` makes it speak once a second for 30 s,
+ * A model that says what it was told, word by word. `slow` makes it speak ten times a second for 30 s,
  * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name.
  */
 export function createEchoModel(): EchoModel {
@@ -33,7 +33,7 @@ export function createEchoModel(): EchoModel {
       throw new KitError({ code: "context_overflow", message: "It is too long." });
     if (text === "fail") throw new Error("the provider is down");
     if (text === "slow") {
-      return { deltas: Array.from({ length: 30 }, (_, second) => `${second} `), delayMs: 1_000 };
+      return { deltas: Array.from({ length: 300 }, (_, count) => `${count} `), delayMs: 100 };
     }
     if (text === "long")
       return { deltas: Array.from({ length: 2_000 }, (_, n) => `word ${n} ${"x".repeat(1_000)}\n`) };

@@ -66,7 +66,8 @@ export async function serveService({
     ...options,
     // Client and server share a thread. When it is busy for long, both find an idle connection too old at the
     // same time, and the client may use it just before it sees it closed.
-    limits: { keepAliveTimeoutMs: 600_000, ...options.limits },
+    // A test that leaves a reply unread need not wait for it at its end.
+    limits: { keepAliveTimeoutMs: 600_000, closeGraceMs: 500, ...options.limits },
     project: temporary.project,
     service,
     onError: (error) => errors.push(error),
