@@ -231,9 +231,10 @@ test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes
     expect(await prompt.ended).toBe(130);
     expect(prompt.text()).toContain(said);
   }
-  await expect
-    .poll(async () => (await kit("approvals", "list", "careful")).stdout)
-    .toMatch(/^[^\n]*\tcareful\/keyed\t[^\n]*\n$/);
+  const listed = async (): Promise<string> => (await kit("approvals", "list", "careful")).stdout;
+  await expect.poll(listed).toMatch(/^[^\n]*\tcareful\/keyed\t[^\n]*\n$/);
+  // The server would wait for it at its end.
+  await kit("approvals", "deny", (await listed()).split("\t", 1)[0] ?? "");
 });
 
 test("a run that has ended is run again with its payload, over a server and without one", async () => {
@@ -262,6 +263,7 @@ test("a run that has ended is run again with its payload, over a server and with
   const offline = JSON.parse((await kit("runs", "rerun", failed.trim(), "--json")).stdout);
   const queued = JSON.parse((await kit("runs", "show", offline.run_id, "--json")).stdout);
   expect(queued).toMatchObject({ status: "queued", workflow: "failing", payload: first.payload });
+  await kit("runs", "cancel", offline.run_id);
   expect(await kit("runs", "rerun", "run_none")).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining("'kit runs list' lists the runs."),
