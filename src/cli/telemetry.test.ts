@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { afterEach, expect, onTestFinished, test } from "vitest";
+import { campaignTest } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { beginProcess } from "./testing/run-kit.ts";
 import { endAll, type Running, serveKit } from "./testing/served-kit.ts";
@@ -170,45 +171,49 @@ test("kit start sends spans and metrics where the environment says, flushed at i
   expect(kit.stderr()).not.toContain("private words");
 });
 
-test("a run that kill -9 interrupts is one trace, each span below one that was sent", async () => {
-  await using repository = await createTemporaryRepository(files);
-  const receiver = await receive();
-  const options = {
-    cwd: repository.root,
-    env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
-      OTEL_METRICS_EXPORTER: "none",
-      OTEL_BSP_SCHEDULE_DELAY: "10",
-      MARK: repository.root,
-    },
-    begin: beginProcess,
-  };
-  const first = await serveKit(running, ["start", "--port", "0"], options);
-  const accepted = await fetch(`${first.url}/workflows/order`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...parent },
-    body: "{}",
-  });
-  expect(accepted.status).toBe(202);
-  await receiver.until((all) => all.some(({ name }) => name === "kit.step ask"));
-  await expect.poll(() => existsSync(join(repository.root, "stuck")), { timeout: 30_000 }).toBe(true);
-  await first.stop("SIGKILL");
-  const second = await serveKit(running, ["start", "--port", "0", "--otel"], options);
-  const all = await receiver.until((sent) => sent.some(({ name }) => name === "invoke_workflow order"));
-  await second.stop("SIGTERM");
-  expect(all.filter(({ name }) => name === "invoke_workflow order")).toHaveLength(1);
-  expect(new Set(all.map(({ traceId }) => traceId))).toEqual(new Set([parent.traceparent.slice(3, 35)]));
-  const ids = new Set(all.map(({ spanId }) => spanId));
-  expect(ids.size).toBe(all.length);
-  const orphans = all.filter(({ parentSpanId = "" }) => !ids.has(parentSpanId));
-  expect(orphans.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
-    ["invoke_workflow order", parent.traceparent.slice(36, 52)],
-  ]);
-  const paths = all.map((span) => pathOf(span, all));
-  expect(paths).toContain("invoke_workflow order > invoke_agent guide");
-  for (const step of ["ask", "stick", "end"])
-    expect(paths).toContain(`invoke_workflow order > kit.step ${step}`);
-}, 60_000);
+campaignTest(
+  "a run that kill -9 interrupts is one trace, each span below one that was sent",
+  async () => {
+    await using repository = await createTemporaryRepository(files);
+    const receiver = await receive();
+    const options = {
+      cwd: repository.root,
+      env: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+        OTEL_METRICS_EXPORTER: "none",
+        OTEL_BSP_SCHEDULE_DELAY: "10",
+        MARK: repository.root,
+      },
+      begin: beginProcess,
+    };
+    const first = await serveKit(running, ["start", "--port", "0"], options);
+    const accepted = await fetch(`${first.url}/workflows/order`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...parent },
+      body: "{}",
+    });
+    expect(accepted.status).toBe(202);
+    await receiver.until((all) => all.some(({ name }) => name === "kit.step ask"));
+    await expect.poll(() => existsSync(join(repository.root, "stuck")), { timeout: 30_000 }).toBe(true);
+    await first.stop("SIGKILL");
+    const second = await serveKit(running, ["start", "--port", "0", "--otel"], options);
+    const all = await receiver.until((sent) => sent.some(({ name }) => name === "invoke_workflow order"));
+    await second.stop("SIGTERM");
+    expect(all.filter(({ name }) => name === "invoke_workflow order")).toHaveLength(1);
+    expect(new Set(all.map(({ traceId }) => traceId))).toEqual(new Set([parent.traceparent.slice(3, 35)]));
+    const ids = new Set(all.map(({ spanId }) => spanId));
+    expect(ids.size).toBe(all.length);
+    const orphans = all.filter(({ parentSpanId = "" }) => !ids.has(parentSpanId));
+    expect(orphans.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
+      ["invoke_workflow order", parent.traceparent.slice(36, 52)],
+    ]);
+    const paths = all.map((span) => pathOf(span, all));
+    expect(paths).toContain("invoke_workflow order > invoke_agent guide");
+    for (const step of ["ask", "stick", "end"])
+      expect(paths).toContain(`invoke_workflow order > kit.step ${step}`);
+  },
+  60_000,
+);
 
 test("a receiver that is not there harms nothing, and what is lost is said at the end", async () => {
   await using repository = await createTemporaryRepository(files);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { rounds } from "../testing/campaign.suite.ts";
+import { campaignTest, rounds } from "../testing/campaign.suite.ts";
 import { createPython } from "./create-python.ts";
 
 const python = createPython();
@@ -245,7 +245,7 @@ test("a variable that is too large is told, and the others stay", async () => {
   expect((await session.run("small")).result).toBe(1);
 });
 
-test("a session fills up to its bound, and no further", async () => {
+campaignTest("a session fills up to its bound, and no further", async () => {
   const session = python.createSession();
   const names = ["a", "b", "c", "d", "e"];
   const forgotten: string[] = [];

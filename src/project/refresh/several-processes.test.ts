@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { isCampaign, rounds } from "../../testing/campaign.suite.ts";
+import { campaignTest, isCampaign, rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 
@@ -114,7 +114,7 @@ test("what another process has indexed is seen at once", async () => {
   await project.close();
 });
 
-test("processes that index different changes at the same time do not undo each other's", async () => {
+campaignTest("processes that index different changes at the same time do not undo each other's", async () => {
   await using repository = await createTemporaryRepository(manyFiles(20));
   const { root } = repository;
   const edit = (own: number): string => `
