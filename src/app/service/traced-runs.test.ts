@@ -128,7 +128,9 @@ test.each(failures)("nothing is left open of a run that %s", async (...[, body, 
 test("a stored log, whose deltas are joined, replays to the spans that were live, but for what models were asked", async () => {
   const pieces = Array.from({ length: 60 }, (_, piece) => `piece ${piece} `);
   const body = `await ctx.step("ask", () => session.prompt("canary-question"));`;
-  const { live, heard, stored, replay } = await trace(body, [{ deltas: pieces, delayMs: 5 }], { joins: true });
+  const { live, heard, stored, replay } = await trace(body, [{ deltas: pieces, delayMs: 5 }], {
+    joins: true,
+  });
   expect(deltasOf(stored)).toBeLessThan(deltasOf(heard));
   const again = replay(stored);
   expect(withoutQuestions(again)).toEqual(withoutQuestions(live.spans()));
