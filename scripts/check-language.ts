@@ -15,7 +15,8 @@ const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly 
   },
   {
     files: /\.(?:tsx?|md)$/,
-    line: /\b(?:some|no)body\b/i,
+    // Not the user of that name in a shell line or in /etc/passwd.
+    line: /\b(?:some|no)body\b(?!:\S| &&)/i,
     say: "name the actor: the caller, the worker, the reader",
   },
   {
@@ -25,7 +26,7 @@ const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly 
   },
   {
     files: /\.tsx?$/,
-    line: /\b(?:word|bring|told|keyed|calm|standAside|takeUp|takeIn|lookAround|makesRoom|lendStore|offerSlot|giveBack|untilGone)\(|\b(?:WorkDesk|answerForKit|HostLink)\b/,
+    line: /\b(?:word|bring|told|keyed|calm|standAside|takeUp|takeIn|lookAround|makesRoom|lendStore|offerSlot|giveBack|untilGone|suspect|seal)\(|\b(?:WorkDesk|answerForKit|Dialect)\b/,
     say: "use the field's verb: wait, create, validate, release, claim, resume, enqueue",
   },
 ];

@@ -141,7 +141,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("kit dev says what it read from .env, and runs no code that an agent wrote before somebody accepts it", async () => {
+test("kit dev says what it read from .env, and runs no code that an agent wrote before a person accepts it", async () => {
   project.write(".env", "FROM_FILE=1\nHOME=/nowhere\nOTHER=2\n");
   const served = await serve("dev", {});
   await served.says("Read 2 variables from .env; 1 was set already.");

@@ -39,7 +39,7 @@ export function generateRepository({ root, files, seed }: GenerateOptions): Gene
   };
   write(".gitignore", "node_modules/\ndist/\n*.log\n.env\n");
   for (let index = 0; sources.length + filesPerPackage <= files; index += 1) {
-    const folder = `packages/${text.word()}-${index}`;
+    const folder = `packages/${text.oneWord()}-${index}`;
     const mentionable = writeCode(folder, { text, write });
     writePackage(folder, { text, write: writeSource, mentionable });
   }
@@ -53,8 +53,8 @@ interface Writer {
 
 /** Code files, which are listed and mentioned, but not read. */
 function writeCode(folder: string, { text, write }: Writer): texts.Mentionable {
-  const code = Array.from({ length: 60 }, (_, index) => `src/${text.word()}-${index}.ts`);
-  const tests = Array.from({ length: 30 }, (_, index) => `tests/${text.word()}-${index}.test.ts`);
+  const code = Array.from({ length: 60 }, (_, index) => `src/${text.oneWord()}-${index}.ts`);
+  const tests = Array.from({ length: 30 }, (_, index) => `tests/${text.oneWord()}-${index}.test.ts`);
   for (const path of [...code, ...tests]) write(`${folder}/${path}`, "export {};\n");
   return { code, tests };
 }
@@ -67,13 +67,13 @@ function writePackage(
     for (let index = 0; index < times; index += 1) make(index);
   };
   repeat(9, (index) => {
-    const feature = `${folder}/.kiro/specs/${text.word()}-${text.word()}-${index}`;
+    const feature = `${folder}/.kiro/specs/${text.oneWord()}-${text.oneWord()}-${index}`;
     write(`${feature}/requirements.md`, texts.kiroRequirements(text));
     write(`${feature}/design.md`, texts.kiroDesign(text, mentionable));
     write(`${feature}/tasks.md`, texts.kiroTasks(text, mentionable));
   });
   repeat(5, (index) => {
-    const feature = `${folder}/specs/${String(index + 1).padStart(3, "0")}-${text.word()}-${text.word()}`;
+    const feature = `${folder}/specs/${String(index + 1).padStart(3, "0")}-${text.oneWord()}-${text.oneWord()}`;
     write(`${feature}/spec.md`, texts.specKitSpec(text));
     write(`${feature}/plan.md`, texts.specKitPlan(text, mentionable));
     write(`${feature}/tasks.md`, texts.specKitTasks(text, mentionable));
@@ -81,16 +81,16 @@ function writePackage(
   repeat(14, (index) => {
     const glob = text.pick(["src/**/*.ts", "*.tsx,**/*.tsx", "tests/**", "**/*.md"]);
     const frontMatter = `description: ${text.words(6)}\nglobs: ${glob}\nalwaysApply: ${index % 5 === 0}`;
-    write(`${folder}/.cursor/rules/${text.word()}-${index}.mdc`, texts.ruleFile(text, frontMatter));
+    write(`${folder}/.cursor/rules/${text.oneWord()}-${index}.mdc`, texts.ruleFile(text, frontMatter));
   });
   repeat(10, (index) => {
     const frontMatter =
       index % 2 === 0 ? "inclusion: always" : 'inclusion: fileMatch\nfileMatchPattern: "src/**/*.ts"';
-    write(`${folder}/.kiro/steering/${text.word()}-${index}.md`, texts.ruleFile(text, frontMatter));
+    write(`${folder}/.kiro/steering/${text.oneWord()}-${index}.md`, texts.ruleFile(text, frontMatter));
   });
   repeat(8, (index) => {
     write(
-      `${folder}/.claude/rules/${text.word()}-${index}.md`,
+      `${folder}/.claude/rules/${text.oneWord()}-${index}.md`,
       texts.ruleFile(text, 'paths:\n  - "src/**/*.ts"'),
     );
   });
@@ -100,9 +100,9 @@ function writePackage(
     write(`${nested}/AGENTS.md`, texts.sections(text, 12));
   });
   repeat(8, (index) => {
-    write(`${folder}/docs/${text.word()}-${index}.spec.md`, texts.tesslSpec(text, mentionable));
+    write(`${folder}/docs/${text.oneWord()}-${index}.spec.md`, texts.tesslSpec(text, mentionable));
   });
   repeat(10, (index) => {
-    write(`${folder}/openspec/specs/${text.word()}-${index}/spec.md`, texts.openSpec(text));
+    write(`${folder}/openspec/specs/${text.oneWord()}-${index}/spec.md`, texts.openSpec(text));
   });
 }

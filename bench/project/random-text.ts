@@ -4,7 +4,7 @@ export interface RandomText {
   below(below: number): number;
   chance(probability: number): boolean;
   pick<Value>(values: readonly Value[]): Value;
-  word(): string;
+  oneWord(): string;
   /** Words without capital and period. */
   words(count: number): string;
   sentence(words: number): string;
@@ -61,14 +61,14 @@ export function createRandomText(seed: number): RandomText {
   /** The word that a share of all text is made of more frequent ones than it. */
   const wordAtShare = (share: number): string =>
     wordAt(Math.floor((1 + shift) * ((vocabularySize + shift) / (1 + shift)) ** share - shift));
-  const word = (): string => wordAtShare(next());
-  const words = (count: number): string => Array.from({ length: count }, word).join(" ");
+  const oneWord = (): string => wordAtShare(next());
+  const words = (count: number): string => Array.from({ length: count }, oneWord).join(" ");
   const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
   return {
     below,
     chance: (probability) => next() < probability,
     pick,
-    word,
+    oneWord,
     words,
     sentence: (count) => `${capital(words(count))}.`,
     paragraph(count) {

@@ -139,7 +139,7 @@ async function measureHttp(sources: readonly string[]): Promise<Result[]> {
     });
     const files = Array.from({ length: count }, () => {
       const folder = text.pick(sources).split("/").slice(0, 2).join("/");
-      return `/api/guidelines?file=${encodeURIComponent(`${folder}/src/part-1/${text.word()}.ts`)}&limit=20`;
+      return `/api/guidelines?file=${encodeURIComponent(`${folder}/src/part-1/${text.oneWord()}.ts`)}&limit=20`;
     });
     const results: Result[] = [];
     for (const [name, paths] of [

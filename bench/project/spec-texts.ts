@@ -27,8 +27,11 @@ const count = <Value>(length: number, make: (n: number) => Value): Value[] =>
   Array.from({ length }, (_, index) => make(index + 1));
 
 function code(text: RandomText, lines: number): string {
-  const body = count(lines, () => `  const ${text.word()} = ${text.word()}.${text.word()}(${text.word()});`);
-  return ["```ts", `export function ${text.word()}() {`, ...body, "}", "```"].join("\n");
+  const body = count(
+    lines,
+    () => `  const ${text.oneWord()} = ${text.oneWord()}.${text.oneWord()}(${text.oneWord()});`,
+  );
+  return ["```ts", `export function ${text.oneWord()}() {`, ...body, "}", "```"].join("\n");
 }
 
 export function kiroRequirements(text: RandomText): string {
@@ -43,7 +46,7 @@ export function kiroRequirements(text: RandomText): string {
   const requirement = (n: number): string =>
     [
       `### Requirement ${n}: ${text.title(3)}`,
-      `**User Story:** As a ${text.word()}, I want ${text.words(9)}, so that ${text.words(9)}`,
+      `**User Story:** As a ${text.oneWord()}, I want ${text.words(9)}, so that ${text.words(9)}`,
       "#### Acceptance Criteria",
       count(4 + text.below(4), criterion).join("\n"),
     ].join("\n\n");
@@ -64,7 +67,7 @@ export function kiroDesign(text: RandomText, { code: files }: Mentionable): stri
       `The work happens in \`${text.pick(files)}\`. ${text.sentence(12)}`,
       ...(n % 2 === 0
         ? [code(text, 14)]
-        : [count(6, () => `- **${text.word()}**: ${text.words(10)}`).join("\n")]),
+        : [count(6, () => `- **${text.oneWord()}**: ${text.words(10)}`).join("\n")]),
       ...(n % 3 === 0 ? [`### ${text.title(2)}`, text.paragraph(50)] : []),
     ].join("\n\n");
   return join(text, ["# Design Document", text.paragraph(60), ...count(11, section)]);

@@ -26,7 +26,7 @@ test("an error of another copy of kit is an instance of the same class, and of n
   }
 });
 
-test("a subclass of somebody else's has its own instances alone", () => {
+test("a caller's subclass has its own instances alone", () => {
   class Refusal extends KitError {}
   const error = new Refusal({ code: "forbidden", message: "x" });
   expect([error instanceof Refusal, error instanceof KitError]).toEqual([true, true]);

@@ -17,7 +17,7 @@ const samples: readonly Sample[] = [
       "- Say what was expected, what was found, and what to do about it.",
       "- Name the thing by the name its user knows: the field, the file and line, the option.",
       "- Keep the original error as the cause; log it once, where it is handled.",
-      "- Never show a stack trace, a secret or an absolute path to somebody outside the team.",
+      "- Never show a stack trace, a secret or an absolute path to a reader outside the team.",
     ],
   },
   {

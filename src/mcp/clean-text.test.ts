@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { processorMs } from "../testing/processor-time.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 
-test("what nobody sees is taken out of a text, what people write stays", () => {
+test("invisible signs are taken out of a text, and what people write stays", () => {
   expect(cleanText("\u001b[31mred\u001b[0m \u202eevil\u200b\u0000\u{e0041} ok", 100)).toBe("red evil ok");
   expect(cleanText("Zeile 1\n\tZeile 2: äöü 日本 😀", 100)).toBe("Zeile 1\n\tZeile 2: äöü 日本 😀");
   expect(cleanLine("one\r\n  two\u2028three", 100)).toBe("one two three");

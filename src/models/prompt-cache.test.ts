@@ -60,7 +60,7 @@ test("Anthropic is told to keep the tools, the system prompt and the newest mess
   expect(marks(third).toSorted()).toEqual(["messages.2.content.0", "messages.4.content.0", "system.0", last]);
 });
 
-test("OpenAI is given a key that is the session's own and names nobody", async () => {
+test("OpenAI is given a key that is the session's own and names no person", async () => {
   const keys = (await sent("openai/gpt-5.1", {}, "ada@example.com")).map((body) => body.prompt_cache_key);
   expect(new Set(keys).size).toBe(1);
   expect(keys[0]).toMatch(/^kit_[0-9a-f]{28}$/);

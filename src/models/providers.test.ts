@@ -108,7 +108,7 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       expect(server.requests).toHaveLength(1);
     });
 
-    test("401 is not tried again, and its text is told to nobody", async () => {
+    test("401 is not tried again, and its text appears nowhere", async () => {
       server.script([{ status: 401, message: "key test-key is wrong" }]);
       const error = await agentOf(provider)
         .session()
@@ -168,7 +168,7 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       },
     );
 
-    test("a provider that says in the middle that it failed is asked again, and what it says is told to nobody", async () => {
+    test("a provider that reports a failure in mid-stream is asked again, and its words appear nowhere", async () => {
       const garbage = protocol.errorChunk("key test-key is wrong");
       server.script([{ answer: hello, garbageAfter: 2, garbage }, hello]);
       expect((await agentOf(provider).session().prompt("hi")).text).toBe("Hello there.");

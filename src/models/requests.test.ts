@@ -100,7 +100,7 @@ describe("model strings", () => {
   test.each([
     ["claude", "invalid_request", "does not name a model"],
     ["constructor/m", "invalid_request", "provider"],
-    ["nobody/x", "invalid_request", "no provider"],
+    ["unknown/x", "invalid_request", "no provider"],
     ["offline/other", "invalid_request", "no model"],
     ["google/gemini-2.5-pro", "unavailable", "no key"],
     ["openrouter/x", "unavailable", "no key"],

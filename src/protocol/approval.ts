@@ -19,7 +19,7 @@ const approvalRequestSchema = z
     run_id: z.string().optional(),
     task_id: z.string().optional(),
   })
-  .meta({ id: "ApprovalRequest", description: "A tool call that waits for somebody's word." });
+  .meta({ id: "ApprovalRequest", description: "A tool call that waits for approval." });
 export interface ApprovalRequest extends Infer<typeof approvalRequestSchema> {}
 
 export const approvalListSchema = z

@@ -56,7 +56,7 @@ const mcpOriginSchema = z.object({
 const ending = {
   is_error: z.boolean(),
   /** Goes with `is_error`. */
-  is_aborted: set.meta({ description: "Somebody has stopped it: it has not failed by itself." }),
+  is_aborted: set.meta({ description: "A caller has stopped it: it has not failed by itself." }),
 };
 const trace = { traceparent: text.optional(), tracestate: text.optional() };
 const step = {

@@ -65,7 +65,7 @@ const leastPruneSeconds = 3_600;
 export const pruneBodySchema = z.strictObject({
   older_than_seconds: countField(longestSeconds)
     .min(leastPruneSeconds, `must be at least ${leastPruneSeconds}`)
-    .meta({ description: "Sessions that nobody has touched for so long." }),
+    .meta({ description: "Sessions that have not been used for so long." }),
   dry_run: z.boolean({ error: "must be true or false" }).optional().meta({ description: "Removes nothing." }),
   limit: limitField.optional().meta({ description: "Sessions to look at, 1 to 1,000; default 200." }),
   cursor: cursorField.optional(),

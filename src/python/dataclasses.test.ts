@@ -151,13 +151,13 @@ test("a run whose result cannot be made on the host changes nothing", async () =
     name: "Age",
     fields: ["years"],
     create: ({ years }) => {
-      if (Number(years) < 0) throw new RangeError("nobody is so young");
+      if (Number(years) < 0) throw new RangeError("no age is below zero");
       return { years };
     },
   });
   session.registerDataclass({ name: "Lost", fields: [], create: () => undefined as unknown as object });
   await session.run("n = 1");
-  await expect(session.run("n = 2\nm = 3\n[Age(5), Age(-1)]")).rejects.toThrow("nobody is so young");
+  await expect(session.run("n = 2\nm = 3\n[Age(5), Age(-1)]")).rejects.toThrow("no age is below zero");
   await expect(session.run("n = 2\nLost()")).rejects.toMatchObject({
     code: "invalid_request",
     message: "`create` of the dataclass Lost gave no object.",

@@ -40,7 +40,7 @@ onLinux("a process that is killed from outside is a SystemError, and the next ru
   expect(await childrenOf(process.pid)).toEqual([]);
 });
 
-onLinux("processes without work end by themselves, and hold nobody up", async () => {
+onLinux("processes without work end by themselves, and keep no host from ending", async () => {
   const python = createPython({ idleMs: 100 });
   await Promise.all([python.createSession().run("1"), python.createSession().run("2")]);
   await expect.poll(() => childrenOf(process.pid)).toEqual([]);

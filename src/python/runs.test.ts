@@ -263,7 +263,7 @@ test("after close nothing runs", async () => {
   await expect(session.run("1")).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("options, limits and functions that nobody reads are refused by their names", async () => {
+test("options, limits and functions that kit does not know are refused by their names", async () => {
   const session = python.createSession();
   const cases: readonly (readonly [object, string])[] = [
     [{ resourceLimits: { maxMemmory: 5 } }, "`maxMemmory` is no limit of Python; did you mean maxMemory?"],

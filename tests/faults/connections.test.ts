@@ -83,7 +83,7 @@ test("prompts of clients that vanish are aborted, and their sessions are free fo
   expect(model.abandoned).toBeGreaterThanOrEqual(20);
 });
 
-test("readers that stop reading cost little, keep nobody waiting, and miss nothing they could not ask for", async () => {
+test("readers that stop reading cost little, keep no other reader waiting, and can ask for all that they missed", async () => {
   const { kit } = await createFaultProject(createRandom(seed));
   await kit.start();
   await send(`${kit.url}/agents/worker/loud`, { message: "long" });

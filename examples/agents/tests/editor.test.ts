@@ -5,7 +5,7 @@ import { createScriptedModel, createTestAgent } from "kit/testing";
 import editor from "../src/agents/editor.ts";
 
 for (const approved of [true, false]) {
-  test(`a notice waits for a word, and is ${approved ? "given" : "withdrawn"}`, async () => {
+  test(`a notice waits for approval, and is ${approved ? "given" : "withdrawn"}`, async () => {
     const model = createScriptedModel([{ text: "Closed on Monday." }]);
     const agent = createTestAgent(model, editor.profile, { approvals: createApprovals() });
     const asked = new Promise<string>((resolve) => {

@@ -76,7 +76,7 @@ export async function startFakeChat({ beforeConfirming }: FakeChatOptions = {}):
   });
 
   function send(delivery: { readonly id: string; readonly body: string }, options: DeliveryOptions = {}) {
-    if (webhook === undefined) throw new Error("Nobody has subscribed to the chat.");
+    if (webhook === undefined) throw new Error("The chat has no subscriber.");
     const timestamp = options.timestamp ?? Math.floor(Date.now() / 1000);
     const signature = sign({ ...delivery, timestamp }, options.secret ?? secret);
     const headers = { "content-type": "application/json", ...signature };
@@ -109,7 +109,7 @@ export async function startFakeChat({ beforeConfirming }: FakeChatOptions = {}):
         const found = messages.filter((message) => message.from_bot && message.thread === thread);
         if (found.length >= count) return found.map(({ text }) => text);
         await once(changes, "confirmed", { signal }).catch((cause) => {
-          throw new Error(`Nobody has replied in ${thread} for ${patienceSeconds} seconds.`, { cause });
+          throw new Error(`No reply came in ${thread} for ${patienceSeconds} seconds.`, { cause });
         });
       }
     },

@@ -47,7 +47,7 @@ test("a delivery that comes again has the same receipt, and is answered once", a
   assert.deepEqual(await chat.replies("again", 2), ["A person will look at order 2.", "It is order 2."]);
 });
 
-test("what is forged, altered, unsigned or old is refused, and nobody hears of it", async () => {
+test("a forged, altered, unsigned or old delivery is refused, and starts no work", async () => {
   const { chat, service } = demo;
   await write("refused", "My order 3 is late.");
   await chat.replies("refused", 1);

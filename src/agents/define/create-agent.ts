@@ -17,7 +17,7 @@ export interface AgentContext extends ApplicationCalls {
   readonly signal: AbortSignal;
 }
 
-/** What an agent's function is given of the instance itself. */
+/** The instance that an agent's function describes the agent for. */
 export type InstanceContext = Pick<AgentContext, "id" | "env" | "payload">;
 
 /** A function that describes the agent for one instance, or the description itself. */

@@ -45,7 +45,7 @@ test("an instance lives once, whoever asks for it", async () => {
   expect(brought).toEqual(["1"]);
 });
 
-test("one that nobody uses is let go after a while, and comes to life again when it is asked for", async () => {
+test("an idle instance is closed after a while, and opened again when a caller asks for it", async () => {
   const { instances, brought, closed } = open({ idleMs: 10 });
   await instances.get(of("busy"));
   await instances.get(of("1"));
@@ -69,7 +69,7 @@ test("one that is released has ended before it comes to life again", async () =>
   await instances.release("a", "1");
   await closed("1");
   expect(await instances.get(of("1"))).not.toBe(before);
-  await instances.release("a", "nobody");
+  await instances.release("a", "none");
   instances.renew();
   await instances.get(of("1"));
   expect(brought).toEqual(["1", "1", "1"]);

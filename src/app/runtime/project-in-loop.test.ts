@@ -180,7 +180,7 @@ test("specs and guidelines are tools, and answer about this project", async () =
   expect(heard[1]).toContain("NO-INLINE-STYLES");
 });
 
-test("the samples of a project without guidelines are no rules of it: nobody is told them unasked", async () => {
+test("the samples of a project without guidelines are no rules of it: the model sees them only when it asks", async () => {
   const ask = { toolCalls: [{ id: "2", name: "guidelines_for", input: { file: "c.ts" } }] };
   const { session, heard } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
   await session.prompt("Look.");

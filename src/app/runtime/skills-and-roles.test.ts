@@ -196,7 +196,7 @@ const hostileNames: readonly (readonly [string, string, string])[] = [
   ["a terminal escape", "a\\u001b[2J", "control characters"],
   ["a mark of direction", "safe\\u202egnp", "text direction"],
   ["a byte order mark inside", "a\\ufeffb", "text direction"],
-  ["a sign that nobody sees", "a\\u200bb", "must begin with a letter or a digit, and hold only"],
+  ["an invisible sign", "a\\u200bb", "must begin with a letter or a digit, and hold only"],
   ["the prototype", "__proto__", "must begin with a letter or a digit"],
   ["no letters", "", "must not be empty"],
   ["a space at its end", "a ", "must begin with a letter or a digit, and hold only"],

@@ -126,7 +126,7 @@ test("an observer hears every agent and workflow until it leaves", async () => {
   expect(heard).toEqual([]);
 });
 
-test("an instance that somebody holds is not closed by a workflow that is run beside it", async () => {
+test("an instance that a caller holds is not closed by a workflow that runs beside it", async () => {
   const { app } = await open({
     "src/agents/helper.ts": helper,
     "src/workflows/none.ts": "export const run = async (ctx) => ctx.step('one', () => 1);\n",
@@ -137,7 +137,7 @@ test("an instance that somebody holds is not closed by a workflow that is run be
   expect((await agent.session().prompt("After.")).text).toBe("Done.");
   const { dispatch_id } = await app.dispatch("helper", { id: "1", input: "Later." });
   expect(dispatch_id).toMatch(/^\w+_/);
-  await expect(app.dispatch("nobody", { id: "1", input: "x" })).rejects.toMatchObject({
+  await expect(app.dispatch("none", { id: "1", input: "x" })).rejects.toMatchObject({
     code: "agent_not_found",
   });
 });

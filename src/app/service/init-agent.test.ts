@@ -111,7 +111,7 @@ test("what would be gone with the process is not accepted: of the application, a
     const refusal = { code: "unavailable", hint: expect.stringContaining("openService") };
     const whole: Partial<App> = app;
     await expect(whole.dispatch?.("helper", { id: "1", input: "x" })).rejects.toMatchObject(refusal);
-    await expect(whole.dispatch?.("nobody", { id: "1", input: "x" })).rejects.toMatchObject({
+    await expect(whole.dispatch?.("none", { id: "1", input: "x" })).rejects.toMatchObject({
       code: "agent_not_found",
     });
     expect((await app.run("hand")).result).toMatchObject(refusal);

@@ -93,7 +93,7 @@ const key = (id: string): { agent: string; instance_id: string; session: string 
 /** Fails after a minute: work that no process takes over never ends. */
 async function within(work: Promise<unknown>): Promise<unknown> {
   const late = delay(60_000, undefined, { ref: false }).then(() => {
-    throw new Error("Nobody has taken the work over.");
+    throw new Error("No process has taken the work over.");
   });
   return await Promise.race([work, late]);
 }

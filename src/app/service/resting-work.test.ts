@@ -72,7 +72,7 @@ const waits = async (service: TestService, count: number): Promise<readonly stri
 };
 
 /** The events as readers see them, without ids and times. */
-const told = (events: readonly KitEvent[]): readonly unknown[] =>
+const outlineOf = (events: readonly KitEvent[]): readonly unknown[] =>
   events.map(({ type, turn_id, operation_id, index }) => ({
     type,
     index,
@@ -102,7 +102,7 @@ test("an input that rested while its call waited is told as one that did not", a
   const [first, second] = [await open(scriptOf("pay"), 60_000), await open(scriptOf("pay"), 20)];
   const kept = await work(first, 60_000);
   const rested = await work(second, 20);
-  expect(told(rested.events)).toEqual(told(kept.events));
+  expect(outlineOf(rested.events)).toEqual(outlineOf(kept.events));
   expect(rested.events.map(({ type }) => type)).toContain("approval");
 });
 

@@ -92,7 +92,7 @@ export async function run(ctx) {
 const namesOf = (sessions: readonly { readonly instance_id: string }[]): readonly string[] =>
   sessions.map(({ instance_id }) => instance_id);
 
-test("a session that nobody has touched for long goes with its workspace and events, as if it had never been", async () => {
+test("a session that was not used for long is removed with its workspace and events, as if it had never been", async () => {
   const { service, age, workspaces } = await open();
   await service.prompt(keyOf("old"), { message: "Write." });
   await service.prompt(keyOf("new"), { message: "Hello." });

@@ -73,7 +73,7 @@ test("a prompt is answered by the instance's session, which goes on", async () =
 
 test("unknown agents and empty prompts are refused before anything is accepted", async () => {
   const service = await open();
-  const unknown = { ...one, agent: "nobody" };
+  const unknown = { ...one, agent: "none" };
   await expect(service.prompt(unknown, { message: "x" })).rejects.toMatchObject({ code: "agent_not_found" });
   await expect(service.dispatch(unknown, "x")).rejects.toMatchObject({ code: "agent_not_found" });
   await expect(service.history(unknown)).rejects.toMatchObject({ code: "agent_not_found" });

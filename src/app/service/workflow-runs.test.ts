@@ -240,7 +240,7 @@ export async function run(ctx) {
   expect(items.map(({ dispatch_id }) => dispatch_id)).toContain(run?.result);
 });
 
-test("a time that a schedule missed while nobody worked is made up for once", async () => {
+test("a time that a schedule missed while no worker ran is made up for once", async () => {
   const repository = await createTemporaryRepository({
     "src/workflows/nightly.ts": 'export const schedule = "0 3 * * *";\nexport const run = () => "done";\n',
   });

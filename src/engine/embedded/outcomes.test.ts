@@ -41,7 +41,7 @@ test.each([undefined, mkdtempSync(join(root, "engine-"))])(
   },
 );
 
-test("what failed is tried again, by everybody who comes after", async () => {
+test("a failed attempt is repeated for each later caller", async () => {
   const engine = await open(undefined);
   let count = 0;
   const work = async (): Promise<unknown> => {

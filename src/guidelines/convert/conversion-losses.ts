@@ -78,7 +78,7 @@ export function patternLosses(record: GuidelineRecord, target: LossTarget): stri
 function inclusionLosses(record: GuidelineRecord, target: LossTarget): string[] {
   if (target.keepsRequests && isOnRequest(record)) return [];
   if (record.inclusion === "manual")
-    return [`The guideline is loaded only when somebody mentions it; in ${target.name} it is always loaded.`];
+    return [`The guideline is loaded only when a prompt mentions it; in ${target.name} it is always loaded.`];
   if (record.inclusion === "auto")
     return [`The guideline is loaded when the agent asks for it; in ${target.name} it is always loaded.`];
   if (

@@ -63,7 +63,7 @@ test("pages of any size hold the whole list, and the counts stay those of the ma
   );
 });
 
-test("a cursor of somebody else is an invalid request", () => {
+test("a cursor of another query is an invalid request", () => {
   for (const cursor of ["", "zz", "00", "5b5d", "MTA="])
     expect(() => list({ cursor })).toThrow(expect.objectContaining({ code: "invalid_request" }));
 });

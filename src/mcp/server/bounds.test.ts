@@ -27,7 +27,7 @@ test("a page holds no more than an answer may, but always one item", () => {
   expect(pageOf([long, long], { toItem: (item) => item })).toMatchObject({ items: [long], next_cursor: "1" });
 });
 
-test("a cursor past the end, or of somebody else, gives an empty last page", () => {
+test("a cursor past the end, or of another list, gives an empty last page", () => {
   for (const cursor of ["3", "999999999", "-1", "x", ""]) {
     expect(pageOf(["a", "b"], { cursor, toItem: (item) => item })).toEqual({ items: [], total: 2 });
   }

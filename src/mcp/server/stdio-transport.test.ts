@@ -105,7 +105,7 @@ test("answers and notifications that are none are not answered", async () => {
   expect(failures).toHaveLength(3);
 });
 
-test("a line past the limit is refused once, and kept by nobody", async () => {
+test("a line past the limit is refused once, and not kept", async () => {
   const { answers, messages } = await outcomeOf(
     `${"x".repeat(5_000)}\n{"jsonrpc":"2.0","id":2,"method":"ping"}\n`,
     1_048_576 / 1_024,

@@ -133,7 +133,7 @@ test("allow and deny choose tools, and a name that fits none is pointed out", as
   ]);
 });
 
-test("a call that a crash cut off says that nobody knows, is not repeated, and the next one works", async () => {
+test("a call that a crash cut off has an unknown outcome, is not repeated, and the next one works", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   const output = await callTool(client, "crash", { args: { code: 3 } });

@@ -37,7 +37,7 @@ test("names in camel case, beginnings of words and plurals are found", () => {
   expect(namesFor("tickets")).toEqual(["mcp__linear__create_ticket"]);
 });
 
-test("the name itself finds its tool, and what nobody has finds nothing", () => {
+test("the name itself finds its tool, and a word that no tool has finds nothing", () => {
   expect(namesFor("mcp__github__get_file")[0]).toBe("mcp__github__get_file");
   expect(namesFor("weather")).toEqual([]);
   expect(namesFor("…")).toEqual([]);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const key = "test-key-of-nobody";
+const key = "test-key-of-none";
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };
 
 function agentOf(model: string, fetchFor: Recorder): ReturnType<typeof createTestAgent> {
@@ -186,7 +186,7 @@ test("a project records with KIT_RECORD, and its tests run from the recording", 
   await agents.close();
   expect(secret.text).toBe("recorded answer");
   const text = readFileSync(join(root, "tests", "calls.jsonl"), "utf8");
-  expect(text).not.toMatch(/token-0123456789|test-key-of-nobody/);
+  expect(text).not.toMatch(/token-0123456789|test-key-of-none/);
 
   server.script([]);
   const app = await openTestApp({

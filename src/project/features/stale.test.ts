@@ -109,7 +109,7 @@ test("changes that are not committed count, on both sides", async () => {
   expect(ids(await report(folder.root))).toEqual([]);
 });
 
-test("an acceptance holds until the code changes again, and holds for everybody", async () => {
+test("an acceptance holds until the code changes again, and holds for every reader", async () => {
   await using folder = await repository();
   await folder.write("src/login.ts", "2\n");
   await folder.write("src/session.ts", "2\n");

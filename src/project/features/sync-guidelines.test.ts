@@ -90,7 +90,7 @@ test("what is written by hand in a target stays byte for byte", async () => {
   expect(updated).not.toContain("Tabs.");
 });
 
-test("text of kit's that somebody edited is a conflict, and is written over only when told to", async () => {
+test("text of kit's that a person edited is a conflict, and is overwritten only on request", async () => {
   await using shop = await open({ "CLAUDE.md": "## Style\n\nTabs.\n", "AGENTS.md": "# Ours\n\nx\n" });
   const request = { source: "fw_c", targets: ["agents", "steering"] } as const;
   await shop.project.guidelines.sync(request);
@@ -195,7 +195,7 @@ test("patterns and inclusion are carried where the target knows them, and losses
   expect(list.guidelines.map(({ title }) => title)).toEqual(["Types", "Asked", "Deploys"]);
 });
 
-test("what kit wrote for a guideline that is gone goes, unless somebody edited it", async () => {
+test("text that kit wrote for a guideline that is gone is removed, unless a person edited it", async () => {
   await using shop = await open({ "CLAUDE.md": agents, "AGENTS.md": "# By hand\n" });
   const request = { source: "fw_c", targets: ["fw_b", "agents"] } as const;
   await shop.project.guidelines.sync(request);

@@ -114,7 +114,7 @@ class Pool implements ProcessPool {
             holds = "snapshot";
             snapshot = taken;
             this.#parkedBytes += taken.length;
-            this.#giveBack(process, true);
+            this.#returnToPool(process, true);
           });
           return parked;
         });
@@ -130,7 +130,7 @@ class Pool implements ProcessPool {
         if (holds === "nothing") {
           // The run ended in the very moment in which its turn came.
           this.#computing -= 1;
-          if (own === undefined) this.#giveBack(given, true);
+          if (own === undefined) this.#returnToPool(given, true);
           this.#serve();
           signal.throwIfAborted();
         }
@@ -146,7 +146,7 @@ class Pool implements ProcessPool {
         this.#parkable.delete(process);
         forget();
         if (held === "turn") this.#computing -= 1;
-        if (held === "turn" || held === "process") this.#giveBack(process, fit);
+        if (held === "turn" || held === "process") this.#returnToPool(process, fit);
         this.#serve();
       },
     };
@@ -218,7 +218,7 @@ class Pool implements ProcessPool {
         this.#forgetIdle(process);
         this.#serve();
       });
-      this.#giveBack(process, true);
+      this.#returnToPool(process, true);
     } catch (error) {
       const at = this.#line.findIndex(({ own }) => own === undefined);
       if (at !== -1) this.#line.splice(at, 1)[0]?.fail(error);
@@ -249,7 +249,7 @@ class Pool implements ProcessPool {
     return kept?.process;
   }
 
-  #giveBack(process: PythonProcess, fit: boolean): void {
+  #returnToPool(process: PythonProcess, fit: boolean): void {
     process.listen(undefined);
     const { idleMs, maxRunning } = this.#options;
     // As many as can compute at once are worth keeping.

@@ -15,7 +15,7 @@ test("a base that occurs again gets -2, -3 in order", () => {
   expect(idsOf(base("x"), base("y"), base("x"), base("x"))).toEqual(["x", "y", "x-2", "x-3"]);
 });
 
-test("a suffix that is somebody's own base or declared id is skipped, wherever that one stands", () => {
+test("a suffix that is another block's base or declared id is skipped, wherever that block stands", () => {
   expect(idsOf(base("x"), base("x"), base("x-2"))).toEqual(["x", "x-3", "x-2"]);
   expect(idsOf(base("x"), base("x"), declared("x-2"))).toEqual(["x", "x-3", "x-2"]);
   expect(idsOf(base("x"), declared("x"))).toEqual(["x-2", "x"]);

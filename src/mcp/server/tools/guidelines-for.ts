@@ -149,7 +149,7 @@ const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
 };
 
 const samplesOnly =
-  "This repository has no guidelines of its own. What follows are samples of kit's, which nobody here has agreed on.";
+  "This repository has no guidelines of its own. What follows are samples of kit's, which this team has not agreed on.";
 
 function toText({ file, total, applied, shadowed, next_cursor }: Output): string {
   const parts = [`${total} ${total === 1 ? "guideline applies" : "guidelines apply"} to ${file}.`];

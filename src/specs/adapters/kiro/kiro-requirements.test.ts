@@ -222,7 +222,7 @@ test("a criterion goes on over lines, blank lines and a fence, and ends at a par
   ]);
 });
 
-test("a sentence in EARS that nobody numbered is a criterion, other text is not", () => {
+test("a sentence in EARS without a number is a criterion, other text is not", () => {
   expect(criteriaOf(requirement("WHEN a THEN b SHALL c\n\nSome text.\n\nTHE d SHALL e"))).toEqual([
     "1.1 event_driven 5: WHEN a THEN b SHALL c",
     "1.2 ubiquitous 9: THE d SHALL e",
