@@ -5,17 +5,25 @@ import { startServer } from "./server-process.ts";
 import { type SubjectName, toPrompt } from "./subjects.ts";
 
 const connections = 32;
-/** Until the code is compiled, however busy the machine is. */
-const warmUp = 10_000;
-const measured = 8_000;
+/** How many prompts are sent: until the code is compiled, however busy the machine is; and then. */
+interface Counts {
+  readonly warmUp: number;
+  readonly measured: number;
+}
+const defaultCounts: Counts = { warmUp: 10_000, measured: 8_000 };
 /** For servers that take milliseconds for each. */
 const longestMs = 20_000;
 const knownInstances = 200;
 
 /** Prompts 200 instances in turn, as fast as so many connections carry them. */
-export function measureKnown(subject: SubjectName, folder: string): Promise<Figures> {
+export function measureKnown(
+  subject: SubjectName,
+  folder: string,
+  counts: Counts = defaultCounts,
+): Promise<Figures> {
   const requests = Array.from({ length: knownInstances }, (_, instance) => promptOf(subject, instance));
-  return measurePrompts([subject, folder], (index) => requests[index % knownInstances] ?? Buffer.alloc(0));
+  const request = (index: number): Buffer => requests[index % knownInstances] ?? Buffer.alloc(0);
+  return measurePrompts([subject, folder], request, counts);
 }
 
 /** Prompts a new instance each time. */
@@ -33,6 +41,7 @@ const promptOf = (subject: SubjectName, instance: number): Buffer =>
 async function measurePrompts(
   [subject, folder]: readonly [SubjectName, string],
   request: LoadOptions["request"],
+  { warmUp, measured }: Counts = defaultCounts,
 ): Promise<Figures> {
   const server = await startServer(subject, folder);
   const load = { port: server.port, connections, request };
