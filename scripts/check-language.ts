@@ -14,6 +14,12 @@ const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly 
     say: "begin the sentence with its subject, and name the actor",
   },
   {
+    // The title of a test in a group goes on with the group's subject.
+    files: /\.(?:test|suite)\.ts$/,
+    line: /^\w*[tT]est\w*(?:\.\w+(?:\(.*\))?)*\(["`](?:who|whoever|whom|whose|what|whatever|of|those)\b/i,
+    say: "begin the title with its subject, and name the actor",
+  },
+  {
     files: /\.(?:tsx?|md)$/,
     // Not the user of that name in a shell line or in /etc/passwd.
     line: /\b(?:some|no)body\b(?!:\S| &&)/i,

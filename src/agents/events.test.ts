@@ -33,7 +33,7 @@ test("a turn names its provider, and what the provider says of the answer", asyn
   expect(second).not.toHaveProperty("response_id");
 });
 
-test("what a provider calls its answer makes no event large", async () => {
+test("a provider's name for its answer makes no event large", async () => {
   const { session, of } = begin([{ text: "hi", response: { id: "x".repeat(1_000_000), modelId: "m" } }]);
   await session.prompt("x");
   expect(of("turn")[0]?.response_id).toHaveLength(256);

@@ -42,7 +42,7 @@ test("a multi-line key is masked line by line, as a file is shown with numbers",
   );
 });
 
-test("of secrets that begin alike the longer one counts, and what overlaps is masked as one", () => {
+test("the longer of two secrets that begin alike counts, and overlapping ones are masked as one", () => {
   expect(createSecretMask(["abcdefgh", "abcdefghijkl"])("abcdefghijkl abcdefghij")).toBe(
     "[secret] [secret]ij",
   );

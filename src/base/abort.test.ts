@@ -76,7 +76,7 @@ test("work that takes too long is rejected at its deadline, with a signal that t
   expect(reasons).toEqual([new Error("too slow")]);
 });
 
-test("what work makes of its signal does not hide why the signal fired", async () => {
+test("an error of aborted work does not hide the reason of its signal", async () => {
   const controller = new AbortController();
   const work = withDeadline(
     (signal) => new Promise((_, reject) => onAbort(signal, () => reject(new Error("of the work")))),

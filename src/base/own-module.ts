@@ -23,5 +23,5 @@ export const startedModules = [
   "project/store/writer-thread",
 ] as const;
 
-/** What these modules read from beside them. A bundle holds it at the same path. */
+/** Files that these modules read from beside them. A bundle holds it at the same path. */
 export const filesOfModules = ["python/child/prelude.py"] as const;

@@ -147,7 +147,7 @@ test.each([
   expect(String(error)).not.toContain(tmpdir());
 });
 
-test("what code reads beside itself is found, and said where it cannot be told", async () => {
+test("files that code reads beside itself are found, or reported where kit cannot tell", async () => {
   const { parseAst } = await loadBundler();
   const code = `
 import { readFile } from "node:fs/promises";

@@ -13,7 +13,7 @@ function handedOn(error: KitError): KitError {
   return new KitError({ code, message, meta, cause: error, ...(hint === undefined ? {} : { hint }) });
 }
 
-test("of an error that kit hands on, the log shows where the project threw it, and says it once", () => {
+test("the log of an error that kit hands on shows once where the project threw it", () => {
   const text = describeError(handedOn(thrownByProject()));
   expect(text.split("\n")[0]).toBe("run_1 KitError: Say which file.");
   expect(text).toContain("at thrownByProject ");
@@ -21,7 +21,7 @@ test("of an error that kit hands on, the log shows where the project threw it, a
   expect(text.split("Say which file.")).toHaveLength(2);
 });
 
-test("what the project gives as the cause is told, too", () => {
+test("the project's own cause is printed, too", () => {
   const text = describeError(handedOn(thrownByProject({ cause: new Error("No such column.") })));
   expect(text).toContain("at thrownByProject ");
   expect(text).toContain("caused by Error: No such column.");

@@ -122,7 +122,7 @@ test("a dead letter is listed and tried again; what waits is taken back", async 
   await expect(client.dispatches.get("dispatch_unknown")).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("what an agent is doing is aborted", async () => {
+test("the work of an agent is aborted", async () => {
   const prompt = client.agents.invoke("echo", { id: "busy", message: "hold" });
   const failed = expect(prompt).rejects.toMatchObject({ code: "aborted" });
   await served.echo.held(1);

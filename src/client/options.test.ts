@@ -29,7 +29,7 @@ describe("a limit that no timer can keep is none:", () => {
   });
 });
 
-test("what is no address of a server is said at once, and how one looks", () => {
+test("an invalid server address is refused at once, with an example of a valid one", () => {
   for (const baseUrl of [
     "localhost:2024",
     "127.0.0.1:2024",

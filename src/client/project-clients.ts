@@ -64,7 +64,7 @@ export interface GuidelinesClient {
   get(guidelineId: string, options?: CallOptions): Promise<Guideline>;
   /** Writes nothing unless `preview` is false. */
   convert(request: ConvertRequest, options?: CallOptions): Promise<ConversionResult>;
-  /** What applies to a file, tool by tool, and why; of all tools where none are named. */
+  /** Lists the guidelines that apply to a file, tool by tool, and why; of all tools where none are named. */
   explain(
     file: string,
     input?: { readonly tools?: readonly ExplainTool[] | undefined },

@@ -56,7 +56,7 @@ function refuse(status: number, type: string, headers: Record<string, string> = 
 const busy = refuse(429, "too_many_requests", { "retry-after": "0" });
 const away = refuse(503, "unavailable");
 
-test("what an attempt before has deleted, its answer lost, is deleted", async () => {
+test("a delete whose first answer was lost succeeds", async () => {
   const gone = refuse(404, "not_found");
   const { client, requests } = await answering([hangUp, gone]);
   await client.agents.delete("a", { id: "1" });
@@ -103,7 +103,7 @@ test("under an idempotency key it is, with the same key", async () => {
   expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["key-1", "key-1", "key-1"]);
 });
 
-test("what cannot pass by itself is not tried again", async () => {
+test("an error that cannot pass by itself is not retried", async () => {
   for (const answer of [
     refuse(404, "not_found"),
     refuse(500, "internal_error"),

@@ -207,7 +207,7 @@ export function eventLogContract(subject: EventLogSubject): void {
       expect(seen).toEqual(range(1, 20_000));
     });
 
-    test("whatever readers do, and whenever it is written, each gets every event once and in order", async () => {
+    test("each reader gets every event once and in order, whatever readers do, and whenever it is written", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(step, { maxLength: 60 }),

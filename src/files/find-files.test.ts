@@ -30,7 +30,7 @@ test("files are found through links that stay in the project, in the order of th
   expect((await findFiles(folder.root, "nothing", markdown)).unusable).toEqual([]);
 });
 
-test("what cannot be used is told with its reason, and no circle is gone round", async () => {
+test("unusable entries are reported with their reason, and circles of links end", async () => {
   await using folder = await createTemporaryRepository({ "s/a/b.md": "", "other/x.txt": "" });
   const at = (path: string): string => join(folder.root, path);
   await symlink(tmpdir(), at("s/out"));

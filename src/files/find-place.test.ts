@@ -120,7 +120,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
     });
   });
 
-  test("what is missing is told where it would be", async () => {
+  test("a missing file is reported with the place where it would be", async () => {
     await inFolder(async (root) => {
       await mkdir(join(root, "sub/deep"), { recursive: true });
       await symlink("sub/deep", join(root, "short"));

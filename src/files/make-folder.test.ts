@@ -15,7 +15,7 @@ test("a folder is made with all that is missing above it, through links too, and
   makeFolderSync("/");
 });
 
-test("what cannot be a folder is an error of the system at once, and nothing is left behind", () => {
+test("a path that cannot be a folder is a system error at once, and nothing is left behind", () => {
   writeFileSync(join(root, "file"), "");
   execFileSync("mkfifo", [join(root, "pipe")]);
   symlinkSync("two", join(root, "one"));

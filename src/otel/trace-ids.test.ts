@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createIdGenerator, withSeed } from "./trace-ids.ts";
 
-test("what a span is of makes its id, others are random, and none is like another", () => {
+test("the subject of a span makes its id, others are random, and none is like another", () => {
   const ids = createIdGenerator();
   const idOf = (of: string): string => withSeed(of, () => ids.generateSpanId());
   expect(idOf("op 1")).toBe(idOf("op 1"));

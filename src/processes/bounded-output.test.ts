@@ -6,7 +6,7 @@ import { createBoundedOutput } from "./bounded-output.ts";
 
 const chunks = fc.array(fc.string({ unit: "grapheme", maxLength: 40 }), { maxLength: 40 });
 
-test("what fits is kept as it is; else the beginning and the end, with whole characters", () => {
+test("output that fits is kept as it is; of longer output the beginning and the end, with whole characters", () => {
   fc.assert(
     fc.property(chunks, fc.integer({ min: 0, max: 300 }), (texts, maxBytes) => {
       const output = createBoundedOutput(maxBytes);

@@ -128,14 +128,14 @@ test("an error of kit's is named by its code and message: its cause is what was 
   });
 });
 
-test("what a provider answered is not told", () => {
+test("a provider's answer is not in the cause", () => {
   const cause = new Error("Incorrect API key: sk-1234");
   for (const code of ["model_error", "model_timeout", "context_overflow"]) {
     expect(causeOf(new KitError({ code, message: "The model failed.", cause }), plain)).toBeUndefined();
   }
 });
 
-test("what was read from a record reads the same again", () => {
+test("a cause that was read from a record reads the same again", () => {
   const reader: CauseReader = {
     ...plain,
     place: (stack) => {

@@ -58,7 +58,7 @@ test("a buffer over its limit drops everything, ends, and says so once", async (
   expect(overflows).toBe(1);
 });
 
-test("what was read makes room", async () => {
+test("reading an event makes room", async () => {
   const limit = { maxLength: 4, lengthOf: () => 4, onOverflow: () => expect.unreachable() };
   const buffer = new EventBuffer({ ...whole, limit });
   for (const text of ["a", "b", "c"]) {

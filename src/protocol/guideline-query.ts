@@ -122,7 +122,7 @@ const toolExplanationSchema = z.object({
   notes: z.array(z.string()).meta({ description: "What the tool does not read although it applies." }),
 });
 
-/** What applies to a file, tool by tool, without the texts: `GET /api/guidelines/{id}` has those. */
+/** The guidelines that apply to a file, tool by tool, without the texts: `GET /api/guidelines/{id}` has those. */
 export const fileExplanationSchema = z
   .object({
     file: z.string(),

@@ -8,7 +8,7 @@ const flag = z.boolean({ error: needed("must be true or false") }).optional();
 
 const syncFormatField = choiceField(syncFormats);
 
-/** What a sync takes as the truth, and what it writes. */
+/** The source that a sync reads, and the formats that it writes. */
 const syncChoicesSchema = z.strictObject({
   source: syncFormatField
     .optional()

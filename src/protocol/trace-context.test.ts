@@ -49,7 +49,7 @@ test.each([
   expect(readTraceContext(parent, state)).toEqual({ traceparent: parent });
 });
 
-test("whatever comes in, what is read is short, and is read again as the same", () => {
+test("any header is read as a short one, and is read again as the same", () => {
   const value = fc.oneof(
     fc.string({ maxLength: 80 }),
     fc.constant(parent),

@@ -50,7 +50,7 @@ test("a name of the program takes the place of a function of the host", async ()
   expect((await python.createSession().run("f()", { functions })).result).toBe("host");
 });
 
-test("what a function throws is an exception of the right type, without stack and paths", async () => {
+test("an error of a function is an exception of the right type, without stack and paths", async () => {
   const system = await readFile("/etc/kit/no-such-file").catch((error: unknown) => error);
   const cases: readonly (readonly [unknown, string, string])[] = [
     [new PythonException("KeyError", "no user"), "KeyError", "'no user'"],
@@ -159,7 +159,7 @@ test("names that cannot be, or that are two things, are refused", async () => {
   );
 });
 
-test("whatever a function throws is an exception that Python can catch, with a text of bounded length", async () => {
+test("any thrown value is an exception that Python can catch, with a text of bounded length", async () => {
   const withProperty = (name: string, property: PropertyDescriptor): Error =>
     Object.defineProperty(new Error("own text"), name, property);
   const fails = {
@@ -200,7 +200,7 @@ test("whatever a function throws is an exception that Python can catch, with a t
   }
 });
 
-test("whatever a function returns that Python cannot have is an exception there", async () => {
+test("a returned value that Python cannot have is an exception there", async () => {
   const session = python.createSession();
   const thrown = async (value: unknown): Promise<unknown> => {
     const { result } = await session.run(

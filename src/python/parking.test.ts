@@ -119,7 +119,7 @@ test("limits hold over the wait", async () => {
   });
 });
 
-test("what is printed before and after the wait has one bound", async () => {
+test("output before and after the wait has one bound", async () => {
   const meet = meeting(2);
   const other = python.createSession().run("meet()", { functions: { meet } });
   const code = "print('x' * 60000)\nmeet()\nprint('y' * 60000)";

@@ -48,7 +48,7 @@ test("the result is that of the expression the code ends with", async () => {
   expect((await session.run("[1.0, (2,), 'é']", { returns: "repr" })).result).toBe("[1.0, (2,), 'é']");
 });
 
-test("what is printed is collected, and past a limit only counted", async () => {
+test("printed output is collected, and past a limit only counted", async () => {
   const session = python.createSession();
   const { stdout } = await session.run("print('a', 'b', sep='-')\nprint('c', end='')");
   expect(stdout).toBe("a-b\nc");

@@ -33,7 +33,7 @@ rows.append({'n': 3, 'half': math.floor(1.9)})
   expect((await session.run("[rate, total(), len(rows)]")).result).toEqual([2, "new", 4]);
 });
 
-test("what is shared stays shared, cycles stay cycles, and types stay types", async () => {
+test("shared values stay shared, cycles stay cycles, and types stay types", async () => {
   const session = python.createSession();
   await session.run(`
 from pathlib import Path
@@ -116,7 +116,7 @@ visit = Visit({'on': [day, span]})
   expect(result).toEqual([true, 2026, true, "UTC", 3, otherZone, true, true, true, true]);
 });
 
-test("what a dataclass holds is kept as what it was, or the dataclass is told of", async () => {
+test("fields of a dataclass keep their types, or the dataclass is reported", async () => {
   const session = python.createSession();
   session.registerDataclass({ name: "Box", fields: ["x"] });
   const { forgotten } = await session.run(`
@@ -162,7 +162,7 @@ table = {'step': step, 'all': [step, step]}
   expect((await session.run("count")).result).toBe(5);
 });
 
-test("what cannot be kept is told, with the reason, and nothing else is lost", async () => {
+test("a variable that cannot be kept is reported with the reason, and nothing else is lost", async () => {
   const session = python.createSession();
   const { forgotten } = await session.run(`
 def maker():

@@ -236,7 +236,7 @@ describe("every route", () => {
   });
 });
 
-test("what kit did not expect is an internal error that says nothing, but to the log", async () => {
+test("an unexpected error is an internal error that says nothing, but to the log", async () => {
   const broken = {
     ...shop.project,
     specs: { ...shop.project.specs, graph: () => JSON.parse(`secret of ${shop.root}`) },

@@ -85,7 +85,7 @@ const request = fc.nat().chain((choice) => {
   });
 });
 
-test("whatever is asked, the reply is JSON or a stream, an error has the envelope, and nothing breaks", async () => {
+test("every reply is JSON or a stream, an error has the envelope, and nothing breaks", async () => {
   await fc.assert(
     fc.asyncProperty(request, async ({ method, path, query, body, type, headers }) => {
       const gone = new AbortController();

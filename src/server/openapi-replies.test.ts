@@ -240,7 +240,7 @@ test("a webhook answers as described", async () => {
   await ask("POST /webhooks/{name}", "/webhooks/none", { body: {} });
 });
 
-test("whatever takes a body refuses one that is no JSON object, and takes a wrapped one for what is in it", async () => {
+test("every route with a body refuses one that is no JSON object, and unwraps a wrapped one", async () => {
   const places: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
   const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
   expect(posts.length).toBeGreaterThan(12);

@@ -79,7 +79,7 @@ test.each([
   expect(diagnostics).toMatchObject([{ path: "x.jira", field }]);
 });
 
-test("whatever an adapter gives, there is a diagnostic or a draft, and never an exception", () => {
+test("any output of an adapter gives a diagnostic or a draft, and never an exception", () => {
   for (const parsed of [undefined, null, [], Promise.resolve({ drafts: [] }), { drafts: 1 }]) {
     expect(parseWith(parsed).diagnostics).toMatchObject([{ rule: "structure", path: "x.jira" }]);
   }

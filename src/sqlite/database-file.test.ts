@@ -88,7 +88,7 @@ test("only what SQLite calls damaged is called so", () => {
   }
 });
 
-test("what keeps a database from being opened is said", () => {
+test("the error of a database that cannot be opened gives the reason", () => {
   const missing = join(root, "missing");
   expect(messageOf(join(missing, "x.db"))).toContain("the folder missing is not there");
   mkdirSync(join(root, "folder.db"));

@@ -109,7 +109,7 @@ test("a store that shrinks does so from its creation, a store in memory needs no
   open(first, undefined).close();
 });
 
-test("what a transaction throws undoes all of it", () => {
+test("an error in a transaction undoes all of it", () => {
   const store = open(first, undefined);
   const transaction = createTransaction(store);
   const failing = (): never => {

@@ -68,7 +68,7 @@ test("a signed delivery is dispatched, and its repetition carries the same keys"
   expect(keys.every((key) => /^[!-~]{1,128}$/.test(key))).toBe(true);
 });
 
-test("what is not signed is never handed to the file", async () => {
+test("an unsigned delivery is never handed to the file", async () => {
   const handle = vi.fn();
   const forged = incoming("{}");
   forged.headers.set("x-slack-signature", `v0=${"0".repeat(64)}`);

@@ -180,7 +180,7 @@ test("a delivery that comes again is told apart, also under another unsigned id 
   }
 });
 
-test("what is remembered of deliveries is bounded", () => {
+test("the memory of deliveries is bounded", () => {
   const deliveries = createMemoryDeliveries({ max: 100 });
   const until = Date.now() + 60_000;
   for (let id = 0; id < 1_000; id += 1) expect(deliveries.claim(String(id), until)).toBe(true);
@@ -188,7 +188,7 @@ test("what is remembered of deliveries is bounded", () => {
   expect(deliveries.claim("0", until)).toBe(true);
 });
 
-test("what failed is given back, and senders that share a log are kept apart", async () => {
+test("a failed delivery is released, and senders that share a log are kept apart", async () => {
   const deliveries = createMemoryDeliveries();
   const signed = sign("github", Buffer.from('{"event_id":"Ev2"}'));
   const look = async (source?: string) =>

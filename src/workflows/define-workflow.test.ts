@@ -28,7 +28,7 @@ test("a workflow's payload and result are typed by its schemas, for its code and
   expectTypeOf<WorkflowOutput<Loose>>().toEqualTypeOf<number>();
 });
 
-test("what does not fit the schemas is an error of the type checker", () => {
+test("a value that does not fit the schemas is an error of the type checker", () => {
   const number = z.object({ count: z.number() });
   defineWorkflow({
     payload: number,

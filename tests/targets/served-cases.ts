@@ -30,7 +30,7 @@ async function untilSettled<Value>(
   }
 }
 
-/** What every output of the target project must do, told by requests alone. */
+/** Every output of the target project passes these cases, by requests alone. */
 export const servedCases: readonly ServedCase[] = [
   {
     name: "/health answers without a key, everything else wants one",

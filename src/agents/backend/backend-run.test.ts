@@ -47,7 +47,7 @@ test("a backend asks with messages and a system prompt of its own, and both turn
   expect(rolesOf(await stage.log())).toBe("user assistant assistant");
 });
 
-test("what is asked aside is counted and kept, and later turns do not see it", async () => {
+test("a side question is counted and kept, and later turns do not see it", async () => {
   const seen: unknown[] = [];
   const stage = open(
     async (operation) => {
@@ -190,7 +190,7 @@ test.each<{ readonly what: string; readonly run: Run; readonly script?: Script; 
   expect(stage.events.filter(({ type }) => type === "operation")).toMatchObject([{ is_error: true }]);
 });
 
-test("what a backend left running has ended before its operation does", async () => {
+test("work that a backend left running has ended before its operation does", async () => {
   let slow: Promise<BackendTurn> | undefined;
   const stage = open(
     async (operation) => {

@@ -155,7 +155,7 @@ test("a store that cannot take the results fails the operation, however the mode
   }
 });
 
-test("who reads the history when a turn is told to be over finds its results", async () => {
+test("a reader of the history finds the results of a turn that has ended", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const model = createScriptedModel([{ toolCalls: [{ name: "look" }] }, { text: "seven" }]);
   const agent = createTestAgent(model, { tools: [look] }, { store });

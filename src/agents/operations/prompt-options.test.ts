@@ -112,7 +112,7 @@ test("a budget of turns, of tokens or of money ends an operation, and the next o
   expect(history.at(-1)?.role).toBe("tool");
 });
 
-test("what a task spends, the operation that started it spends too", async () => {
+test("the cost of a task counts for the operation that started it", async () => {
   const model = createScriptedModel((call) =>
     JSON.stringify(call.prompt).includes("Count.")
       ? { text: "three", usage: { input: 900, output: 100 } }

@@ -22,7 +22,7 @@ test("a session runs Python with variables of its own, and the history does not 
   await expect(session.runPython("total")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("what the profile says of Python holds for every run, and the call's own words win", async () => {
+test("the profile's Python options hold for every run, and those of the call win", async () => {
   const agent = createTestAgent(
     silent(),
     {

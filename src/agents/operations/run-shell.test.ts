@@ -63,7 +63,7 @@ test("a command that was refused may be asked for again by its id", async () => 
   await place.store.close();
 });
 
-test("of a long output the caller has what was kept, and the history what a model can read", async () => {
+test("the caller gets the kept part of a long output, and the history the part that a model can read", async () => {
   const place = openDoomed(join(folder, "long.db"), { at: 0, when: "after" });
   const session = open(place.store).session();
   const line = `console.log("a".repeat(99_999)); console.error("the end")`;

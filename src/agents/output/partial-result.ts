@@ -11,7 +11,7 @@ const literals = ["true", "false", "null"];
 const halfCharacter = /[\uD800-\uDBFF]$/;
 const wholeNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/;
 
-/** What may come next: outside of any value, in one, or in the middle of a token. */
+/** The place of the next character: outside of any value, in one, or in the middle of a token. */
 type Expected =
   | "line" // the first `{` or `[` of a line
   | "rest of line"

@@ -34,7 +34,7 @@ test.each([
   expect(toStrictSchema(schema)).toBeUndefined();
 });
 
-test("whatever is given, what comes back allows nothing that was forbidden before", () => {
+test("a strict schema allows nothing that the given one forbids", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const schema = typeof value === "object" && value !== null ? { ...value } : {};

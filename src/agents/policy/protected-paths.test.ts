@@ -113,7 +113,7 @@ test("a folder that holds protected files is not removed, and may be written int
   }
 });
 
-test("what would be protected only with a longer name may be removed", () => {
+test("a path that would be protected only with a longer name may be removed", () => {
   for (const path of ["my.github", ".github/CODEOWNERS", ".yarn-cache"]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, []), path).toBe(false);
   }
@@ -157,7 +157,7 @@ test("where the root of the disk is the workspace, the project in it is found as
   expect(isProtectedPath({ ...whole, path: "repos/shop.md", removes: true }, [])).toBe(false);
 });
 
-test("what a command finds kept below the root names protected places and no patterns", () => {
+test("the list for commands names protected places and no patterns", () => {
   expect(deepProtectedPaths).toEqual(
     expect.arrayContaining([
       ...[".github/workflows", ".claude/hooks", ".kiro/settings", ".yarn/releases", ".cursor/mcp.json"],

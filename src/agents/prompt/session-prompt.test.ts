@@ -45,7 +45,7 @@ test("tools of others keep their order and their place, and one that is new come
   expect(changed).toEqual([undefined, undefined, undefined, ["tools"], undefined]);
 });
 
-test("what a tool says that its result shows is in the receipt as far as it is one, without secrets and what was cut", async () => {
+test("rules that a tool's result shows are in the receipt, without secrets and without what was cut", async () => {
   const item = { kind: "memory", id: "n/1", why: "recalled, canary-secret-1", tokens: 2.5 } as const;
   const cut = { kind: "memory", id: "n/2", why: "recalled", tokens: 5 } as const;
   const recall = {

@@ -215,7 +215,7 @@ test("killed at any of its appends, an operation asked for again ends as if noth
   }
 });
 
-test("whatever a conversation consists of, and however often its process dies, it ends the same", async () => {
+test("any conversation ends the same, however often its process dies", async () => {
   const conversations = fc.record(
     {
       turns: fc.array(

@@ -16,7 +16,7 @@ function messagesOf(store: SqliteSessionStore): readonly Message[] {
   return store.read(key).flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
 }
 
-test("who has lost the work to another process adds nothing to the history", async () => {
+test("a process that has lost the work to another one adds nothing to the history", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const stop = new AbortController();
   const lost = new KitError({ code: "lease_lost", message: "Another process does the work." });
@@ -88,7 +88,7 @@ test.each(["", "a b", "x".repeat(129), "op/1"])("%j is no operation's id", async
   await expect(session.prompt("x", { operationId })).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("what was spent before the process died counts against the budget", async () => {
+test("tokens that were spent before the process died count against the budget", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const clock = defineTool({
     name: "clock",
@@ -191,7 +191,7 @@ test("built-in tools that only look are run again after a crash; those that chan
   store.close();
 });
 
-test("of an operation whose id is new, the log is not asked what was done", async () => {
+test("an operation with a new id does not read the log", async () => {
   let reads = 0;
   class WatchedStore extends InMemorySessionStore {
     override read(...args: Parameters<InMemorySessionStore["read"]>) {

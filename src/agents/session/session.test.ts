@@ -177,7 +177,7 @@ test("an answer that breaks off within a character leaves a history that provide
   expect(said.every((text) => text.isWellFormed())).toBe(true);
 });
 
-test("whoever is told of a listener's fault may have one of their own", async () => {
+test("the listener for faults of listeners may fail itself", async () => {
   const fails = () => {
     throw new Error("again");
   };

@@ -92,7 +92,7 @@ test("results of calls that another process has closed reach the model as text, 
   expect(JSON.stringify(model.calls[1]?.prompt)).toContain("It is seven.");
 });
 
-test("who finds that another process does its operation writes nothing", async () => {
+test("a process that finds its operation in another process writes nothing", async () => {
   const store = new InMemorySessionStore();
   const again = createTestAgent(
     createScriptedModel(() => ({ text: "theirs" })),

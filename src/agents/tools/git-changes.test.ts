@@ -140,7 +140,7 @@ describe("Git that would put protected files of a revision in place is not run",
   });
 });
 
-test("what was changed and not committed of a protected file stays", async () => {
+test("uncommitted changes of a protected file stay", async () => {
   writeFileSync(join(root, "tsconfig.json"), "changed\n");
   const before = state();
   for (const command of [
@@ -170,7 +170,7 @@ test("what was changed and not committed of a protected file stays", async () =>
   git("stash", "drop", "-q");
 });
 
-test("what changes no protected file runs as before", async () => {
+test("Git that changes no protected file runs as before", async () => {
   for (const command of [
     "git checkout -q good",
     "git switch -q main",

@@ -133,7 +133,7 @@ describe("Git in a repository that names programs for everything", () => {
   });
 });
 
-test("what a command reads lies in the workspace, whatever links and folders say", async () => {
+test("a command reads in the workspace alone, whatever links and folders say", async () => {
   for (const line of [
     "cat leads-out.txt",
     "git diff --no-index leads-out.txt a.txt",
@@ -164,7 +164,7 @@ test("what a command reads lies in the workspace, whatever links and folders say
   expect(await from("sub", "cat ../../outside.txt")).toContain("leads out");
 });
 
-test("what a command writes is in the workspace, and not protected", async () => {
+test("a command writes in the workspace alone, and no protected file", async () => {
   const policy = { allowWrite: true, allowedCommands: [] };
   for (const line of [
     "cp a.txt e.txt",

@@ -132,7 +132,7 @@ async function runMixes(numRuns: number, work: (line: string) => Promise<void>):
   return ran;
 }
 
-test("what is accepted of any mix of a program's own options changes no file", async () => {
+test("accepted mixes of a program's own options change no file", async () => {
   const { run, contents } = repository ?? expect.unreachable();
   const before = contents();
   const ran = await runMixes(Number(process.env.KIT_FORM_RUNS ?? rounds(60, 200)), async (line) => {

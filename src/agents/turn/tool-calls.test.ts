@@ -101,7 +101,7 @@ test("a long result is cut in the middle and says so", async () => {
   expect(result?.text).toMatch(/^begin[x]+\n\[… 9908 characters cut …\]\n[x]+end$/);
 });
 
-test("what a model does wrong is a result that it can act on", async () => {
+test("a model's mistake is a result that it can act on", async () => {
   const strict = defineTool({
     name: "strict",
     description: "",
@@ -132,7 +132,7 @@ test("what a model does wrong is a result that it can act on", async () => {
   expect(texts[3]).toContain('"write" is not allowed to this agent.');
 });
 
-test("what a model calls in odd ways is told to it, and goes back in a form that every provider takes", async () => {
+test("an odd call of a model is answered, and goes back in a form that every provider takes", async () => {
   const seen: unknown[] = [];
   const tool = defineTool({
     name: "look",
@@ -180,7 +180,7 @@ test("what a model calls in odd ways is told to it, and goes back in a form that
   for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
 });
 
-test("what a model says without a word is kept, and not sent again", async () => {
+test("an answer without text is kept, and not sent again", async () => {
   const model = createScriptedModel([
     {},
     { text: "\n\n", toolCalls: [{ name: "odd" }] },

@@ -12,7 +12,7 @@ test("a text that fits is as it was, and one that does not keeps its beginning a
   expect(cutText("0123456789", 0)).toBe("\n[… 10 characters cut …]\n");
 });
 
-test("what was cut is counted in code points, and no emoji is cut in two", () => {
+test("a cut is counted in code points, and no emoji is cut in two", () => {
   expect(cutText("😀".repeat(10), 10)).toBe(`${"😀".repeat(3)}\n[… 6 characters cut …]\n😀`);
   expect(cutText("a\ud800b", 10)).toBe("a\ufffdb");
 });
@@ -34,7 +34,7 @@ test("the end of several texts is that of the last one, and one mark says what i
   expect(cutParts([text("a"), image, text("b")], 2)).toEqual([text("a"), image, text("b")]);
 });
 
-test("whatever the parts, what is shown and what is cut are the whole, and begin and end as it does", () => {
+test("the shown and the cut parts are the whole, and begin and end as it does", () => {
   const part = fc.oneof(fc.string({ unit: "grapheme", maxLength: 30 }).map(text), fc.constant(image));
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), fc.nat(60), (parts, limit) => {

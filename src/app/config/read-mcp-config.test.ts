@@ -42,7 +42,7 @@ test.each([
   expect(issuesOf(mcp).join("\n")).toContain(message);
 });
 
-test("what is wrong with a server is told without its keys", () => {
+test("a fault of a server is reported without its keys", () => {
   const wrong = {
     servers: { a: { url: "http://user:s3cret@x", command: "s3cret", headers: { a: 1, b: "s3cret" } } },
   };

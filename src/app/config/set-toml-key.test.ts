@@ -52,7 +52,7 @@ const line = fc.constantFrom(
   'agent = { model = "a/b" }',
 );
 
-test("whatever the file is: all of it stays, line for line, and the key is all that it means besides", () => {
+test("any file keeps all its lines, and gains nothing but the key", () => {
   let written = 0;
   fc.assert(
     fc.property(fc.array(line, { maxLength: 9 }), fc.constantFrom("\n", "\r\n"), (parts, eol) => {

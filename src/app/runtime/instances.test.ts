@@ -55,7 +55,7 @@ test("an idle instance is closed after a while, and opened again when a caller a
   expect(brought).toEqual(["busy", "1", "1"]);
 });
 
-test("of too many those go that were used longest ago, unless they are at work", async () => {
+test("the least recently used of too many instances are closed, unless they are at work", async () => {
   const { instances, brought, closed } = open({ maxIdle: 2 });
   for (const id of ["busy", "1", "2"]) await instances.get(of(id));
   await closed("1");

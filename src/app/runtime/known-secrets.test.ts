@@ -91,7 +91,7 @@ test("keys are known by their look, and documents and lists of keys by their par
   ]);
 });
 
-test("of a file of variables, long texts of letters and digits are secrets, whatever they are called", () => {
+test("long texts of letters and digits in a file of variables are secrets, whatever their names", () => {
   const variables = {
     ACME: "h7g6f5e4d3c2b1a0x9y8",
     NAME: "shop",

@@ -212,7 +212,7 @@ test("a prompt that is asked again after a failure goes on with its own words, w
   ).toEqual(["BE-LONG-FROM-NOW", "MY-WORDS"]);
 });
 
-test("what was told behind the history stands in the system prompt once the history is shortened", async () => {
+test("notes behind the history move to the system prompt once the history is shortened", async () => {
   const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
   server.script([say("1"), say("2"), say("SUMMED-UP"), say("3"), say("4")]);
   await session.prompt(`BEGIN-HERE ${"word ".repeat(2_000)}`);

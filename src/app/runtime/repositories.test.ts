@@ -40,7 +40,7 @@ function heldIndexes(): number {
 
 const onLinux = test.skipIf(process.platform !== "linux");
 
-test("those who ask about one root share its index, and each root answers for itself", async () => {
+test("callers that ask about one root share its index, and each root answers for itself", async () => {
   const { repositories, roots, own } = await open(2);
   const [first = "", second = ""] = roots;
   const seen = await Promise.all(

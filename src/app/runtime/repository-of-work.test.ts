@@ -136,7 +136,7 @@ test("nothing is written into the clone, and of its configuration no code is run
   expect("wasRun" in globalThis).toBe(false);
 });
 
-test("what a clone's kit.toml leaves out is left out", async () => {
+test("paths that a clone's kit.toml leaves out are left out", async () => {
   const { session, heard, folder } = await open([read("src/a.ts")]);
   await folder.write("one/kit.toml", '[guidelines]\nexclude = [".cursor/**"]\n');
   await (await session("one")).prompt("Review.");

@@ -83,7 +83,7 @@ test("keys of other tools are left alone", async () => {
   expect(skills).toHaveLength(1);
 });
 
-test("of two skills with one name the first counts, and the other is named", async () => {
+test("the first of two skills with one name counts, and the other is named", async () => {
   const { skills, problems } = await skillsOf({
     ".agents/skills/a.md": "---\nname: same\n---\nOne.\n",
     ".agents/skills/b.md": "---\nname: same\n---\nTwo.\n",
@@ -160,7 +160,7 @@ test.each([
   expect(problems).toEqual([{ path: ".agents/roles/bad.md", message: expect.stringContaining(message) }]);
 });
 
-test("whatever a file holds, it is a skill or a problem, and never an exception", async () => {
+test("any file is a skill or a problem, and never an exception", async () => {
   await using folder = await createTemporaryRepository({ ".agents/skills/x.md": "" });
   const part = fc.constantFrom(
     "---\n",

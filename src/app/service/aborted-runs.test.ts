@@ -5,7 +5,7 @@ import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 const endOf = ({ type, ...event }: KitEvent) =>
   "is_error" in event ? [{ type, is_error: event.is_error, is_aborted: "is_aborted" in event }] : [];
 
-test("what is cancelled says that it was stopped, not that it failed", async () => {
+test("a cancelled run says that it was stopped, not that it failed", async () => {
   const begun = Promise.withResolvers<void>();
   const { service } = await openWorkflows(
     {

@@ -58,7 +58,7 @@ test("a workflow that defineWorkflow made starts others and is given their resul
   expect(items.map(({ parent_run_id }) => parent_run_id)).toEqual(Array(4).fill(run_id));
 });
 
-test("what a workflow returns is checked by its result schema", async () => {
+test("the result of a workflow is checked by its result schema", async () => {
   const { service } = await openWorkflows(pair);
   await expect(service.app.run("child", { payload: { count: -1 } })).rejects.toMatchObject({
     code: "internal_error",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 
-test("what a workflow throws ends its run at once, however retryable it is", async () => {
+test("an error of a workflow ends its run at once, however retryable it is", async () => {
   const { service } = await openWorkflows(
     {
       "src/workflows/fail.ts": `import writer from "../agents/writer.ts";

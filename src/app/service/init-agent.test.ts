@@ -98,7 +98,7 @@ test("openAgents opens the agent files of a repository, and hears all that they 
   }
 });
 
-test("what would be gone with the process is not accepted: of the application, a workflow, or an agent's function", async () => {
+test("work that would be gone with the process is not accepted: from the application, a workflow, or an agent's function", async () => {
   const helper = '{ kind: "kit.agent", describe: async () => ({}) }';
   await using folder = await createTemporaryRepository({
     "src/agents/helper.ts": `export default ${helper};\n`,

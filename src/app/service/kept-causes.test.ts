@@ -11,7 +11,7 @@ function errorIn(events: readonly KitEvent[], type: KitEvent["type"]): unknown {
   return found !== undefined && "error" in found ? found.error : undefined;
 }
 
-test("what a step throws is in the run's record and events, with its place, over restarts too", async () => {
+test("an error of a step is in the run's record and events, with its place, over restarts too", async () => {
   const { service, root, restart } = await openWorkflows({
     "src/workflows/_github.ts": `export class HttpError extends Error {}
 export function call() {

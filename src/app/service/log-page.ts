@@ -13,7 +13,7 @@ export interface LogPageQuery {
 
 /** A message as the log of its session has it. */
 export interface LoggedMessage {
-  /** Of its entry in the log, from 1. */
+  /** The index of its entry in the log, from 1. */
   readonly position: number;
   readonly operation_id: string;
   readonly message: Message;
@@ -22,7 +22,7 @@ export interface LoggedMessage {
 export interface LogPage {
   /** Oldest first. */
   readonly entries: readonly LoggedMessage[];
-  /** Of the newest page: events after this index tell what the entries do not. */
+  /** On the newest page: events after this index tell what the entries do not. */
   readonly event_index?: number;
   readonly next_before?: number;
 }

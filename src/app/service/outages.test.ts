@@ -164,7 +164,7 @@ test("a compaction that meets it is done when it is back", async () => {
   expect((await service.history(one))[0]).toMatchObject({ source: "summary" });
 });
 
-test("what waits for a store can be cancelled, and does not keep a stop waiting", async () => {
+test("work that waits for a store can be cancelled, and does not keep a stop waiting", async () => {
   const { service, store } = await open();
   store.isAway = true;
   const { dispatch_id } = await service.dispatch(one, "go");
@@ -310,7 +310,7 @@ test("the result of a prompt whose caller was told 503 is written once the store
   expect(roles).toBe("user+assistant+tool+assistant+user+assistant");
 });
 
-test("of calls that are to go on, the results that are there are kept over an outage", async () => {
+test("results of calls that are to go on are kept over an outage", async () => {
   const { service, store, runs } = await openMover(["move", "sign"], '"approval"');
   const { dispatch_id } = await service.dispatch(one, "go");
   await expect.poll(async () => (await service.approvals.list()).length).toBe(1);

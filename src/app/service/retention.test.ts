@@ -113,7 +113,7 @@ test("a session that was not used for long is removed with its workspace and eve
   expect((await service.prompt(keyOf("old"), { message: "Hello." })).text).toBe("1");
 });
 
-test("what is at work, waited for, listened to or connected to stays, however old", async () => {
+test("an instance at work, waited for, listened to or connected to stays, however old", async () => {
   const { service, age } = await open();
   const instances = ["works", "line", "read", "socket"];
   for (const instance of instances) await service.prompt(keyOf(instance), { message: "Hello." });
@@ -224,7 +224,7 @@ test("a session with a call that waits for approval is never removed, at rest or
   expect(namesOf((await prune()).removed).toSorted()).toEqual(instances.toSorted());
 });
 
-test("what cannot be removed is named with its reason, and the others go", async () => {
+test("a session that cannot be removed is named with its reason, and the others are removed", async () => {
   const { service, age, breakWorkspaces } = await open();
   for (const instance of ["a", "b"]) {
     await service.prompt(keyOf(instance), { message: "Write." });

@@ -272,7 +272,7 @@ test("a dead letter that is redriven stands once in a history that went on witho
   expect(history.map(({ role }) => role)).toEqual(["user", "user", "assistant", "user", "assistant"]);
 });
 
-test("what a process wrote that had lost the work without knowing is gone on with", async () => {
+test("work goes on from what a process wrote that had lost the lease without knowing", async () => {
   const store = new InMemorySessionStore();
   const service = await open(
     ({ prompt }, index) => {
@@ -306,7 +306,7 @@ test("what a process wrote that had lost the work without knowing is gone on wit
   expect(history[2]?.content).toMatchObject([{ tool: "late", is_error: true }]);
 });
 
-test("what was accepted before a restart is worked on after it", async () => {
+test("an input that was accepted before a restart is worked on after it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kit-engine-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const begun = Promise.withResolvers<void>();

@@ -33,7 +33,7 @@ async function skillsOf(files: Readonly<Record<string, string>>) {
   return await loadSkills(folder.root);
 }
 
-test("what kit writes is a skill for every reader of the format", async () => {
+test("a skill that kit writes is one for every reader of the format", async () => {
   await using folder = await createTemporaryRepository({});
   const long = ["--description", `Says "so": it's fine. ${"x".repeat(900)}`];
   await runKit(["skill", "new", "release-notes", ...long], { cwd: folder.root });

@@ -34,7 +34,7 @@ const says = async (app, name) => (await (await app.instance(name, String(Math.r
 const heldOf = (app) => app.problems().map(({ message }) => message);
 `;
 
-test("whatever way code comes that a model wrote, a reload goes on with what was there, and says why", async () => {
+test("a reload keeps the code that was there, whatever way code of a model comes, and says why", async () => {
   const names = [
     "over",
     "renamed",

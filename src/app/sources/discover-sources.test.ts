@@ -37,7 +37,7 @@ test.each([
   expect(await discover([path])).toEqual({ sources: [], problems: [] });
 });
 
-test("of two files with one name the newer layout wins, and the other is named", async () => {
+test("the newer layout of two files with one name wins, and the other is named", async () => {
   const { sources, problems } = await discover([
     "agents/reviewer.ts",
     "src/agents/reviewer.ts",

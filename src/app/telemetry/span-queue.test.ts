@@ -45,7 +45,7 @@ test("a burst is sent whole, in batches", async () => {
   expect(lost).toEqual([]);
 });
 
-test("what has no room is counted, and told once", async () => {
+test("spans without room are counted, and reported once", async () => {
   const { queue, lost, end, total } = begin(() => fine);
   end(130);
   await queue.shutdown();
@@ -65,7 +65,7 @@ test("spans wait for a receiver that is away, and are sent when it is back", asy
   expect(lost).toEqual([]);
 });
 
-test("what a receiver refuses is not sent again, and is told with the status", async () => {
+test("spans that a receiver refuses are not sent again, and are reported with the status", async () => {
   const refused = { code: 1, error: Object.assign(new Error("secret of the receiver"), { code: 401 }) };
   const { queue, lost, end } = begin(() => refused);
   end(5);

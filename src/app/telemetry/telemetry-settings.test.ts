@@ -54,7 +54,7 @@ test("OpenTelemetry's variables say where, whose, how many and which", () => {
   });
 });
 
-test("what is not sent has no target", () => {
+test("telemetry that is not sent has no target", () => {
   const settings = readTelemetrySettings({ OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" });
   expect([settings.traces, settings.metrics]).toEqual([undefined, undefined]);
 });

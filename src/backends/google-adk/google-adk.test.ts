@@ -107,7 +107,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
       expect(rolesOf(await stage.log())).toBe("user assistant tool assistant tool assistant tool assistant");
     });
 
-    test("of two transfers in one turn the first counts, and the model is told", async () => {
+    test("the first of two transfers in one turn counts, and the model is told", async () => {
       const both = { toolCalls: [transfer("Repairs"), transfer("Billing")] };
       const asked: string[] = [];
       const stage = stageOf(googleAdk(shop), noting([both, { text: "Fixed." }], asked));
@@ -205,7 +205,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
       await expect(broken.agent.session().prompt("go")).rejects.toThrow(/"Broken" failed: no disk/);
     });
 
-    test("what kit could not watch over is refused before the model is asked", async () => {
+    test("an option that kit could not enforce is refused before the model is asked", async () => {
       const rm = new FunctionTool({ name: "rm", description: "Removes.", execute: () => "gone" });
       const B = () => new LlmAgent({ name: "B", tools: [rm] });
       const A = (config: object) => new LlmAgent({ name: "A", ...config });

@@ -191,7 +191,7 @@ test("an interrupt is answered by a function where one is given, and a breakpoin
   }
 });
 
-test("what a graph keeps is saved once, however long its messages grow", async () => {
+test("a graph's state is saved once, however long its messages grow", async () => {
   const sizeOf = async (turns: number): Promise<number> => {
     const text = "x".repeat(2_000);
     const script = [
@@ -217,7 +217,7 @@ test("a tool that its agent does not have is no tool of the graph", async () => 
   );
 });
 
-test("what a node throws is the operation's error, and the session goes on", async () => {
+test("an error of a node is the operation's error, and the session goes on", async () => {
   const compiled = new StateGraph(MessagesAnnotation)
     .addNode("work", () => {
       throw new RangeError("my node");

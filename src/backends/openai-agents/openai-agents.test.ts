@@ -116,7 +116,7 @@ test("an agent that fails ends its task as failed", async () => {
   expect(ends).toEqual([true]);
 });
 
-test("of two agents in one turn the first goes on, and the model is told", async () => {
+test("the first of two agents in one turn goes on, and the model is told", async () => {
   const two = ({ tools }: OpenAiAgentsWork) =>
     new Agent({
       name: "Desk",
@@ -209,7 +209,7 @@ test("an agent may stop at the result of a tool, which is the answer", async () 
   expect((await stage.agent.session().prompt("go")).text).toBe("cup costs 12");
 });
 
-test("what kit could not watch over is refused before the model is asked", async () => {
+test("an option that kit could not enforce is refused before the model is asked", async () => {
   const own = { type: "function", name: "rm", description: "", parameters: {}, strict: false } as never;
   const filtered = handoff(new Agent({ name: "B" }), { inputFilter: (data) => data });
   for (const [agent, said] of [

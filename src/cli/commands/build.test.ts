@@ -35,7 +35,7 @@ function projectOf(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-test("what an output cannot hold is named with its file and what to do, and nothing is written", async () => {
+test("code that an output cannot hold is named with its file and what to do, and nothing is written", async () => {
   const key = "sk-live-0123456789abcdef0123";
   const cwd = projectOf({
     "src/agents/broken.ts": "export default 3;\n",

@@ -87,7 +87,7 @@ test("a broken configuration is a check that failed, not the end of the doctor",
   await broken[Symbol.asyncDispose]();
 });
 
-test("what is there for agents is counted, and a file that cannot be used is named with its line", async () => {
+test("agents, skills and roles are counted, and a file that cannot be used is named with its line", async () => {
   const agents = await createSampleProject();
   const { of: none } = await examine(agents.root);
   expect(none("agents")).toBeUndefined();
@@ -111,7 +111,7 @@ test("what is there for agents is counted, and a file that cannot be used is nam
   await agents[Symbol.asyncDispose]();
 });
 
-test("what departs from a format and works all the same is a warning, and so is a broken spec", async () => {
+test("a departure from a format that works all the same is a warning, and so is a broken spec", async () => {
   const agents = await createSampleProject();
   const skill = (name: string, extra = ""): string =>
     `---\nname: ${name}\ndescription: Sorts issues.\n${extra}---\n\nSort new issues.\n`;

@@ -55,7 +55,7 @@ test("every command that it suggests is one that works", async () => {
   }
 });
 
-test("what is there already stays as it is, and is named", async () => {
+test("an existing file stays as it is, and is named", async () => {
   const cwd = join(folder, "old");
   mkdirSync(cwd);
   writeFileSync(join(cwd, "AGENTS.md"), "# Mine\n");

@@ -51,15 +51,18 @@ test("a run that waits says what for, and ends once another terminal has signall
   expect(readdirSync(join(root, ".kit/terminals"))).toEqual([]);
 });
 
-campaignTest("what a killed terminal has left is no run any more, and goes with the next one", async () => {
-  const child = startKit(["run", "release"], { cwd: root });
-  await untilSaid(child, /--payload .*\n/);
-  child.kill("SIGKILL");
-  await once(child, "close");
-  expect((await runKit(["runs", "list"], { cwd: root })).stdout).toBe("");
-  const next = startKit(["run", "release"], { cwd: root });
-  await untilSaid(next, /--payload .*\n/);
-  expect(readdirSync(join(root, ".kit/terminals"))).toEqual([String(next.pid)]);
-  next.kill("SIGINT");
-  expect(await once(next, "close")).toEqual([130, null]);
-});
+campaignTest(
+  "work that a killed terminal has left is no run any more, and goes with the next one",
+  async () => {
+    const child = startKit(["run", "release"], { cwd: root });
+    await untilSaid(child, /--payload .*\n/);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    expect((await runKit(["runs", "list"], { cwd: root })).stdout).toBe("");
+    const next = startKit(["run", "release"], { cwd: root });
+    await untilSaid(next, /--payload .*\n/);
+    expect(readdirSync(join(root, ".kit/terminals"))).toEqual([String(next.pid)]);
+    next.kill("SIGINT");
+    expect(await once(next, "close")).toEqual([130, null]);
+  },
+);

@@ -270,7 +270,7 @@ test("a run that has ended is run again with its payload, over a server and with
   });
 });
 
-test("what cannot be meant is refused with what to do", async () => {
+test("arguments without a meaning are refused with what to do", async () => {
   expect(await kit("invoke", "release", "-m", "x")).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining("kit invoke release <id>"),

@@ -49,7 +49,7 @@ function print(columns: number | undefined, say: (printer: EventPrinter) => void
     .split("\n");
 }
 
-test("what went wrong is there to its end, on as many lines as it takes", () => {
+test("an error is printed to its end, on as many lines as it takes", () => {
   const lines = print(60, (printer) => {
     printer.problem(problem);
     printer.onEvent(retry);
@@ -60,7 +60,7 @@ test("what went wrong is there to its end, on as many lines as it takes", () => 
   );
 });
 
-test("what goes on is one line each, cut to the terminal", () => {
+test("each activity is one line, cut to the terminal", () => {
   const [line = "", ...more] = print(60, (printer) => printer.onEvent(call));
   expect(line).toMatch(/^→ grep a pattern .*…$/);
   expect(displayWidth(line)).toBeLessThanOrEqual(60);

@@ -26,7 +26,7 @@ test("remarks on a terminal break at words, and are whole where they are piped",
   expect(String(piped.read())).toBe(`${remark}\n`);
 });
 
-test("what is piped has no width, and shows no progress", () => {
+test("piped output has no width, and shows no progress", () => {
   const stderr = new PassThrough();
   const output = createOutput(new PassThrough(), stderr);
   output.progress("working");

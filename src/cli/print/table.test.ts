@@ -65,7 +65,7 @@ test("where texts and paths would say too little, they have a line of their own 
   ]);
 });
 
-test("what people read on a terminal may differ from what a program reads", () => {
+test("a terminal may show a cell otherwise than a program reads it", () => {
   const column: Column<string> = { header: "SINCE", value: (time) => time, forPeople: () => "3 min ago" };
   const texts = [true, false].map((isTTY) => {
     const stdout = Object.assign(new PassThrough(), { isTTY, columns: 80 });

@@ -260,7 +260,7 @@ test.each([
   expect(fences).toHaveLength(1);
 });
 
-test("who hosts the engine is told once by how much the clock was set, both ways, and not of little corrections", async () => {
+test("the host of the engine is told once by how much the clock was set, both ways, and not of little corrections", async () => {
   const { engine, clock } = open();
   const told: number[] = [];
   await engine.start({ ...handlers({}), onClockSet: (byMs) => void told.push(Math.round(byMs / 1_000)) });

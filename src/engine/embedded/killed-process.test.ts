@@ -37,7 +37,7 @@ function countSettlements(folder: string): void {
   database.close();
 }
 
-test(`of ${rounds} engines killed under load, nothing accepted is lost, done out of order, or settled twice`, async () => {
+test(`${rounds} engines killed under load lose nothing accepted, do nothing out of order, and settle nothing twice`, async () => {
   const folder = join(root, "load");
   const log = join(root, "load.log");
   mkdirSync(folder);

@@ -69,7 +69,7 @@ test("an outcome outlives the process, large ones too, and every key is a key", 
   await after.drain();
 });
 
-test("what another process does now is unavailable, and is taken up when that process is gone", async () => {
+test("work of another process is unavailable, and is resumed when that process is gone", async () => {
   const folder = mkdtempSync(join(root, "engine-"));
   let ahead = 0;
   const clock: Clock = {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkJson, isJson } from "./check-json.ts";
 
-test("what JSON gives back is JSON, and comes back the same", () => {
+test("any value that JSON gives back is JSON, and comes back the same", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       expect(isJson(value)).toBe(true);
@@ -12,7 +12,7 @@ test("what JSON gives back is JSON, and comes back the same", () => {
   );
 });
 
-test("what would come back as something else is not, and its place is named", () => {
+test("a value that would come back changed is not, and its place is named", () => {
   const cyclic: { self?: unknown } = {};
   cyclic.self = [cyclic];
   const cases: readonly [unknown, string][] = [

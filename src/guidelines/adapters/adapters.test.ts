@@ -214,7 +214,7 @@ test("titles hold no control characters and no marks that reorder text", () => {
   expect(diagnostics).toMatchObject([{ rule: "encoding", code: "bidi_control", line: 1 }]);
 });
 
-test("what a file leaves open is said", () => {
+test("the adapter reports what a file leaves open", () => {
   const codes = (text: string) => read("CLAUDE.md", text).diagnostics.map(({ code, line }) => [code, line]);
   expect(codes("# A\n\n```js\n## swallowed\n")).toEqual([["fence_unclosed", 3]]);
   expect(codes("# A\n<!-- never\n## hidden\n")).toEqual([["comment_unclosed", 2]]);

@@ -34,7 +34,7 @@ const texts = fc.oneof(
   ),
 );
 
-test("what is written reads back the same, in YAML and in kit", () => {
+test("a written value reads back the same, in YAML and in kit", () => {
   fc.assert(
     fc.property(texts, fc.array(texts, { minLength: 1 }), fc.boolean(), (...[name, paths, alwaysApply]) => {
       const block = toFrontMatter({ name, paths, fileMatchPattern: name, alwaysApply });

@@ -44,7 +44,7 @@ test("an edit inside is noticed, and a mark without its partner is damage", () =
   expect(partOf("```\n<!-- kit:sync source=agents sha256=0123456789abcdef -->\n```\n")).toBeUndefined();
 });
 
-test("what a part holds is managed, what stands around it is not", () => {
+test("the text of a part is managed, the text around it is not", () => {
   const text = `${putManagedPart("# A\n\nintro\n\n## Own\nmine\n", "## B\n\ny\n\n## C\n\n- z", "agents")}\nafter\n`;
   const { records } = readGuidelines({ path: "CLAUDE.md", text });
   expect(records.map(({ title, content, managed }) => [title, content, managed])).toEqual([
@@ -75,7 +75,7 @@ test("a file is marked in its front matter, which the tools do not show", () => 
   expect(records).toMatchObject([{ title: "A", content: "x", globs: ["*.ts"], managed: "agents" }]);
 });
 
-test("whatever a file holds, putting a part twice is putting it once, and removing it leaves the rest", () => {
+test("putting a part twice is putting it once in any file, and removing it leaves the rest", () => {
   const pieces = fc.constantFrom(
     "# A\n",
     "## B\n",

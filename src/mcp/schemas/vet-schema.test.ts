@@ -47,7 +47,7 @@ test("a schema without a type or properties is that of an object all the same", 
   expect(vetSchema({}).shown).toEqual({ type: "object", properties: {} });
 });
 
-test("what providers refuse at the root is told in words and still checked", async () => {
+test("a root that providers refuse is described in words and still checked", async () => {
   const schema = object({ a: {}, b: {} }, { anyOf: [{ required: ["a"] }, { required: ["b"] }] });
   const vetted = vetSchema(schema);
   expect(vetted.shown).toEqual(object({ a: {}, b: {} }));
@@ -228,7 +228,7 @@ test("a recursive schema is shown and checked whole", async () => {
   expect(await accepts(twice, { a: 1, b: 2 })).toBe(true);
 });
 
-test("whatever a server sends, vetting gives an object schema or says why not", () => {
+test("vetting any input gives an object schema or a reason", () => {
   const keyword = fc.constantFrom(
     "type",
     "properties",

@@ -181,7 +181,7 @@ describe("specs", () => {
   });
 });
 
-test("what changed since a revision, committed or not, is asked of Git", async () => {
+test("Git says which files changed since a revision, committed or not", async () => {
   const repository = await temporaryProject(shopFiles);
   const git = (...args: string[]): void => {
     execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@example.org", ...args], {
@@ -203,7 +203,7 @@ test("what changed since a revision, committed or not, is asked of Git", async (
   }
 });
 
-test("what goes wrong is a result that a model can read", async () => {
+test("a failure is a result that a model can read", async () => {
   const failures: readonly [string, Record<string, unknown>, string][] = [
     ["guideline_get", { id: "nope" }, "There is no guideline"],
     ["spec_get", { id: "__proto__" }, "There is no spec block"],

@@ -114,7 +114,7 @@ test("a line past the limit is refused once, and not kept", async () => {
   expect(messages).toHaveLength(1);
 });
 
-test("whatever bytes come, answers are JSON-RPC and what is handed on is a message", async () => {
+test("for any bytes, answers are JSON-RPC and only messages are handed on", async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '{"jsonrpc":"2.0",',

@@ -24,7 +24,7 @@ test("blank and short lines count as lines", () => {
   expect(passes({ bytes: 1, lines: 1, everyMs: 0 })).toBe(100);
 });
 
-test("what stays within the rate passes for ever, what does not ends", () => {
+test("a sender within the rate passes for ever, one above it is cut off", () => {
   expect(passes({ bytes: 10, lines: 1, everyMs: 100 })).toBe(1_000);
   expect(passes({ bytes: 1_000, lines: 1, everyMs: 1_000 })).toBe(1_000);
   expect(passes({ bytes: 10, lines: 1, everyMs: 90 })).toBeLessThan(1_000);

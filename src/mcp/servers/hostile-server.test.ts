@@ -103,7 +103,7 @@ test("a server that ends at once is told with its last words, on one line", asyn
   ]);
 });
 
-test("what a server was given as a secret is in none of its words", async () => {
+test("a secret that a server was given appears in none of its answers", async () => {
   const env = { PATH: process.env.PATH, API_TOKEN: "s3cret-value" };
   const given = { timeout_seconds: 60, env: ["API_TOKEN"] };
   const started = openServer({ ...hostileServer("exit-at-once"), ...given }, { env });

@@ -131,7 +131,7 @@ test("a stream that ends before the answer came is noticed at once", async () =>
   }
 });
 
-test("what an address answers instead of MCP is told without its words", async () => {
+test("an answer that is not MCP is reported without its text", async () => {
   const answer =
     (status: number, body: string, type = "text/plain"): RequestListener =>
     (_, reply) => {

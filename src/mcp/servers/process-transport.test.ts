@@ -14,7 +14,7 @@ async function start(onOutput: (piece: Buffer) => void): Promise<ServerProcess> 
   });
 }
 
-test("what a process prints comes whole, and others have their turn between pieces of it", async () => {
+test("output of a process arrives whole, and other work runs between its pieces", async () => {
   let turn = 0;
   const pieces: { readonly turn: number; readonly piece: Buffer }[] = [];
   const server = await start((piece) => {

@@ -63,7 +63,7 @@ test("an image that a provider would refuse is named instead", () => {
   expect(content.map((part) => part.type)).toEqual(["text", "text", "text", "text"]);
 });
 
-test("what kit does not know is named, and the rest of the result is kept", () => {
+test("an unknown part is named, and the rest of the result is kept", () => {
   const odd = [
     { type: "hologram", data: 7 },
     { type: "constructor" },

@@ -77,7 +77,7 @@ test("a request more than was recorded says so", async () => {
   await expect(session.prompt("and again")).rejects.toThrow("has no further answer of local/m");
 });
 
-test("what is named as ignored may differ", async () => {
+test("a field that is named as ignored may differ", async () => {
   await using folder = await createTemporaryRepository();
   const file = join(folder.root, "one.jsonl");
   await recorded(file);

@@ -10,7 +10,7 @@ const maxBytes = 4 * 1024 * 1024;
 const mostLines = 2_000;
 /** In characters; what is left of a longer line is cut. */
 const longestLine = 4_000;
-/** Of one reply, in characters. */
+/** The longest text of one reply, in characters. */
 const mostText = 256 * 1024;
 
 /**

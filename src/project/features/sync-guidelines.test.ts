@@ -73,7 +73,7 @@ test("AGENTS.md reaches Claude Code by one import, and who does not read it by f
   expect(shop.project.guidelines.lint()).toEqual([]);
 });
 
-test("what is written by hand in a target stays byte for byte", async () => {
+test("text that people wrote in a target stays byte for byte", async () => {
   const byHand = "# Ours\r\n\r\nKeep  this. \r\n\r\n## Deploys\r\nFridays are fine.";
   await using shop = await open({ "CLAUDE.md": "## Style\n\nTabs.\n", "AGENTS.md": byHand });
   const request = { source: "fw_c" } as const;

@@ -135,7 +135,7 @@ test("a file that nothing names affects nothing", () => {
   });
 });
 
-test("what merely lies in the same feature is counted, and listed on demand", () => {
+test("blocks that only share the feature are counted, and listed on demand", () => {
   const request = { files: [".kiro/specs/auth/design.md"], depth: 2 };
   const folded = project.specs.impact(request);
   expect(folded.affected.length).toBeGreaterThan(0);

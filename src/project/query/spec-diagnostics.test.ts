@@ -60,7 +60,7 @@ test("an adapter of the user's own that throws is told of, and stops nothing", a
   await project.close();
 });
 
-test("what cannot be read is told of for specs and guidelines alike", async () => {
+test("unreadable files are reported for specs and guidelines alike", async () => {
   await using repository = await createTemporaryRepository({
     "CLAUDE.md/x.txt": "",
     "AGENTS.md": "# Ok\n\ntext\n",

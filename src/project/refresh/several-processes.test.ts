@@ -102,7 +102,7 @@ test("a writer that is killed between commits loses nothing that a pass cannot f
   await project.close();
 });
 
-test("what another process has indexed is seen at once", async () => {
+test("an index that another process has made is seen at once", async () => {
   await using repository = await createTemporaryRepository(manyFiles(5));
   const project = await openProject({ root: repository.root });
   expect(project.specs.query({ q: "new" }).total_count).toBe(0);

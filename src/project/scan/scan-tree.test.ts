@@ -195,7 +195,7 @@ test("links to folders are not followed, so a cycle ends", async () => {
   expect(candidatesOf(scan(root))).toEqual(["a/x.md"]);
 });
 
-test("what is named like a source and is no file is a problem, and stops nothing", async () => {
+test("a folder that is named like a source is a problem, and stops nothing", async () => {
   await using repository = await createTemporaryRepository({ "good.md": "1", "folder.md/inner.md": "1" });
   const { root } = repository;
   execFileSync("mkfifo", [join(root, "pipe.md")]);

@@ -65,7 +65,7 @@ test("there are some two hundred programs, each by its own name", () => {
   expect(new Set(programs.map(({ title }) => title)).size).toBe(programs.length);
 });
 
-test("whatever Monty lacks is told with what to write instead", async () => {
+test("features that Monty lacks are reported with what to write instead", async () => {
   const silent = (await outcomes).flatMap(({ error }, index) => {
     const program = programs[index];
     if (error === undefined || program?.difference === undefined) return [];

@@ -74,7 +74,7 @@ for (const [name, dump] of Object.entries(forged)) {
   });
 }
 
-test("what is no bytes is no dump", async () => {
+test("a value that is not bytes is no dump", async () => {
   for (const value of [
     null,
     undefined,

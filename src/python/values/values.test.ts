@@ -76,7 +76,7 @@ test("a variable is the same after it was kept, also from a dump", async () => {
   );
 });
 
-test("what Python has and JavaScript has not becomes what comes nearest", async () => {
+test("Python values without a JavaScript type become the nearest one", async () => {
   const { result } = await session.run(`
 import datetime, math
 from pathlib import Path
@@ -144,7 +144,7 @@ test("names of prototypes are plain keys, on both sides", async () => {
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 });
 
-test("what Python cannot have is refused by its place, before anything runs", async () => {
+test("an argument that Python cannot have is refused by its place, before anything runs", async () => {
   const cycle: unknown[] = [];
   cycle.push(cycle);
   const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], null);

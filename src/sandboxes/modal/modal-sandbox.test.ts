@@ -111,7 +111,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     );
   });
 
-  test("what is longer than the vendor's words goes ahead of standard input", async () => {
+  test("arguments longer than the vendor's limit go ahead of standard input", async () => {
     const sandbox = await bench.open();
     const text = "ä".repeat(30_000);
     await sandbox.writeFile("a.txt", text);

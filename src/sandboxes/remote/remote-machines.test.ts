@@ -111,7 +111,7 @@ test("a folder of the repository is uploaded under its own path, and a project w
   await expect(untracked.list()).rejects.toMatchObject({ hint: expect.stringContaining("git init") });
 });
 
-test("what a session has changed comes back as a patch, which applies whole or not at all", async () => {
+test("changes of a session come back as a patch, which applies whole or not at all", async () => {
   const root = await repository({
     ".gitignore": "out/\n",
     "a.txt": "one\ntwo\nthree\n",

@@ -43,7 +43,7 @@ test("every agent, instance and session has a workspace of its own below .kit/sa
   expect((await readdir(join(root, ".kit/sandboxes"))).length).toBe(owners.length);
 });
 
-test("whatever names hold, a workspace is one folder below all others, and no two meet", () => {
+test("any names give one folder below all workspaces, and no two meet", () => {
   const hostile = fc.constantFrom(
     "..",
     ".",
@@ -102,7 +102,7 @@ test("commands have a home beside the workspace, and nothing of this process's e
   expect(await sandbox.list()).toEqual([]);
 });
 
-test("what is removed is gone with its home, and opens empty", async () => {
+test("a removed workspace is gone with its home, and opens empty", async () => {
   const factory = virtual({ folder });
   const gone = { ...owner, session: "gone" };
   const sandbox = await factory.open(gone);

@@ -24,11 +24,11 @@ test("all IPv6 addresses of a /64 are one client", () => {
   expect(networkOf("1:2:3:4:5:6:7:8")).toBe("1:2:3:4::/64");
 });
 
-test("what is no address stands for itself", () => {
+test("a text that is no address stands for itself", () => {
   for (const text of ["", "unknown", ":::", "1.2.3"]) expect(networkOf(text)).toBe(text);
 });
 
-test("whoever has a network of addresses has one allowance for them all", () => {
+test("a network of addresses has one allowance for all of them", () => {
   const gate = new Gate({ rateLimit: { requests: 2, per_seconds: 3_600 } });
   const count: Gate["count"] = (principal, address) => gate.count(principal, address);
   count(undefined, "2001:db8::1");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { createPlaces, type Place } from "./places.ts";
 
-test("whoever comes next finds room, however much the others take, and all is given back", () => {
+test("the next caller finds room, however much the others take, and all places are released", () => {
   const steps = fc.array(fc.record({ who: fc.integer({ min: 0, max: 4 }), leaves: fc.boolean() }), {
     maxLength: 200,
   });

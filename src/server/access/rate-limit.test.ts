@@ -21,7 +21,7 @@ test("a burst passes, then one for each time that it takes to earn it", () => {
   expect(allowed(() => take("b"))).toBe(true);
 });
 
-test("what is refused says when to come again, in whole seconds", () => {
+test("a refusal says when to come again, in whole seconds", () => {
   let now = 0;
   const take = createRateLimiter({ requests: 6 }, () => now);
   for (let count = 0; count < 6; count += 1) take("a");

@@ -19,7 +19,7 @@ test("a parameter that is given twice is refused, not joined", () => {
   expect(() => readQuery("/x?q=a&q=b")).toThrow("not valid");
 });
 
-test("what is not UTF-8 is refused, not replaced", () => {
+test("text that is not UTF-8 is refused, not replaced", () => {
   for (const url of ["/x?q=%ff%fe", "/x?q=%", "/x?%zz=1"]) expect(() => readQuery(url)).toThrow("not valid");
 });
 

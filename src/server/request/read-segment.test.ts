@@ -16,7 +16,7 @@ test("separators, dot segments and control characters are refused in every encod
   }
 });
 
-test("what is empty, not UTF-8 or longer than 128 bytes is refused", () => {
+test("a segment that is empty, not UTF-8 or longer than 128 bytes is refused", () => {
   for (const raw of ["", "%ff%fe", "%", "a".repeat(129), encodeURIComponent("要".repeat(43))]) {
     expect(() => read(raw), raw).toThrow("not valid");
   }

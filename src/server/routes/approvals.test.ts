@@ -69,7 +69,7 @@ async function approvalOf(runId: string): Promise<{ readonly approval_id: string
   throw new Error("Nothing waits.");
 }
 
-test("what waits comes in pages, oldest first, also when what a page ended with was decided since", async () => {
+test("approvals come in pages, oldest first, also when the last one of a page was decided since", async () => {
   for (const number of [1, 2, 3, 4, 5]) {
     const body = { input: `pay ${number}` };
     await served.send(`/agents/careful/page-${number}/dispatch`, { body });

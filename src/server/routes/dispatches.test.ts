@@ -85,7 +85,7 @@ test("dispatches are listed newest first, filtered and in pages", async () => {
   }
 });
 
-test("what waits is taken back, what runs is aborted, and what has ended is not", async () => {
+test("a waiting dispatch is withdrawn, a running one aborted, and an ended one neither", async () => {
   const running = (await dispatch("echo/c", { input: "hold" })).body.dispatch_id;
   const waiting = (await dispatch("echo/c", { input: "later" })).body.dispatch_id;
   await served.echo.held(1);

@@ -22,7 +22,7 @@ afterAll(async () => {
   await served.close();
 });
 
-test("what applies to a file is told tool by tool, with why and tokens, without the texts", async () => {
+test("guidelines that apply to a file are listed tool by tool, with reason and tokens, without the texts", async () => {
   const { explanations } = await client.guidelines.explain("src/app.ts", { tools: ["fw_b", "fw_c"] });
   const [cursor, claude] = explanations;
   expect(cursor).toMatchObject({

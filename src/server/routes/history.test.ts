@@ -157,7 +157,7 @@ test("a page that is none is refused, and what there is not is not found", async
     const { status, body } = await served.send(`/agents/echo/paged/history?${query}`);
     expect([query, status, body.error?.type]).toEqual([query, 400, "invalid_request"]);
   }
-  const none = await served.send("/agents/echo/nobody/history?limit=5");
+  const none = await served.send("/agents/echo/none/history?limit=5");
   expect([none.status, none.body.error.type]).toEqual([404, "not_found"]);
   const past = await served.send("/agents/echo/paged/history?limit=5&before=1");
   expect(past.body).toEqual({ messages: [] });

@@ -28,7 +28,7 @@ test("a workflow sees the request that started it: a body's, a WebSocket's hands
   }
 });
 
-test("what does not apply to an event is not in it: a run's own have no agent and no session", async () => {
+test("an event has only the fields that apply: a run's own have no agent and no session", async () => {
   const served = await serveService();
   try {
     const ids: string[] = [];

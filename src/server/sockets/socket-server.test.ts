@@ -218,7 +218,7 @@ test("a server that closes cuts a handshake that is not decided yet", async () =
   expect(await refused).toBeInstanceOf(Error);
 });
 
-test("what asks to be a WebSocket and is none is refused with an envelope, and logged", async () => {
+test("a request for a WebSocket that is none is refused with an envelope, and logged", async () => {
   const entries: { readonly path: string; readonly status: number }[] = [];
   const logged = await serveService({ onRequest: ({ path, status }) => entries.push({ path, status }) });
   try {

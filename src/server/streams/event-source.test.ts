@@ -70,7 +70,7 @@ test.each([
   expect(statuses).toEqual([200, 204]);
 });
 
-test("who comes again after the last event gets 204, and who has missed some gets those", async () => {
+test("a reader that comes again after the last event gets 204, and one that missed some gets those", async () => {
   const path = await ended("talking");
   const again = async (id: string): Promise<Response> =>
     await served.stream(path, { headers: { "last-event-id": id } });
@@ -82,7 +82,7 @@ test("who comes again after the last event gets 204, and who has missed some get
   expect((await again("none")).status).toBe(400);
 });
 
-test("who comes again to an instance that was deleted since reads the new one from its beginning", async () => {
+test("a reader that comes again to an instance that was deleted since reads the new one from its beginning", async () => {
   const path = "/agents/echo/again";
   await served.send(path, { body: { message: "one" } });
   await served.send(path, { method: "DELETE" });

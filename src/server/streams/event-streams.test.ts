@@ -137,7 +137,7 @@ async function allEvents(path: string): Promise<readonly KitEvent[]> {
   return events;
 }
 
-test("what a user says can end no field of an event", async () => {
+test("a user's text can end no field of an event", async () => {
   const message = "line1\nevent: pwned\ndata: x\r\rid: 9\u2028\n\nevent: pwned\ndata: {}\n\n";
   const events = await collectEvents(await served.stream("/agents/echo/hostile", { body: { message } }));
   expect(events.map(({ event }) => event)).not.toContain("pwned");

@@ -33,7 +33,7 @@ async function until(events: AsyncGenerator<ReceivedEvent>, type: string): Promi
 const refusal = { id: undefined, event: "error", data: { error: { type: "forbidden" } } };
 const echo = { agent: "echo", instance_id: "1", session: "default" };
 
-test("whoever may not read an instance any more hears nothing more of it", async () => {
+test("a reader without permission for an instance hears nothing more of it", async () => {
   const events = readEventStream(await served.stream("/agents/echo/1/events"));
   await served.service.prompt(echo, { message: "for all to hear" });
   await until(events, "idle");
@@ -43,7 +43,7 @@ test("whoever may not read an instance any more hears nothing more of it", async
   expect(await next(events)).toBeUndefined();
 });
 
-test("whoever may not read a run any more hears nothing more of it, nor its result", async () => {
+test("a reader without permission for a run hears nothing more of it, nor its result", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const events = readEventStream(await served.stream(`/runs/${run_id}/stream`));
   await until(events, "run_start");

@@ -30,7 +30,7 @@ test("each record and field has its line", () => {
   expect([other?.startLine, other?.endLine]).toEqual([6, 6]);
 });
 
-test("what is neither JSON nor YAML is a problem with its line, and the other lines of JSONL load", () => {
+test("text that is neither JSON nor YAML is a problem with its line, and the other lines of JSONL load", () => {
   expect(readRecords('{"a": 1}\n{"a": \n{"a": 2}', "jsonl")).toMatchObject({
     records: [{ value: { a: 1 } }, { value: { a: 2 } }],
     problems: [{ line: 2 }],

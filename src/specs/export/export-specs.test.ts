@@ -53,7 +53,7 @@ test("blocks of other frameworks, and of files that are none of the framework's,
   ]);
 });
 
-test("what a format cannot hold is found and said once for each block", () => {
+test("a loss of a format is found and reported once for each block", () => {
   const { losses } = exportSpecs(
     [
       { ...section, priority: "high", summary: "short", metadata: { ...section.metadata, owner: "Ann" } },

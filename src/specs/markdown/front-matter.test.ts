@@ -47,7 +47,7 @@ test("globs that are not YAML are read as they are written", () => {
   expect(globs("@scope/*")).toBe("@scope/*");
 });
 
-test("what cannot be read is named with its line, and the rest is kept", () => {
+test("an unreadable line is named, and the rest is kept", () => {
   const found = read("---\ninclusion: always\nkey: [unclosed\nname: x\n---\n# T\n");
   expect(found.data).toEqual({ inclusion: "always", name: "x" });
   expect(found.problems).toEqual([

@@ -97,7 +97,7 @@ describe("what the scanner knows beyond CommonMark", () => {
     expect(scanMarkdown("text\n---\na: b\n---\n").bodyLine).toBe(1);
   });
 
-  test("what is never closed runs to the end, and is told", () => {
+  test("a fence that is never closed runs to the end, and is reported", () => {
     expect(scanMarkdown("a\n```js\n# x\n").unclosed).toEqual([{ kind: "fence", line: 2 }]);
     expect(scanMarkdown("a\n<!--\n# x\n").unclosed).toEqual([{ kind: "comment", line: 2 }]);
     expect(scanMarkdown("---\na: b\n# x\n").unclosed).toEqual([{ kind: "front_matter", line: 1 }]);

@@ -27,7 +27,7 @@ test("anchors, line numbers and test names behind a path are left off", () => {
   ).toEqual(["a.ts", "b.ts", "c.ts", "d.py", "e.md", "src/f.ts"]);
 });
 
-test("what cannot name one file is not a mention", () => {
+test("text that cannot name one file is not a mention", () => {
   const not = [
     "`https://example.com/a.ts`",
     "[x](https://example.com/a.html)",

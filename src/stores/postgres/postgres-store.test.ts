@@ -59,7 +59,7 @@ sessionStoreContract({
   reopen: () => openStore(schema),
 });
 
-test("of many writers on connections of their own one wins each position", async () => {
+test("one of many writers on connections of their own wins each position", async () => {
   const name = newSchema();
   const stores = [useStore(name), useStore(name), useStore(name)];
   const positions = Array.from({ length: 30 }, (_, position) => position);

@@ -142,7 +142,7 @@ test("a store of version 2 is taken over, and takes an input once from then on",
   store.close();
 });
 
-test("what an older kit wrote counts as touched on the day on which it is taken over", async () => {
+test("a session of an older kit counts as used on the day on which it is taken over", async () => {
   const old = join(folder, "version-3.db");
   const database = new DatabaseSync(old);
   database.exec(`
@@ -193,7 +193,7 @@ function commitsIn(file: string): number {
   return commits;
 }
 
-test("what is appended at the same time is one transaction, in which a refused append undoes nothing of the others", async () => {
+test("appends at the same time are one transaction, in which a refused one undoes nothing of the others", async () => {
   const together = join(folder, "together.db");
   const store = new SqliteSessionStore({ file: together });
   const key = (session: string) => ({ agent: "a", instance_id: "1", session });
@@ -228,7 +228,7 @@ test("what is appended at the same time is one transaction, in which a refused a
   store.close();
 });
 
-test("what was appended is written before a delete, and before the file is closed", async () => {
+test("appended entries are written before a delete, and before the file is closed", async () => {
   const file = join(folder, "ordered.db");
   const store = new SqliteSessionStore({ file });
   const key = { agent: "a", instance_id: "1", session: "default" };

@@ -26,7 +26,7 @@ function createTestClock(): Clock & { forward(ms: number): void; passMinute(): v
   };
 }
 
-test("what has ended goes after seven days, in batches; what waits stays, and its key is free again", async () => {
+test("ended dispatches are removed after seven days, in batches; waiting ones stay, and keys are free again", async () => {
   const clock = createTestClock();
   const engine = createEmbeddedEngine({ clock, limits: { waitingPerSession: 2_000, leaseMs: 100 * day } });
   let isHeld = false;

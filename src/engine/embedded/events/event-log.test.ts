@@ -106,7 +106,7 @@ test("a reader beside the writer follows it, and sees its end", async () => {
   writer.close();
 });
 
-test("who does not hold the lease may read, and not write", async () => {
+test("a process without the lease may read, and not write", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(0).lease });
@@ -137,7 +137,7 @@ test("once another process writes, the one before cannot, and its indexes are no
   third.close();
 });
 
-test("what waited while the lease was away for a moment is written once it is back", async () => {
+test("events that waited while the lease was away are written once it is back", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const own = held(1);
@@ -285,7 +285,7 @@ test("a log of an older kit gives its room back, too", async () => {
   now.close();
 });
 
-test("what is recorded stays as it was when its maker changes it afterwards", async () => {
+test("a recorded event stays as it was when its maker changes it afterwards", async () => {
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   const args = { path: "a.txt" };
   const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;

@@ -25,7 +25,7 @@ async function fill(events: number): Promise<EmbeddedEventLog> {
   return log;
 }
 
-test("who goes on behind what retention has removed is told what is missing, then what comes after it", async () => {
+test("a reader behind what retention has removed is told what is missing, then what comes after it", async () => {
   const log = await fill(600);
   const [first] = await log.read(stream, { limit: 1 });
   const kept = first?.index ?? 0;

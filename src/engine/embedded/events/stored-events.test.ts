@@ -37,7 +37,7 @@ const stream = fc
     });
   });
 
-test("whatever events are: what is read is what was written, in rows of bounded size", () => {
+test("any events are read as they were written, in rows of bounded size", () => {
   const property = fc.property(stream, (events) => {
     const rows = toBatches(events);
     expect(rows.flatMap(({ data }) => decodeEvents(data))).toEqual(events);
@@ -48,7 +48,7 @@ test("whatever events are: what is read is what was written, in rows of bounded 
   fc.assert(property);
 });
 
-test("whatever is joined, and joined again, says the same from every index on", () => {
+test("events that are joined, and joined again, say the same from every index on", () => {
   const property = fc.property(stream, fc.nat(300), (events, cut) => {
     const halves = [events.slice(0, cut), events.slice(cut)].flatMap((half) => joinDeltas(half, true).events);
     for (const stored of [halves, joinDeltas(halves).events, joinDeltas(halves, true).events]) {

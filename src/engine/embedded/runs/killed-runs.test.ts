@@ -76,7 +76,7 @@ function timesOf({ log }: Place): ReadonlyMap<string, number> {
   return times;
 }
 
-test(`of runs whose process is killed ${rounds} times, each finished step is done once, and all end`, async () => {
+test(`runs whose process is killed ${rounds} times do each finished step once, and all end`, async () => {
   const where = place("load");
   const ids = await startRuns(
     where,

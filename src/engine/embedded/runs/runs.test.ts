@@ -69,7 +69,7 @@ test("a run that only waits is left behind, and told again what it knew when it 
   expect(begun).toEqual(["begun", "first", "begun"]);
 });
 
-test("what a run that was left behind still does by itself has no effect", async () => {
+test("later effects of a run that was left behind are ignored", async () => {
   const outside = Promise.withResolvers<void>();
   const after: string[] = [];
   let attempts = 0;
@@ -97,7 +97,7 @@ test("what a run that was left behind still does by itself has no effect", async
   expect(after).toEqual(["outside", "undefined"]);
 });
 
-test("what a run that waits has held in memory can be let go", async () => {
+test("the memory of a waiting run can be collected", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const held: WeakRef<object>[] = [];

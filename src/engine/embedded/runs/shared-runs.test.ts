@@ -54,7 +54,7 @@ test("a run at work is cancelled from another process", async () => {
   expect((await ended)?.status).toBe("cancelled");
 });
 
-test("who follows a run's events gets to their end when another process cancels it", async () => {
+test("a follower of a run's events gets to their end when another process cancels it", async () => {
   const begun = gate();
   const [working, beside] = await openTwo(async (context) => {
     begun.open();

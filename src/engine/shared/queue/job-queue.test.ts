@@ -298,7 +298,7 @@ test("closed lines forget what waits, and a line goes on only after what still r
   await idle;
 });
 
-test("whatever joins, leaves and ends: order in a line, one at a time, slots, and nothing is forgotten", async () => {
+test("lines keep their order, one at a time within the slots, and forget nothing, whatever joins, leaves and ends", async () => {
   const step = fc.oneof(
     {
       weight: 4,

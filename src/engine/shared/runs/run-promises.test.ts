@@ -5,7 +5,7 @@ import { createDeliveries } from "./run-promises.ts";
 
 const never = () => () => undefined;
 
-test("whatever order ends come in, they are told in theirs", async () => {
+test("ends are reported in their order, whatever order they come in", async () => {
   await fc.assert(
     fc.asyncProperty(fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8], { minLength: 8 }), async (order) => {
       const told: number[] = [];

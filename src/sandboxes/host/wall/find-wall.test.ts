@@ -69,7 +69,7 @@ test("an option goes before the configuration, but takes nothing back that it re
   });
 });
 
-test("of folders on the search path only programs and libraries are seen, never a home or a project", () => {
+test("a command sees programs and libraries of the search path, never a home or a project", () => {
   const home = "/home/ann";
   for (const path of ["/", home, "/home", "/etc", "/etc/..", "/work", "relative:", "/usr/bin:/bin"]) {
     const seen = toolFolders(path, [home, "/work"]);

@@ -181,22 +181,25 @@ wallTest("a .git file of a model's making opens no folder", async () => {
   }
 });
 
-wallTest("what a caller names is kept: no command writes it, nor moves a folder above it away", async () => {
-  const { root, run } = await openWalled(folder);
-  await mkdir(join(root, "src/agents"), { recursive: true });
-  await writeFile(join(root, "src/agents/a.ts"), "old");
-  await writeFile(join(root, "package.json"), "old");
-  const access = {
-    write: true,
-    readOnlyPaths: ["src/agents", "package.json", "none", "../out", "/etc/passwd"],
-  };
-  const { stdout } = await run(
-    `echo new > src/agents/a.ts; echo new > src/agents/b.ts; mv src away; mv src/agents away; rm -rf src
+wallTest(
+  "paths that a caller names are kept: no command writes them, nor moves a folder above them away",
+  async () => {
+    const { root, run } = await openWalled(folder);
+    await mkdir(join(root, "src/agents"), { recursive: true });
+    await writeFile(join(root, "src/agents/a.ts"), "old");
+    await writeFile(join(root, "package.json"), "old");
+    const access = {
+      write: true,
+      readOnlyPaths: ["src/agents", "package.json", "none", "../out", "/etc/passwd"],
+    };
+    const { stdout } = await run(
+      `echo new > src/agents/a.ts; echo new > src/agents/b.ts; mv src away; mv src/agents away; rm -rf src
     echo new > p; mv p package.json; rm package.json; echo new > src/b.ts && cat src/b.ts src/agents/a.ts package.json; ls src/agents`,
-    { access },
-  );
-  expect(stdout).toBe("new\noldolda.ts\n");
-});
+      { access },
+    );
+    expect(stdout).toBe("new\noldolda.ts\n");
+  },
+);
 
 wallTest("links where kit and Git keep what is theirs lead nowhere, and stay as they are", async () => {
   const root = join(folder, "links");

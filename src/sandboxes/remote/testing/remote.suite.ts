@@ -177,7 +177,7 @@ export function remoteTests(bench: RemoteBench): void {
     expect((await sandbox.readFile("log.txt")).match(/begun/g)).toHaveLength(1);
   });
 
-  test("what a machine's image lacks is said at the first call, and the machine is removed again", async () => {
+  test("programs that a machine's image lacks are named at the first call, and the machine is removed again", async () => {
     const empty = await mkdtemp(join(tmpdir(), "kit-busybox-"));
     onTestFinished(() => rm(empty, { recursive: true }));
     // As in an image of busybox: the programs are there, and know fewer options.

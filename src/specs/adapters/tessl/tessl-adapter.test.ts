@@ -113,7 +113,7 @@ test("a file without sections is one capability", () => {
   ]);
 });
 
-test("what is not Tessl's gives no block and no diagnostic, whatever its name", () => {
+test("text that is not Tessl's gives no block and no diagnostic, whatever its name", () => {
   const others = [
     "",
     "# Login page\n\n- button [ref=e2]\n",
