@@ -71,6 +71,7 @@ const homes = {
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",
   ignore: "files",
+  sax: "project",
   re2js: "sandboxes|app/json-schema",
   commander: "cli",
   "string-width": "cli",

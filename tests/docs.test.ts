@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -23,6 +23,9 @@ beforeAll(async () => {
   await run("git", ["add", "--all"], { cwd: shop });
   await run("git", [...git, "commit", "--quiet", "--message", "All of it"], { cwd: shop });
   await run("git", [...git, "commit", "--quiet", "--allow-empty", "--message", "Nothing"], { cwd: shop });
+  const report =
+    '<testsuite><testcase name="charges once" file="src/checkout/checkout.test.ts"/></testsuite>';
+  await writeFile(join(shop, "junit.xml"), report);
 });
 
 afterAll(async () => {

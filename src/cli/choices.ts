@@ -11,6 +11,8 @@ import {
   exportFormats,
   lifecycles,
   priorities,
+  type ReportFormat,
+  reportFormats,
   runStatuses,
   type SyncFormat,
   sourceTypes,
@@ -58,6 +60,11 @@ function plain<Value extends string>(values: readonly Value[]): readonly Choice<
 export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", plain(specTypes));
 export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
 export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
+
+export const parseReportFormat: (text: string) => ReportFormat = oneOf(
+  "format of reports",
+  plain(reportFormats),
+);
 
 export const parseBackend: (text: string) => BackendName = oneOf("backend", plain(backendNames));
 

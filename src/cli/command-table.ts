@@ -261,6 +261,11 @@ export const commandTable: readonly AnyEntry[] = [
         load: async () => (await import("./commands/specs-coverage.ts")).specsCoverage,
       },
       {
+        name: "results",
+        summary: "Hand in how tests ended: JUnit XML, or the JSON of Vitest or Jest",
+        load: async () => (await import("./commands/specs-results.ts")).specsResults,
+      },
+      {
         name: "stale",
         summary: "List specs whose code changed after them",
         load: async () => (await import("./commands/specs-stale.ts")).specsStale,

@@ -2,6 +2,7 @@
 export type { DeepPartial } from "../base/deep-partial.ts";
 export { KitError } from "../base/kit-error.ts";
 export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
+export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
 export type { DispatchPage, DispatchQuery, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
 export type { BackendName } from "../protocol/enums.ts";
@@ -57,6 +58,7 @@ export type {
 export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { SyncBody, SyncResult } from "../protocol/sync.ts";
+export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
 export type { Usage } from "../protocol/usage.ts";
 export type {
   AgentsClient,

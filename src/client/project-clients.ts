@@ -18,6 +18,7 @@ import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { StalePage, StaleQuery } from "../protocol/stale.ts";
 import type { SyncBody, SyncResult } from "../protocol/sync.ts";
+import type { RecordedResults, TestReport } from "../protocol/test-results.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
@@ -35,6 +36,8 @@ export interface SpecsClient {
   /** Specs whose code changed after them. */
   stale(query?: StaleQuery, options?: CallOptions): Promise<StalePage>;
   graph(options?: CallOptions): Promise<SpecGraph>;
+  /** Hands in a report of tests: JUnit XML, or the JSON of Vitest and Jest. Throws `invalid_request` for one that cannot be read. */
+  recordResults(report: TestReport, options?: CallOptions): Promise<RecordedResults>;
   /** Judges blocks, as complete or broken as they are; stores nothing. */
   validate(
     blocks: readonly unknown[],
@@ -50,6 +53,8 @@ export function createSpecsClient({ request }: Transport): SpecsClient {
       (await request(route("GET /api/specs/diagnostics", { options }))).diagnostics,
     impact: (body, options) => request(route("POST /api/specs/impact", { body, options, repeatable: true })),
     coverage: (query = {}, options) => request(route("GET /api/specs/coverage", { query, options })),
+    recordResults: (body, options) =>
+      request(route("POST /api/specs/results", { body, options, repeatable: true })),
     stale: (query = {}, options) => request(route("GET /api/specs/stale", { query, options })),
     graph: (options) => request(route("GET /api/specs/graph", { options })),
     validate: (blocks, options) =>

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { diagnosticSchema } from "./diagnostic.ts";
-import { coverageEvidence } from "./enums.ts";
+import { coverageEvidence, criterionStates } from "./enums.ts";
 import { cursorField, type Infer, limitField, textField } from "./fields.ts";
 import { indexingSchema } from "./indexing.ts";
+import { lastResultSchema } from "./test-results.ts";
 
 export type { CoverageEvidence } from "./enums.ts";
 
@@ -10,9 +11,12 @@ export type { CoverageEvidence } from "./enums.ts";
 export const coverageQuerySchema = z.strictObject({
   feature: textField(200).optional().meta({ description: "Only this feature, such as checkout." }),
   show: z
-    .enum(["all", "uncovered"])
+    .enum(["all", ...criterionStates])
     .optional()
-    .meta({ description: "`uncovered`: only criteria that no test names. Default: `all`." }),
+    .meta({
+      description:
+        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests. Default: `all`.",
+    }),
   limit: limitField.optional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
@@ -31,6 +35,8 @@ const criterionTestSchema = z.object({
   quote: z.string(),
   /** Set where the whole requirement is named and not this criterion alone. */
   whole_requirement: z.literal(true).optional(),
+  /** Absent where no report has had it, or it was renamed since. */
+  result: lastResultSchema.optional(),
 });
 export interface CriterionTest extends Infer<typeof criterionTestSchema> {}
 
@@ -54,6 +60,9 @@ const criterionCoverageSchema = z.object({
   path: z.string(),
   line,
   text: z.string(),
+  state: z
+    .enum(criterionStates)
+    .meta({ description: "`never_run`: tests name it, and no report has told how they ended." }),
   /** Empty: no test names the criterion. */
   tests: z.array(criterionTestSchema),
   /** Best first, at most three; only for criteria without a test. */
@@ -66,6 +75,9 @@ const coverageCountSchema = z.object({
   covered: z.int(),
   covered_by_requirement: z.int().meta({ description: "Of these, named only through their requirement." }),
   uncovered: z.int(),
+  passing: z.int(),
+  failing: z.int(),
+  never_run: z.int(),
   suggested: z.int().meta({ description: "Of the uncovered ones, those with a test of similar words." }),
 });
 export interface CoverageCount extends Infer<typeof coverageCountSchema> {}

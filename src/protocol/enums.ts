@@ -49,6 +49,14 @@ export type SpecEdgeKind = (typeof specEdgeKinds)[number];
 export const coverageEvidence = ["path", "key", "number"] as const;
 export type CoverageEvidence = (typeof coverageEvidence)[number];
 
+/** How an acceptance criterion stands: by the tests that name it, and how they ended when they last ran. */
+export const criterionStates = ["uncovered", "never_run", "passing", "failing"] as const;
+export type CriterionState = (typeof criterionStates)[number];
+
+/** The formats of reports of tests. */
+export const reportFormats = ["junit", "vitest"] as const;
+export type ReportFormat = (typeof reportFormats)[number];
+
 /** The rules a diagnostic can name. The first five are the validation rules of a spec block. */
 export const diagnosticRules = [
   "required-field",

@@ -103,6 +103,10 @@ test("specs, guidelines and the service answer as described", async () => {
   await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: ["none"] } });
   await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=2");
   await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=0");
+  const results = "POST /api/specs/results";
+  const report = '<testsuite><testcase name="a" file="src/agents/echo.ts"/></testsuite>';
+  await ask(results, "/api/specs/results", { body: { report } });
+  await ask(results, "/api/specs/results", { body: { report: "<testsuite>" } });
   await ask("GET /api/specs/stale", "/api/specs/stale");
   await ask("GET /api/specs/stale", "/api/specs/stale?cursor=none");
   await ask("POST /api/specs/validate", "/api/specs/validate", { body: { blocks: [{}, specs[0]] } });

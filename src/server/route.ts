@@ -152,8 +152,10 @@ function toRoute(
       // A stream that nothing reads would stay open.
       if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
       const query = spec.query && checkInput("query", toQuery(readQuery(request.url), aliases), spec.query);
+      const bodyBytes = Math.max(limits.bodyBytes, spec.bodyBytes ?? 0);
       const body =
-        spec.body && checkInput("body", toBody(await readJsonBody(request, limits), aliases), spec.body);
+        spec.body &&
+        checkInput("body", toBody(await readJsonBody(request, { ...limits, bodyBytes }), aliases), spec.body);
       try {
         const value = await handle({ ...request, query, body });
         if (value instanceof Response) return value;

@@ -5,6 +5,7 @@ import type {
   CriterionCoverage,
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
+import type { CriterionState } from "../../protocol/enums.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { count, place } from "../print/document.ts";
 import type { Output, Style } from "../print/output.ts";
@@ -63,7 +64,7 @@ const featureColumns: readonly Column<FeatureCoverage>[] = [
 
 const criterionColumns: readonly Column<CriterionCoverage>[] = [
   { header: "CRITERION", value: ({ id }) => id, style: () => "cyan", isId: true },
-  { header: "", value: stateOf, style: ({ tests }) => (tests.length > 0 ? "green" : "yellow") },
+  { header: "", value: stateOf, style: ({ state }) => stateStyles[state] },
   { header: "TEXT", value: ({ text }) => text, cut: "end" },
   { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "middle" },
   { header: "TESTS", value: testsOf, cut: "middle" },
@@ -91,14 +92,27 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
     output.note(
       `${criteria.length} of ${report.total_count.toLocaleString("en")} shown; --limit and --all show more.`,
     );
+  if (totals.passing + totals.failing > 0)
+    output.note(
+      `Last results: ${totals.passing} passing, ${totals.failing} failing, ${totals.never_run} without a result.`,
+    );
   const files = count(report.test_files, "test file");
   output.note(
     `${totals.covered} of ${count(totals.criteria, "criterion", "criteria")} covered (${percentOf(totals)}) by ${files}.`,
   );
 }
 
-function stateOf({ tests, suggestions }: CriterionCoverage): string {
-  if (tests.length > 0) return "covered";
+const stateStyles: Readonly<Record<CriterionState, Style>> = {
+  passing: "green",
+  never_run: "green",
+  failing: "red",
+  uncovered: "yellow",
+};
+
+function stateOf({ state, suggestions }: CriterionCoverage): string {
+  // Without a report, all that is known is that a test names it.
+  if (state === "never_run") return "covered";
+  if (state !== "uncovered") return state;
   return suggestions.length > 0 ? "perhaps" : "missing";
 }
 

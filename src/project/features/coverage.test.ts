@@ -67,6 +67,9 @@ test("criteria of every framework are matched with the tests that name them", as
     criteria: 7,
     covered: 4,
     covered_by_requirement: 0,
+    passing: 0,
+    failing: 0,
+    never_run: 4,
     uncovered: 3,
     suggested: 1,
   });

@@ -3,6 +3,7 @@ import { suggest } from "../../base/suggest.ts";
 import type { CoveragePage, CoverageQuery, CoverageReport, CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import type { LastResult } from "../../protocol/test-results.ts";
 import { buildCoverageReport } from "../../specs/coverage/build-report.ts";
 import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
 import { listCriteria } from "../../specs/coverage/list-criteria.ts";
@@ -17,6 +18,8 @@ import {
 import { isTestPath } from "../../specs/model/test-path.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { pageList } from "../query/page-list.ts";
+import { lastResultOf } from "../results/last-result.ts";
+import { readTestResults } from "../results/results-store.ts";
 import { readFileInside } from "./write-file.ts";
 
 export interface CoverageOptions extends RefreshOptions {
@@ -33,7 +36,8 @@ const mostTests = 100;
  * Finds the acceptance criteria that a test names, with file and line as evidence.
  *
  * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads
- * every test file of the project once, in time linear in their size.
+ * every test file of the project once, in time linear in their size. A test has the result of its last report, found
+ * by its title: one that was renamed has none.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  */
@@ -44,6 +48,7 @@ export async function specCoverage(
   const naming: SpecBlock[] = [];
   const index = indexCriteria(listCriteria(noticing(project.specs.all(), naming)));
   const selection = selectFeatures(index, options.features);
+  const results = readTestResults(project.root);
   const evidence = new Map<number, CriterionTest[]>();
   const addTest = (criterion: number, test: CriterionTest): void => {
     const tests = evidence.get(criterion);
@@ -52,7 +57,8 @@ export async function specCoverage(
   };
   const namedFeatures = new Map<string, Set<number>>();
   for (const { criterion, ...test } of testsNamedBySpecs(index, naming)) {
-    addTest(criterion, test);
+    const path = project.realPath(test.path);
+    addTest(criterion, withResult(test, lastResultOf(results.of(path), { titles: [], line: test.line })));
     const features = namedFeatures.get(test.path) ?? new Set();
     namedFeatures.set(test.path, features.add(index.criteria[criterion]?.feature ?? -1));
   }
@@ -70,7 +76,9 @@ export async function specCoverage(
     if (text === undefined) continue;
     const { references } = text;
     const resolved = resolveReferences(index, { path, references, namedBy: namedFeatures.get(path) ?? [] });
-    for (const { criterion, test } of testsOf(resolved, { path, text })) addTest(criterion, test);
+    const ended = results.of(path);
+    for (const { criterion, test } of testsOf(resolved, { path, text }))
+      addTest(criterion, withResult(test, lastResultOf(ended, { titles: text.titles, line: test.line })));
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
     titles.push({ path, titles: text.titles, features: resolved.features });
   }
@@ -88,10 +96,14 @@ export async function specCoverage(
   });
 }
 
+function withResult(test: CriterionTest, result: LastResult | undefined): CriterionTest {
+  return result === undefined ? test : { ...test, result };
+}
+
 /** One page of the criteria of a report. */
 export function pageCoverage(report: CoverageReport, query: Omit<CoverageQuery, "feature">): CoveragePage {
   const { show = "all", ...page } = query;
-  const criteria = report.criteria.filter(({ tests }) => show === "all" || tests.length === 0);
+  const criteria = report.criteria.filter(({ state }) => show === "all" || state === show);
   const about = ["coverage", show, report.by_feature.map(({ feature }) => feature)];
   const { items, ...rest } = pageList(criteria, page, { about, keyOf: ({ id, line }) => `${id} ${line}` });
   return { ...report, criteria: items, ...rest };

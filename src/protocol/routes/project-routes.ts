@@ -27,6 +27,7 @@ import {
 } from "../spec-query.ts";
 import { stalePageSchema, staleQuerySchema } from "../stale.ts";
 import { syncBodySchema, syncResultSchema } from "../sync.ts";
+import { recordedResultsSchema, testReportSchema } from "../test-results.ts";
 import { defineRoutes } from "./route.ts";
 
 const service = { tag: "service" } as const;
@@ -179,10 +180,24 @@ export const specRoutes = defineRoutes({
   "GET /api/specs/coverage": {
     ...specs,
     operation: "getSpecCoverage",
-    summary: "Which acceptance criteria a test names",
-    description: "Reads the test files of the project for every answer: ask for large pages.",
+    summary: "Which acceptance criteria a test names, and how it ended",
+    description:
+      "Reads the test files of the project for every answer: ask for large pages. Results are those of `POST /api/specs/results`, found by the titles of tests.",
     query: coverageQuerySchema,
     reply: coveragePageSchema,
+  },
+  "POST /api/specs/results": {
+    ...specs,
+    action: "project.write",
+    operation: "recordTestResults",
+    summary: "Hand in how tests ended",
+    description:
+      "Takes JUnit XML, or the JSON of Vitest and Jest, of at most 16 MiB. What was known of the files of the report is replaced, what was known of others stays. Coverage then tells how the tests of each criterion ended.",
+    body: testReportSchema,
+    bodyBytes: 16 * 1024 * 1024,
+    reply: recordedResultsSchema,
+    errors: ["store_unavailable"],
+    repeatable: true,
   },
   "GET /api/specs/stale": {
     ...specs,

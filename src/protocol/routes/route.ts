@@ -19,6 +19,8 @@ export interface RouteSpec {
   readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID")[];
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** The size of a body where it may be larger than that of other routes. */
+  readonly bodyBytes?: number;
   readonly reply: z.ZodType;
   /** The status of a reply that is no error; default 200. */
   readonly status?: 202;

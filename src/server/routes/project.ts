@@ -6,6 +6,7 @@ import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { listSpecs } from "../../project/query/whole-answers.ts";
+import { recordResults } from "../../project/results/record-results.ts";
 import { explainTools } from "../../protocol/enums.ts";
 import type {
   AppliedGuideline,
@@ -48,6 +49,7 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
       ),
       ...indexingOf(project),
     }),
+    "POST /api/specs/results": ({ body: { report, format } }) => recordResults(project, report, { format }),
     "GET /api/specs/stale": async ({ query }) => ({
       ...pageStale(await staleSpecs(project), query),
       ...indexingOf(project),
@@ -58,7 +60,9 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
     },
     "GET /api/specs/{id}": ({ segment }) => findSpec(project, segment("id", { maxBytes: maxIdBytes })),
   };
-  return bindRoutes(specRoutes, handlers, guardProject(authorization));
+  return bindRoutes(specRoutes, handlers, ({ principal, action = "project.read" }) =>
+    authorization.check({ principal, action }),
+  );
 }
 
 // Titles in scripts of three bytes a letter make ids longer than any other name in a path may be. Such

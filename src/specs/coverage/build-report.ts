@@ -5,6 +5,7 @@ import type {
   CriterionTest,
 } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { CriterionState } from "../../protocol/enums.ts";
 import type { CriteriaList } from "./list-criteria.ts";
 import type { TitleComparison } from "./similar-titles.ts";
 
@@ -32,7 +33,8 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
     const suggested = similar.map(({ path, line, score, text }) => {
       return { path, line, score: Math.round(score * 100) / 100, quote: text.slice(0, 200) };
     });
-    return [{ id, feature, number, spec_id, path, line, text, tests, suggestions: suggested }];
+    const state = stateOf(tests);
+    return [{ id, feature, number, spec_id, path, line, text, state, tests, suggestions: suggested }];
   });
   const byFeature = Map.groupBy(covered, ({ feature }) => feature);
   const selected = features.filter((_, index) => selection?.has(index) !== false);
@@ -49,6 +51,13 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
   };
 }
 
+function stateOf(tests: readonly CriterionTest[]): CriterionState {
+  if (tests.length === 0) return "uncovered";
+  const ended = new Set(tests.map(({ result }) => result?.status));
+  if (ended.has("failed")) return "failing";
+  return ended.has("passed") ? "passing" : "never_run";
+}
+
 /** Tests that name the criterion itself come first. */
 function weakness(test: CriterionTest): number {
   return test.whole_requirement ? 1 : 0;
@@ -57,12 +66,16 @@ function weakness(test: CriterionTest): number {
 function count(criteria: readonly CriterionCoverage[]): CoverageCount {
   const covered = criteria.filter(({ tests }) => tests.length > 0);
   const uncovered = criteria.length - covered.length;
+  const inState = (state: CriterionState): number => criteria.filter((one) => one.state === state).length;
   return {
     criteria: criteria.length,
     covered: covered.length,
     covered_by_requirement: covered.filter(({ tests }) => tests.every((test) => test.whole_requirement))
       .length,
     uncovered,
+    passing: inState("passing"),
+    failing: inState("failing"),
+    never_run: inState("never_run"),
     suggested: criteria.filter(({ suggestions }) => suggestions.length > 0).length,
   };
 }

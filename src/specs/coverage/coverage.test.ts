@@ -259,6 +259,7 @@ test("titles are read from the tests of several languages", () => {
   const { titles, quote } = readTestText(text);
   expect(titles.map(({ line, text: title }) => `${line} ${title}`)).toEqual([
     "1 charges a card",
+    "2 twice %i",
     '3 says \\"no\\"',
     "4 test_missing_key",
     "5 TestLogin",

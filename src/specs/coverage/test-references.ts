@@ -57,6 +57,8 @@ const shortWords = new Set(["req", "reqs", "ac", "us"]);
 
 const callTitle =
   /\b(?:it|test|describe|specify|scenario|context|DisplayName)(?:\.\w{1,20}){0,3}[ \t]{0,4}\([ \t\r\n]{0,20}(["'`])((?:(?!\1)[^\\\r\n]|\\.){1,300})\1/g;
+/** `test.each([…])("title", …)`, and the same with a table in backticks. */
+const caseTitle = /[)`][ \t]{0,4}\([ \t\r\n]{0,20}(["'`])((?:(?!\1)[^\\\r\n]|\\.){1,300})\1[ \t]{0,4},/g;
 const functionTitle =
   /\b(?:def|fn|func|fun|void|function)[ \t]{1,4}(?:\([^)\n]{0,80}\)[ \t]{0,4})?`?((?:test|should|it)[_A-Z ][^`(\n]{1,150}|\w{1,150}_test(?=\())/gi;
 const rubyTitle =
@@ -110,6 +112,7 @@ function numbersOf(word: string, mark: string, list: string): readonly string[] 
 
 function* titlesOf(text: string, lineAt: (offset: number) => number): Generator<TestTitle> {
   for (const { index, 2: title = "" } of text.matchAll(callTitle)) yield { line: lineAt(index), text: title };
+  for (const { index, 2: title = "" } of text.matchAll(caseTitle)) yield { line: lineAt(index), text: title };
   for (const { index, 1: title = "" } of text.matchAll(functionTitle))
     yield { line: lineAt(index), text: title };
   for (const { index, 2: title = "" } of text.matchAll(rubyTitle)) yield { line: lineAt(index), text: title };

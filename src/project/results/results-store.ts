@@ -1,0 +1,115 @@
+import { lstatSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { hasCode } from "../../files/file-error.ts";
+import { assertNoLinkOut } from "../../files/links-out.ts";
+import { makeFolderSync } from "../../files/make-folder.ts";
+import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
+import { createTransaction, query } from "../../sqlite/statements.ts";
+
+/** How a test of a file ended when it last ran. */
+export interface StoredResult {
+  /** Those of what it lies in, then its own. */
+  readonly titles: readonly string[];
+  readonly status: "passed" | "failed" | "skipped";
+  /** ISO 8601. */
+  readonly recorded_at: string;
+  readonly duration_ms?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+/** The last results of tests, by file. */
+export interface TestResults {
+  /** Of a file of the project; empty where no report had it. */
+  of(path: string): readonly StoredResult[];
+}
+
+/** The results, beside the index and not in it: no file of the project has them, so they cannot be made again. */
+const definition: StoreDefinition = {
+  store: "The store of test results",
+  applicationId: 0x6b697472, // "kitr"
+  create: `
+    CREATE TABLE files (path TEXT PRIMARY KEY, recorded_at TEXT NOT NULL, results TEXT NOT NULL) WITHOUT ROWID;
+  `,
+  upgrades: [],
+  hint: "Remove .kit/test-results.db, and hand in the reports again.",
+};
+
+const fileName = ".kit/test-results.db";
+
+/** Replaces the results of these files, all or none. Those of other files stay. */
+export function writeTestResults(
+  root: string,
+  recorded_at: string,
+  files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at">[]>,
+): void {
+  assertNoLinkOut(root, [".kit", fileName]);
+  makeFolderSync(join(root, ".kit"));
+  ignoreInGit(join(root, ".kit/.gitignore"));
+  withStore(root, (database) => {
+    const replace = query(
+      database,
+      "INSERT OR REPLACE INTO files (path, recorded_at, results) VALUES (?, ?, ?)",
+    );
+    createTransaction(database)(() => {
+      for (const [path, results] of files) replace.run(path, recorded_at, JSON.stringify(results));
+    });
+  });
+}
+
+/** The results as they are now. A store that cannot be read is as one that is not there. */
+export function readTestResults(root: string): TestResults {
+  const rows = readRows(root);
+  const parsed = new Map<string, readonly StoredResult[]>();
+  return {
+    of(path) {
+      const row = rows.get(path);
+      if (row === undefined) return [];
+      const known = parsed.get(path) ?? parse(row);
+      parsed.set(path, known);
+      return known;
+    },
+  };
+}
+
+interface Row {
+  readonly path: string;
+  readonly recorded_at: string;
+  readonly results: string;
+}
+
+function readRows(root: string): ReadonlyMap<string, Row> {
+  if (lstatSync(join(root, fileName), { throwIfNoEntry: false })?.isFile() !== true) return new Map();
+  assertNoLinkOut(root, [".kit"]);
+  return withStore(root, (database) => {
+    const rows = query<Row>(database, "SELECT path, recorded_at, results FROM files").all();
+    return new Map(rows.map((row) => [row.path, row]));
+  });
+}
+
+function parse({ results, recorded_at }: Row): readonly StoredResult[] {
+  const read = JSON.parse(results) as readonly Omit<StoredResult, "recorded_at">[];
+  return read.map((result) => ({ ...result, recorded_at }));
+}
+
+function withStore<Value>(root: string, work: (database: DatabaseSync) => Value): Value {
+  const database = openStore(definition, join(root, fileName), (opened) =>
+    opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"),
+  );
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
+function ignoreInGit(file: string): void {
+  try {
+    writeFileSync(file, "*\n", { flag: "wx" });
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return;
+    // A full disk may have let the name pass and not the line in it.
+    rmSync(file, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,221 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { specCoverage } from "../features/coverage.ts";
+import { openProject } from "../open-project.ts";
+import type { Project } from "../project.ts";
+import { readReport } from "./read-report.ts";
+import { recordResults } from "./record-results.ts";
+
+const requirements = `# Requirements
+
+## Requirement 1: Login
+
+#### Acceptance Criteria
+
+1. WHEN a user logs in THEN the system SHALL open a session.
+2. WHEN the password is wrong THEN the system SHALL refuse.
+3. WHEN a user logs out THEN the system SHALL close the session.
+4. WHEN three attempts fail THEN the system SHALL wait.
+`;
+
+const loginTest = `import { test } from "vitest";
+test("opens a session (auth#1.1)", () => {});
+// auth#1.2
+test.each(["a", "b"])("refuses %s", () => {});
+describe("auth#1.3", () => {
+  test("closes the session", () => {});
+  test("forgets the cookie", () => {});
+});
+`;
+
+const folder = await createTemporaryRepository();
+let root = "";
+let count = 0;
+beforeEach(() => {
+  count += 1;
+  root = join(folder.root, String(count));
+  const write = (path: string, text: string): void => {
+    mkdirSync(join(root, path, ".."), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  write(".kiro/specs/auth/requirements.md", requirements);
+  write("src/login.test.ts", loginTest);
+  write("tests/test_auth.py", 'def test_waits():\n    """auth#1.4"""\n');
+});
+afterAll(() => folder[Symbol.asyncDispose]());
+
+async function inProject<Value>(work: (project: Project) => Promise<Value>): Promise<Value> {
+  const project = await openProject({ root, indexFile: ":memory:" });
+  try {
+    return await work(project);
+  } finally {
+    await project.close();
+  }
+}
+
+const states = (): Promise<string> =>
+  inProject(async (project) => {
+    const { criteria } = await specCoverage(project);
+    return criteria.map(({ number, state }) => `${number} ${state}`).join(", ");
+  });
+const record = (report: string | Record<string, unknown>) =>
+  inProject((project) => recordResults(project, report));
+
+const junit = (cases: string, file = "src/login.test.ts"): string =>
+  `<?xml version="1.0"?>\n<testsuites><testsuite name="${file}">${cases}</testsuite></testsuites>`;
+const passed = (name: string, classname = "src/login.test.ts"): string =>
+  `<testcase classname="${classname}" name="${name}" time="0.012"></testcase>`;
+const failed = (name: string): string =>
+  `<testcase classname="src/login.test.ts" name="${name}"><failure message="expected 1"><![CDATA[<!DOCTYPE html> at x]]></failure></testcase>`;
+
+test("a criterion is covered and never ran, passes, or fails, as the last report has its tests", async () => {
+  expect(await states()).toBe("1.1 never_run, 1.2 never_run, 1.3 never_run, 1.4 never_run");
+  expect(
+    await record(
+      junit(
+        passed("opens a session (auth#1.1)") +
+          passed("refuses a") +
+          failed("refuses b") +
+          passed("auth#1.3 &gt; closes the session") +
+          '<testcase classname="src/login.test.ts" name="auth#1.3 > forgets the cookie"><skipped/></testcase>',
+      ),
+    ),
+  ).toMatchObject({
+    format: "junit",
+    files: 1,
+    tests: 5,
+    passed: 3,
+    failed: 1,
+    skipped: 1,
+    unknown_tests: 0,
+  });
+  expect(await states()).toBe("1.1 passing, 1.2 failing, 1.3 passing, 1.4 never_run");
+  const { criteria, totals } = await inProject((project) => specCoverage(project));
+  expect(criteria[1]?.tests[0]?.result).toMatchObject({ status: "failed", tests: 2, message: "expected 1" });
+  expect(criteria[0]?.tests[0]?.result).toMatchObject({ status: "passed", tests: 1, duration_ms: 12 });
+  expect(totals).toMatchObject({ covered: 4, passing: 2, failing: 1, never_run: 1 });
+});
+
+test("results of Vitest and Jest, of another machine, and of pytest lead to the same files", async () => {
+  const vitest = {
+    testResults: [
+      {
+        name: "/home/ci/build/repo/src/login.test.ts",
+        assertionResults: [
+          {
+            ancestorTitles: [],
+            title: "opens a session (auth#1.1)",
+            status: "failed",
+            duration: 3,
+            failureMessages: ["no"],
+          },
+          { ancestorTitles: ["auth#1.3"], title: "closes the session", status: "passed" },
+        ],
+      },
+    ],
+  };
+  expect(await record(vitest)).toMatchObject({ format: "vitest", tests: 2, failed: 1 });
+  const pytest = junit(passed("test_waits[3]", "tests.test_auth"), "pytest");
+  expect(await record(pytest)).toMatchObject({ tests: 1, files: 1 });
+  expect(await states()).toBe("1.1 failing, 1.2 never_run, 1.3 passing, 1.4 passing");
+  expect(await record(JSON.stringify(vitest))).toMatchObject({ format: "vitest", tests: 2 });
+});
+
+test("a report replaces what was known of its files, and nothing else", async () => {
+  await record(junit(failed("opens a session (auth#1.1)") + failed("refuses a")));
+  await record(junit(passed("test_waits", "tests.test_auth"), "pytest"));
+  await record(junit(passed("opens a session (auth#1.1)")));
+  expect(await states()).toBe("1.1 passing, 1.2 never_run, 1.3 never_run, 1.4 passing");
+});
+
+test("a test that is renamed, moved or removed is unknown again", async () => {
+  const report = junit(passed("opens a session (auth#1.1)") + passed("refuses a"));
+  await record(report);
+  const path = join(root, "src/login.test.ts");
+  writeFileSync(path, loginTest.replace("opens a session (auth#1.1)", "starts a session (auth#1.1)"));
+  expect(await states()).toBe("1.1 never_run, 1.2 passing, 1.3 never_run, 1.4 never_run");
+  writeFileSync(path, loginTest);
+  renameSync(path, join(root, "src/sign-in.test.ts"));
+  expect(await states()).toBe("1.1 never_run, 1.2 never_run, 1.3 never_run, 1.4 never_run");
+  writeFileSync(join(root, "src/sign-in.test.ts"), "");
+  expect(await states()).toBe("1.1 uncovered, 1.2 uncovered, 1.3 uncovered, 1.4 never_run");
+});
+
+test("tests of files that the project does not have are named and left out", async () => {
+  const report = junit(passed("x", "src/other.test.ts"), "src/other.test.ts") as string;
+  expect(await record(report)).toMatchObject({
+    tests: 0,
+    files: 0,
+    unknown_tests: 1,
+    unknown_files: ["src/other.test.ts"],
+  });
+});
+
+test("a store of results that is a link out of the project is refused", async () => {
+  mkdirSync(join(root, ".kit"));
+  symlinkSync(join(folder.root, "elsewhere.db"), join(root, ".kit/test-results.db"));
+  await expect(record(junit(passed("x")))).rejects.toMatchObject({ code: "forbidden" });
+});
+
+const laughs = `<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "${"&lol;".repeat(10)}">]><testsuites>&lol2;</testsuites>`;
+
+test.each<[name: string, report: string, message: RegExp]>([
+  ["a billion laughs", laughs, /document type/],
+  [
+    "an external entity",
+    `<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><testsuite>&x;</testsuite>`,
+    /document type/,
+  ],
+  ["an entity of its own", "<testsuite><testcase name='&x;'/></testsuite>", /broken/],
+  ["a document type alone", "<!DOCTYPE testsuite><testsuite/>", /document type/],
+  ["deep nesting", `${"<testsuite>".repeat(5_000)}${"</testsuite>".repeat(5_000)}`, /deeper than 64/],
+  ["an end that is missing", "<testsuite><testcase name='a'/>", /broken/],
+  ["another document", "<html><testcase name='a'/></html>", /begins with <html>/],
+  ["no test", "<testsuites/>", /no test/],
+  ["a value without end", `<testsuite><testcase name="${"x".repeat(3_000_000)}"/></testsuite>`, /broken/],
+  ["nothing", " ", /neither XML nor JSON/],
+  ["a text", "all is well", /neither XML nor JSON/],
+  ["other JSON", '{"tests": 3}', /no testResults/],
+  ["deep JSON", `{"testResults":${"[".repeat(1_000)}${"]".repeat(1_000)}}`, /deeper than 64/],
+  ["a broken entry", '{"testResults":[{"name":1}]}', /no name/],
+  ["a prototype", '{"testResults":[{"name":"__proto__","assertionResults":[null]}]}', /is no object/],
+])("%s is refused, with what is wrong", async (_name, report, message) => {
+  const began = performance.now();
+  await expect(readReport(report)).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(message),
+  });
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
+
+test("any text is a report or an error of ours", async () => {
+  const piece = fc.oneof(
+    fc.string(),
+    fc.constantFrom(
+      "<testsuite>",
+      "</testsuite>",
+      '<testcase name="a">',
+      "</testcase>",
+      "<failure>",
+      "<![CDATA[",
+      "]]>",
+      "&amp;",
+      "<!--",
+      "-->",
+      "<?x",
+      "?>",
+    ),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+      await readReport(`<testsuite>${pieces.join("")}</testsuite>`).catch((error: unknown) => {
+        if (!(error instanceof KitError)) throw error;
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
