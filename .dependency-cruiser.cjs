@@ -50,6 +50,7 @@ const rooms = {
   python: [...low, "processes"],
   otel: low,
   workflows: [...low, "agents"],
+  contracts: low,
   project: [...domain, "files", "processes", "sqlite"],
   mcp: [...domain, "project", "agents", "processes"],
   app: wired,

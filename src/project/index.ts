@@ -1,6 +1,6 @@
 /**
- * `kit/project`: what takes more than the index to answer: tests, Git history, changed files. A project is
- * opened with `openProject` of `kit`.
+ * `kit/project`: what `openProject` of `kit` takes and gives, and what takes more than the index to answer: tests, Git
+ * history, changed files.
  */
 import "../base/require-node.ts";
 
@@ -16,9 +16,19 @@ export type {
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
+export type {
+  OpenProjectOptions,
+  Project,
+  ProjectConfig,
+  ProjectGuidelines,
+  ProjectSpecs,
+  RefreshOptions,
+  ScanSummary,
+} from "./project.ts";
 export {
   type ChangedFile,
   type ChangedFilesOptions,
   readChangedFiles,
   toChangedPaths,
 } from "./scan/git/changed-files.ts";
+export type { FileDates } from "./scan/git/file-dates.ts";

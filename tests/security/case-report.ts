@@ -1,4 +1,4 @@
-import type { Diagnostic } from "kit";
+import type { Diagnostic } from "kit/protocol";
 
 export interface LoadedRecord {
   readonly kind: "guideline" | "spec";

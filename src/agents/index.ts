@@ -1,0 +1,40 @@
+/** `kit/agents`: the types of agents: profiles, tools, hooks, policies, sessions and their options. */
+
+export type { DeepPartial } from "../base/deep-partial.ts";
+export type { StandardSchemaV1 } from "../base/standard-schema.ts";
+export type { ApprovalFilter, Approvals, ApprovalsOptions } from "./approvals/approvals.ts";
+export type { AgentPolicy, AgentProfile, AllowedCommand, Role } from "./define/agent-profile.ts";
+export type { ApprovalRules } from "./define/approval-rules.ts";
+export type { CommandAction, KitCommand } from "./define/command.ts";
+export type { AgentContext, AgentDefinition, AgentSource, InstanceContext } from "./define/create-agent.ts";
+export type {
+  AgentHooks,
+  HookCall,
+  ModelHookAnswer,
+  ModelHookCall,
+  Refusal,
+  ToolHookCall,
+  ToolHookResult,
+} from "./define/hooks.ts";
+export type { Budget, CompactionSettings } from "./define/limits.ts";
+export type { BuiltInToolName, ModelSettings, ModelSource, ProfileModel } from "./define/model-settings.ts";
+export type { Skill } from "./define/skill.ts";
+export type {
+  AnyTool,
+  JsonSchema,
+  ToolContext,
+  ToolDef,
+  ToolDefinition,
+  ToolOutput,
+  ToolPlace,
+  ToolReturn,
+} from "./define/tool.ts";
+export type { EventListener } from "./events.ts";
+export type { Agent } from "./harness.ts";
+export type { PromptOptions, PromptResult } from "./operations/prompt-options.ts";
+export type { ShellOptions } from "./operations/run-shell.ts";
+export type { SkillOptions } from "./operations/run-skill.ts";
+export type { TaskOptions } from "./operations/run-task.ts";
+export type { OutputSchema, TypedOutputAttempt } from "./output/typed-output.ts";
+export type { FileInput, ImageInput } from "./prompt/input-files.ts";
+export type { Session, SessionStream } from "./session/session.ts";

@@ -1,0 +1,20 @@
+/** `kit/app`: the types of the configuration, and of the service that opens a project's agents and workflows. */
+
+export type { McpConfig, McpMode, McpServerConfig } from "../mcp/servers/mcp-config.ts";
+export type { ProviderConfig, ProviderConfigs } from "../models/provider-config.ts";
+export type { SandboxKind } from "./config/config-lists.ts";
+export type {
+  AgentConfig,
+  ApprovalsConfig,
+  CompactionConfig,
+  EngineConfig,
+  KitConfig,
+  StoreConfig,
+} from "./config/config-schema.ts";
+export type { SandboxChoice, SandboxConfig, SandboxOptions } from "./config/sandbox-schema.ts";
+export type { AuthRequest, ServerConfig } from "./config/server-schema.ts";
+export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./service/app.ts";
+export type { InitAgentOptions, OpenAgentsOptions, OpenServiceOptions } from "./service/open-service.ts";
+export type { InstanceTarget, ProjectService, PromptCall, Service } from "./service/service.ts";
+export type { SourceFile, SourceProblem } from "./sources/discover-sources.ts";
+export type { LoadedAgent, LoadedWorkflow, Triggers } from "./sources/load-source.ts";

@@ -1,0 +1,78 @@
+/** `kit/protocol`: the records that cross a wire or are stored: events, messages, runs, specs, guidelines, errors. */
+
+export type { KitErrorInit } from "../base/kit-error.ts";
+export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
+export type { Diagnostic, DiagnosticRule } from "./diagnostic.ts";
+export type { DispatchReceipt, DispatchRecord, DispatchStatus } from "./dispatch.ts";
+export { type BackendName, type ThinkingLevel, thinkingLevels } from "./enums.ts";
+export type { ErrorCause } from "./error-cause.ts";
+export { type ErrorCode, errorCodes } from "./error-code.ts";
+export type { ErrorEnvelope, ErrorIssue } from "./errors.ts";
+export type { EventBody, EventError, EventType, KitEvent, OperationKind } from "./event.ts";
+export type {
+  ConversionFormat,
+  ConversionResult,
+  ExportFormat,
+  ExportResult,
+  Guideline,
+  GuidelineList,
+  SourceType,
+} from "./guideline.ts";
+export type {
+  AppliedGuideline,
+  ConvertRequest,
+  ExplainTool,
+  Explanation,
+  ExportRequest,
+  GuidelineQuery,
+  ShadowedGuideline,
+} from "./guideline-query.ts";
+export type {
+  AssistantMessage,
+  FilePart,
+  FinishReason,
+  ImagePart,
+  Message,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "./message.ts";
+export type {
+  ModelChoice,
+  PromptChoices,
+  PromptFile,
+  PromptImage,
+  PromptReply,
+  PromptRequest,
+} from "./prompt.ts";
+export type { PromptPrefix, ReceiptItem, ReceiptKind, TurnReceipt } from "./receipt.ts";
+export { createReceiptReader } from "./receipt-reader.ts";
+export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./run.ts";
+export type { SessionEntry, SessionInfo, SessionKey } from "./session-entry.ts";
+export type {
+  AcceptanceCriterion,
+  EarsEntry,
+  EarsPattern,
+  Framework,
+  Lifecycle,
+  Priority,
+  SourceSpan,
+  SpecBlock,
+  SpecMetadata,
+  SpecType,
+} from "./spec-block.ts";
+export type {
+  AffectedSpec,
+  Impact,
+  ImpactEdge,
+  ImpactRequest,
+  SpecEdgeKind,
+  SpecGraph,
+  SpecPage,
+  SpecQuery,
+} from "./spec-query.ts";
+export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./sync.ts";
+export type { Cost, ModelPrice, Usage } from "./usage.ts";
