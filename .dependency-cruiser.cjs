@@ -130,6 +130,14 @@ module.exports = {
       from: { path: "^src/engine/(embedded|postgres)/", pathNot: test },
       to: { path: "^src/engine/(embedded|postgres)/", pathNot: "^src/engine/$1/" },
     }),
+    error("console-is-a-client", "The console enters kit/client, as any page does.", {
+      from: { path: "^console/" },
+      to: { path: "^src/", pathNot: "^src/client/index[.]ts$" },
+    }),
+    error("console-stands-alone", "Nothing of kit enters the console.", {
+      from: { path: "^src/" },
+      to: { path: "^console/" },
+    }),
     error("runs-anywhere", "These rooms are pure: no Node module.", {
       from: { path: "^src/(base|protocol|specs|guidelines|agents|client)/", pathNot: test },
       to: { dependencyTypes: ["core"] },

@@ -2,7 +2,7 @@
  * Builds `dist/` from `src/`, unless what lies there was built from these very inputs: declarations by the
  * compiler, with the comments on the fields of schemas, code by rolldown. Entries and the modules that run on their own keep their paths; what they share
  * lies in `dist/chunks/`, once, so that a command opens a few files instead of hundreds and there is one copy of
- * every class.
+ * every class. The console, a page for browsers, goes into `dist/console/`.
  *
  * `npm start` calls it each time, so being up to date has to cost no more than a stat per source.
  */
@@ -13,6 +13,7 @@ import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { filesOfModules, startedModules } from "../src/base/own-module.ts";
+import { buildConsole } from "./build-console.ts";
 import { readEntries } from "./entries.ts";
 import { writeFieldComments } from "./field-comments.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
@@ -56,6 +57,7 @@ export async function build({ check = true }: BuildOptions = {}): Promise<{
     await Promise.all([
       declare(fresh, check),
       bundle(fresh),
+      buildConsole(join(fresh, "console")),
       ...filesOfModules.map((path) => copy(path, fresh)),
     ]);
     await writeFile(join(fresh, stampName), stamp);
@@ -75,13 +77,20 @@ async function readStamp(folder: string): Promise<string> {
 }
 
 async function fingerprintInputs(): Promise<string> {
-  const sources = (await listFiles(join(repositoryRoot, "src"))).filter((path) => !isForTests.test(path));
+  const folders = await Promise.all(
+    ["src", "console/src", "console/public"].map((folder) => listFiles(join(repositoryRoot, folder))),
+  );
+  const sources = folders.flat().filter((path) => !isForTests.test(path));
   const settings = [
     "tsconfig.json",
     "tsconfig.build.json",
     "package.json",
     "package-lock.json",
     "scripts/build.ts",
+    "scripts/build-console.ts",
+    "console/index.html",
+    "console/package.json",
+    "console/vite.config.ts",
     "scripts/field-comments.ts",
   ];
   const hash = createHash("sha256");

@@ -213,8 +213,17 @@ async function createProjectServer(
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createServer } = await import("../server/create-server.ts");
-  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, max_body_bytes, expose } =
-    loaded.config.server ?? {};
+  const {
+    api_keys,
+    auth,
+    authorize,
+    rate_limit,
+    allowed_hosts,
+    allowed_origins,
+    max_body_bytes,
+    expose,
+    console,
+  } = loaded.config.server ?? {};
   return createServer({
     project,
     dev,
@@ -223,6 +232,7 @@ async function createProjectServer(
     mask,
     ...(service === undefined ? {} : { service }),
     ...(expose === undefined ? {} : { expose }),
+    ...(console === undefined ? {} : { console }),
     ...(authorize === undefined ? {} : { authorize }),
     ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
     ...(onRequest === undefined ? {} : { onRequest }),

@@ -46,7 +46,7 @@ export type {
   SignalBody,
   WorkflowEntry,
 } from "../protocol/run.ts";
-export type { Health } from "../protocol/service.ts";
+export type { Health, Overview } from "../protocol/service.ts";
 export type {
   ListedSession,
   PruneBody,

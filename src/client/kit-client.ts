@@ -1,6 +1,6 @@
 import type { AgentEntry, PromptReply, PromptRequest } from "../protocol/prompt.ts";
 import type { WorkflowEntry } from "../protocol/run.ts";
-import type { Health } from "../protocol/service.ts";
+import type { Health, Overview } from "../protocol/service.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import {
@@ -75,6 +75,11 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   /** Whether the server is there; needs no key. */
   health(options: CallOptions = {}): Promise<Health> {
     return this.#transport.request(route("GET /health", { options }));
+  }
+
+  /** What the server knows: counts of specs and guidelines, and the names of agents and workflows. */
+  overview(options: CallOptions = {}): Promise<Overview> {
+    return this.#transport.request(route("GET /", { options }));
   }
 
   /** The agents and workflows that the server has. */

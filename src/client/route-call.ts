@@ -46,7 +46,7 @@ export function route<Key extends keyof Routes>(
     readonly params?: Readonly<Record<string, string>>;
   };
   const [method, path = ""] = key.split(" ") as [Call["method"], string];
-  const segments = path.slice(1).split("/");
+  const segments = path === "/" ? [] : path.slice(1).split("/");
   return {
     ...call,
     method,

@@ -30,7 +30,7 @@ export function createTransport(client: KitClientOptions): Transport {
   const send = client.fetch ?? ((...input: Parameters<typeof fetch>) => globalThis.fetch(...input));
 
   function url({ path, query = {} }: Pick<Call, "path" | "query">): URL {
-    const target = new URL([base, ...path.map(encodeSegment)].join("/"));
+    const target = new URL(path.length === 0 ? `${base}/` : [base, ...path.map(encodeSegment)].join("/"));
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) target.searchParams.set(name, String(value));
     }

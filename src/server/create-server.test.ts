@@ -222,7 +222,10 @@ describe("every route", () => {
     for (const path of ["/health", "/", "/nope"]) {
       const reply = await server.app.request(path, { headers: { accept: "text/html" } });
       expect(reply.headers.get("x-content-type-options")).toBe("nosniff");
-      expect(reply.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(reply.headers.get("content-security-policy")).toContain(
+        path === "/" ? "default-src 'self'; script-src 'self'" : "default-src 'none'",
+      );
+      expect(reply.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
       expect(reply.headers.get("access-control-allow-origin")).toBeNull();
     }
   });
@@ -261,7 +264,7 @@ test("an unexpected error is an internal error that says nothing, but to the log
   });
 });
 
-test("the start page escapes what comes from the project, and JSON clients get JSON", async () => {
+test("the overview of a project leads to something in this very project, whatever its names hold", async () => {
   const hostile = await temporaryProject({
     ...shopFiles,
     "src/<img src=x onerror=alert(1)>'.ts": "",
@@ -269,11 +272,7 @@ test("the start page escapes what comes from the project, and JSON clients get J
       "### Requirement 1: <script>fetch('//evil')</script>\n\n1. WHEN x THEN y SHALL z\n",
   });
   try {
-    const { app } = createServer({ project: { ...hostile.project, name: "<script>fetch(1)</script>" } });
-    const page = await (await app.request("/", { headers: { accept: "text/html" } })).text();
-    expect(page).toContain("&lt;script&gt;fetch(1)&lt;/script&gt;");
-    expect(page).not.toMatch(/<script|<img|href="javascript:/i);
-    expect(page.match(/href="([^"]*)"/g)?.every((href) => href.startsWith('href="/'))).toBe(true);
+    const { app } = createServer({ project: hostile.project });
     const json = await jsonOf(await app.request("/", { headers: { accept: "application/json" } }));
     expect(json).toMatchObject({
       name: "kit",
@@ -288,7 +287,7 @@ test("the start page escapes what comes from the project, and JSON clients get J
   }
 });
 
-test("the start page of a server with agents shows them, and how to ask one", async () => {
+test("the overview of a server with agents names them", async () => {
   const served = await serveService();
   try {
     const { body } = await served.send("/", { headers: { accept: "application/json" } });
@@ -297,9 +296,6 @@ test("the start page of a server with agents shows them, and how to ask one", as
     for (const link of Object.values<string>(body.links)) {
       expect([link, (await fetch(`${served.url}${link}`)).status]).toEqual([link, 200]);
     }
-    const page = await (await fetch(served.url, { headers: { accept: "text/html" } })).text();
-    expect(page).toContain(`${served.url}/agents/careful/me`);
-    expect(page).not.toContain("hidden");
   } finally {
     await served.close();
   }

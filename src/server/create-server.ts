@@ -10,6 +10,8 @@ import { type AccessOptions, Gate, isLoopbackAddress } from "./access/access.ts"
 import { createAuthorization } from "./access/authorize.ts";
 import { createPlaces } from "./access/places.ts";
 import { createAnswer, type RequestEntry } from "./answer-request.ts";
+import { asksForPage, type ConsoleMode, checkLooksOnly } from "./console/console-request.ts";
+import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
@@ -44,6 +46,11 @@ export interface ServerOptions {
    * nothing, too. Never for a server that others reach.
    */
   readonly dev?: boolean;
+  /**
+   * The web page at `/`, with its screens below `/console/`; default true. `read`: it looks and changes nothing, and the
+   * server refuses what its page would change. False: there is none.
+   */
+  readonly console?: ConsoleMode;
   readonly onRequest?: (entry: RequestEntry) => void;
   /**
    * Hears, once for each page and each name of the server, that a browser's request was refused because of its
@@ -96,7 +103,18 @@ export function createServer(options: ServerOptions): KitServer {
   const onRequest = options.onRequest && ((entry: RequestEntry) => options.onRequest?.(masked(entry)));
   const onRefused = options.onRefused && ((advice: string) => options.onRefused?.(mask(advice)));
   const limits = { ...defaultLimits, ...options.limits };
-  const gate = new Gate({ ...options.access, rateLimit: options.rateLimit, onRefused }, limits);
+  const { console: consoleMode = true } = options;
+  const page = consoleMode === false ? undefined : createConsole({ looksOnly: consoleMode === "read" });
+  const gate = new Gate(
+    {
+      ...options.access,
+      rateLimit: options.rateLimit,
+      onRefused,
+      isPage: page && asksForPage,
+      refuse: consoleMode === "read" ? checkLooksOnly : undefined,
+    },
+    limits,
+  );
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
     // Why a run failed is told by the service, where it was worked on; its record has no more to tell.
@@ -137,13 +155,13 @@ export function createServer(options: ServerOptions): KitServer {
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
     ...bindHomeRoutes({ project, service, authorization, reach }),
-    ...bindGuidelineRoutes(project, authorization),
+    ...bindGuidelineRoutes(project, authorization, { pageLooksOnly: consoleMode === "read" }),
     ...bindSpecRoutes(project, authorization),
     ...bindFileRoutes(project, authorization),
     ...(context === undefined ? [] : bindServiceRoutes(context)),
   ];
   const answer = createAnswer({ gate, toResponse, onRequest });
-  mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer });
+  mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer, page });
   const sockets =
     context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
   const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });

@@ -48,15 +48,42 @@ export function jsonParts(value: unknown, { status, headers }: Omit<ReplyParts, 
   return { status, headers: { ...jsonHeaders, ...headers }, body: JSON.stringify(value) };
 }
 
-/** An HTML reply; `contentSecurityPolicy` says what the page may load. */
-export function htmlReply(html: string, contentSecurityPolicy: string): Response {
+/** An HTML reply; `policy` is its content security policy. */
+export function htmlReply(
+  html: string,
+  {
+    policy,
+    status = 200,
+    headers = {},
+  }: Omit<StaticParts, "headers"> & { readonly policy: string; readonly headers?: StaticParts["headers"] },
+): Response {
   return new Response(html, {
-    status: 200,
+    status,
     headers: {
       ...commonHeaders,
-      "content-security-policy": contentSecurityPolicy,
+      "content-security-policy": policy,
       "content-type": "text/html; charset=utf-8",
-      vary: "accept",
+      ...headers,
+    },
+  });
+}
+
+interface StaticParts {
+  readonly status?: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A file as it is, or a reply about one. */
+export function staticReply(
+  body: string | Uint8Array<ArrayBuffer> | null,
+  { status = 200, headers }: StaticParts,
+): Response {
+  return new Response(body, {
+    status,
+    headers: {
+      ...commonHeaders,
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+      ...headers,
     },
   });
 }

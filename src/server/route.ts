@@ -14,6 +14,8 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
+import { asksForPage, isPagePath } from "./console/console-request.ts";
+import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
 import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
 import {
@@ -240,11 +242,17 @@ export type AnswerRequest = (
   work: () => Response | Promise<Response>,
 ) => Promise<Response>;
 
+interface MountOptions extends RouteServer {
+  readonly answer: AnswerRequest;
+  /** The web page, where the server has one. */
+  readonly page?: Console | undefined;
+}
+
 /** Mounts routes, on every path of theirs a refusal of the other methods, and one of all other paths. */
 export function mountRoutes(
   app: Hono<ServerEnv>,
   routes: readonly Route[],
-  { answer, ...server }: RouteServer & { readonly answer: AnswerRequest },
+  { answer, page, ...server }: MountOptions,
 ): void {
   const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/g, ":$1"));
   for (const [path, ofPath] of byPath) {
@@ -252,26 +260,41 @@ export function mountRoutes(
     const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
     app.all(path, (context) =>
       answer(context, () => {
-        const { method } = context.req;
+        const { method, path: asked, raw } = context.req;
+        if (page !== undefined && asksForPage({ method, path: asked, headers: raw.headers })) {
+          return page.answer({ path: asked, headers: raw.headers });
+        }
         const route = byMethod.get(method === "HEAD" ? "GET" : method);
         if (route !== undefined) return route.answer(context, server);
         if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
-        throw new KitError({
-          code: "method_not_allowed",
-          message: "This method is not allowed here.",
-          meta: { allow },
-        });
+        throw notAllowed(allow);
       }),
     );
   }
   app.all("*", (context) =>
     answer(context, () => {
+      const { method, path, raw } = context.req;
+      if (page !== undefined && isPagePath(path)) {
+        if (method === "GET" || method === "HEAD") return page.answer({ path, headers: raw.headers });
+        if (method === "OPTIONS") return emptyReply({ allow: pageMethods.join(", ") });
+        throw notAllowed(pageMethods);
+      }
       throw new KitError({
         code: "not_found",
         message: "There is no such route: GET /openapi.json lists them.",
       });
     }),
   );
+}
+
+const pageMethods = ["GET", "HEAD", "OPTIONS"];
+
+function notAllowed(allow: readonly string[]): KitError {
+  return new KitError({
+    code: "method_not_allowed",
+    message: "This method is not allowed here.",
+    meta: { allow },
+  });
 }
 
 function allowedMethods(routes: readonly Route[]): string[] {

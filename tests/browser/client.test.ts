@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
-import chromium from "@sparticuz/chromium";
-import { type Browser, type Page, chromium as playwright } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
 import type * as Client from "../../src/client/index.ts";
 import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
+import { openBrowser } from "./open-browser.ts";
 
 /** The address and key that a page connects with. */
 interface Place {
@@ -22,12 +22,6 @@ declare global {
 }
 
 const apiKey = "key~of/some+signs?";
-const quiet = [
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-];
 let pages: Server;
 let served: ServedService;
 let browser: Browser | undefined;
@@ -54,10 +48,7 @@ beforeAll(async () => {
   served = await serveService({ access: { apiKeys: [apiKey], allowedOrigins: [originOf(pages)] } });
   place = { baseUrl: served.url, apiKey };
   try {
-    const executablePath = await chromium.executablePath();
-    // Made for screenshots, it asks no server whether a page of another origin may call it.
-    const args = chromium.args.filter((arg) => arg !== "--disable-web-security");
-    browser = await playwright.launch({ executablePath, args: [...args, ...quiet], headless: true });
+    browser = await openBrowser();
     page = await browser.newPage();
     await page.goto(originOf(pages));
     await page.waitForFunction(() => globalThis.kitClient !== undefined);

@@ -33,6 +33,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", words],
   ["KIT_ALLOWED_ORIGINS", "server.allowed_origins", words],
   ["KIT_READ_ONLY", "server.read_only", yesOrNo],
+  ["KIT_CONSOLE", "server.console", yesOrNo],
   ["KIT_MAX_BODY_BYTES", "server.max_body_bytes", wholeNumber],
   ["KIT_STORE", "store", asIs],
 ];

@@ -1,6 +1,7 @@
+import * as z from "zod/mini";
 import type { AuthorizeHook, AuthResult } from "../../protocol/access.ts";
 import type { Infer } from "../../protocol/fields.ts";
-import { flag, integer, list, live, name, table, tableWith, text } from "./config-fields.ts";
+import { expecting, flag, integer, list, live, name, table, tableWith, text } from "./config-fields.ts";
 
 /** The facts about a request that `server.auth` receives. */
 export interface AuthRequest {
@@ -57,6 +58,11 @@ export const serverTable = table({
   allowed_origins: list(text),
   /** Refuses every write with 403; default false. */
   read_only: flag,
+  /**
+   * The web page at `/`: true (the default), `read` (it looks, and the server refuses what the page would change), or
+   * false (no page).
+   */
+  console: z.union([flag, name(["read"])], { error: expecting('true, false or "read"') }),
   /** The largest request body in bytes; default 1,048,576. */
   max_body_bytes: integer(1, 1_073_741_824),
 });

@@ -38,7 +38,7 @@ export const homeRoutes = defineRoutes({
     ...service,
     operation: "getOverview",
     summary: "What this server knows, and where to go on",
-    description: "A page for browsers; JSON with `Accept: application/json`.",
+    description: "Browsers get the console, unless `server.console` is false.",
     reply: overviewSchema,
     hasPage: true,
     action: "project.read",

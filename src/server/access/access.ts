@@ -37,6 +37,10 @@ export interface RequestHead {
 export interface GateOptions extends AccessOptions {
   readonly rateLimit?: RateLimit | undefined;
   readonly onRefused?: ((advice: string) => void) | undefined;
+  /** Requests for the files of the console, which hold nothing secret: they need no key and are not counted. */
+  readonly isPage?: ((head: RequestHead) => boolean) | undefined;
+  /** Throws where the sender may not do what it asks for, whoever it is. */
+  readonly refuse?: ((head: RequestHead) => void) | undefined;
 }
 
 /** The access rules and the allowance that every request and every WebSocket passes. */
@@ -78,7 +82,9 @@ export class Gate {
       throw error;
     }
     // Health checks and CORS preflights are not counted.
-    if (head.path !== "/health" && head.method !== "OPTIONS") this.count(principal, head.remoteAddress);
+    const isFree = head.path === "/health" || head.method === "OPTIONS" || this.#options.isPage?.(head);
+    if (isFree !== true) this.count(principal, head.remoteAddress);
+    this.#options.refuse?.(head);
     return principal;
   }
 
@@ -106,16 +112,12 @@ export class Gate {
     return { "access-control-allow-origin": origin, vary: "origin" };
   }
 
-  async #senderOf({
-    method,
-    path,
-    headers,
-    host,
-    localAddress,
-  }: RequestHead): Promise<Principal | undefined> {
+  async #senderOf(head: RequestHead): Promise<Principal | undefined> {
+    const { method, path, headers, host, localAddress } = head;
     checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.#guarded });
     checkOrigin(headers, host, this.#allowedOrigins);
     if (!this.#guarded || path === "/health" || method === "OPTIONS") return undefined;
+    if (this.#options.isPage?.(head) === true) return undefined;
     // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
     const key = this.#needsKey ? this.#keyOf(headers.get("authorization") ?? undefined) : undefined;

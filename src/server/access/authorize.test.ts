@@ -25,8 +25,8 @@ describe("a list gives only what its asker may see:", () => {
   const withoutSome = ({ agent, workflow }: AuthorizeRequest): boolean =>
     agent !== "echo" && workflow !== "strict";
 
-  test("agents and workflows, also on the first page", async () => {
-    await withHook(withoutSome, async ({ send, url }) => {
+  test("agents and workflows, also in the overview", async () => {
+    await withHook(withoutSome, async ({ send }) => {
       expect(namesOf((await send("/agents")).body.agents)).toEqual(["careful", "default", "hidden"]);
       expect(namesOf((await send("/workflows")).body.workflows)).toEqual([
         "failing",
@@ -39,9 +39,6 @@ describe("a list gives only what its asker may see:", () => {
         ["careful", "default"],
         ["failing", "slow", "talking", "waiting"],
       ]);
-      const page = await (await fetch(url, { headers: { accept: "text/html" } })).text();
-      expect(page).toContain("careful");
-      expect(page).not.toMatch(/echo|strict/);
     });
   });
 

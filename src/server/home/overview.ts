@@ -81,7 +81,7 @@ function encode(text: string): string {
 }
 
 /** A file that a spec names, else a source file rather than a lock or a picture, where there is one. */
-export function exampleFile(project: Project): string | undefined {
+function exampleFile(project: Project): string | undefined {
   const { specs } = project.specs.query({ limit: 100 });
   const named = specs.flatMap(({ metadata }) => metadata.code_refs ?? []).find(isSource);
   const files = project.files();

@@ -7,6 +7,7 @@ import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { listSpecs } from "../../project/query/whole-answers.ts";
 import { recordResults } from "../../project/results/record-results.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import { explainTools } from "../../protocol/enums.ts";
 import type {
   AppliedGuideline,
@@ -20,8 +21,9 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
+import { isOfOwnPage, looksOnly } from "../console/console-request.ts";
 import { invalidSegment } from "../request/read-request.ts";
-import { bindRoutes, type Handlers, type Route } from "../route.ts";
+import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 
 /** `/api/specs`: list and search, one, diagnostics, impact, coverage, stale, graph, validate. */
 export function bindSpecRoutes(project: Project, authorization: Authorization): readonly Route[] {
@@ -79,8 +81,20 @@ function findSpec(project: Project, id: string): SpecBlock {
   throw notFoundYet(project, new KitError({ code: "spec_not_found", message }));
 }
 
+type WriteRequest = Pick<RouteRequest, "raw" | "header" | "principal"> & {
+  readonly itemAction: ServiceAction;
+};
+
 /** `/api/guidelines`: list, one, convert, export. */
-export function bindGuidelineRoutes(project: Project, authorization: Authorization): readonly Route[] {
+export function bindGuidelineRoutes(
+  project: Project,
+  authorization: Authorization,
+  { pageLooksOnly = false }: { readonly pageLooksOnly?: boolean } = {},
+): readonly Route[] {
+  const checkWrite = async ({ raw, header, principal, itemAction: action }: WriteRequest): Promise<void> => {
+    if (pageLooksOnly && isOfOwnPage(raw.headers, header("host") ?? "")) throw looksOnly();
+    await authorization.check({ principal, action });
+  };
   const { guidelines } = project;
   const handlers: Handlers<typeof guidelineRoutes> = {
     "GET /api/guidelines": {
@@ -96,10 +110,10 @@ export function bindGuidelineRoutes(project: Project, authorization: Authorizati
       return { file, explanations, ...indexingOf(project) };
     },
     "GET /api/guidelines/lint": () => ({ diagnostics: guidelines.lint(), ...indexingOf(project) }),
-    async "POST /api/guidelines/sync"({ body, principal, itemAction: action }) {
-      const { preview = true, overwrite, ...request } = body;
+    async "POST /api/guidelines/sync"(input) {
+      const { preview = true, overwrite, ...request } = input.body;
       if (preview) return { ...(await guidelines.planSync(request)), written: [] };
-      await authorization.check({ principal, action });
+      await checkWrite(input);
       return await guidelines.sync({ ...request, overwrite });
     },
     "GET /api/guidelines/{id}": ({ segment }) => {
@@ -110,9 +124,9 @@ export function bindGuidelineRoutes(project: Project, authorization: Authorizati
     },
     "POST /api/guidelines/convert": {
       aliases: { format: conversionFormatOf },
-      async handle({ body, principal, itemAction: action }) {
-        if (body.preview === false) await authorization.check({ principal, action });
-        return guidelines.convert(body);
+      async handle(input) {
+        if (input.body.preview === false) await checkWrite(input);
+        return guidelines.convert(input.body);
       },
     },
     "POST /api/guidelines/export": {

@@ -1,0 +1,30 @@
+import "./styles.css";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { session } from "./api/server.ts";
+import { router } from "./router.tsx";
+import { applyTheme } from "./shell/theme.ts";
+
+applyTheme();
+// The client tries again by itself.
+const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 2_000 } } });
+let { key } = session.current;
+session.subscribe(() => {
+  if (session.current.key === key) return;
+  key = session.current.key;
+  // What another key was shown is not for this one.
+  void queries.resetQueries();
+});
+
+const place = document.getElementById("root");
+if (place !== null) {
+  createRoot(place).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,65 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  type RouteComponent,
+} from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { serverRoot } from "./api/server.ts";
+import { Shell } from "./shell/shell.tsx";
+import { Page } from "./ui/page.tsx";
+import { ErrorNotice, Loading, Notice } from "./ui/states.tsx";
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+
+/** Text of an address's query, as the filters of a screen. */
+export type Search = Readonly<Record<string, string | undefined>>;
+
+function readSearch(search: Record<string, unknown>): Search {
+  return Object.fromEntries(
+    Object.entries(search).flatMap(([name, value]) =>
+      typeof value === "string" || typeof value === "number" ? [[name, String(value)]] : [],
+    ),
+  );
+}
+
+function screen<const Path extends string>(path: Path, load: () => Promise<RouteComponent>) {
+  return createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: readSearch,
+    component: lazyRouteComponent(async () => ({ default: await load() })),
+  });
+}
+
+/** Each screen is loaded when it is opened. */
+const screens = [
+  screen("/", async () => (await import("./screens/home/home-screen.tsx")).HomeScreen),
+  screen("/console/server", async () => (await import("./screens/server/server-screen.tsx")).ServerScreen),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren(screens),
+  basepath: serverRoot.pathname,
+  defaultPreload: "intent",
+  scrollRestoration: true,
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ({ error, reset }) => <ErrorNotice error={error} onRetry={reset} />,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+function NotFound(): ReactNode {
+  return (
+    <Page title="Not found">
+      <Notice icon="search" title="There is no such screen">
+        The address may be from another version of kit.
+      </Notice>
+    </Page>
+  );
+}

@@ -1,0 +1,196 @@
+import { Dialog } from "@base-ui/react/dialog";
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import { looksOnly, session } from "../api/server.ts";
+import { useIsRefused, useServer } from "../api/use-server.ts";
+import { Icon } from "../ui/icons.tsx";
+import { navigation } from "./navigation.ts";
+import { SignIn } from "./sign-in.tsx";
+import { type Theme, useTheme } from "./theme.ts";
+import { TitleContext } from "./title.ts";
+
+/** The frame of every screen: navigation, sign-in, and the tab's title with the number of waiting approvals. */
+export function Shell(): ReactNode {
+  const [title, setTitle] = useState("");
+  const isRefused = useIsRefused();
+  const { waiting, hasService, project } = useShellFacts(!isRefused);
+  useEffect(() => {
+    const name = project === undefined ? "kit" : `${project} · kit`;
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title === "" ? "" : `${title} · `}${name}`;
+  }, [title, waiting, project]);
+
+  if (isRefused) return <SignIn />;
+  const menu = <Menu waiting={waiting} hasService={hasService} project={project} />;
+  return (
+    <TitleContext value={setTitle}>
+      <button
+        type="button"
+        onClick={() => document.getElementById("main")?.focus()}
+        className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:m-2 focus:rounded-md focus:bg-panel focus:px-3 focus:py-2"
+      >
+        Skip to content
+      </button>
+      <div className="flex h-dvh flex-col md:flex-row">
+        <aside className="hidden w-54 shrink-0 border-line border-r md:flex">{menu}</aside>
+        <PhoneBar waiting={waiting}>{menu}</PhoneBar>
+        <main
+          id="main"
+          tabIndex={-1}
+          className="flex min-h-0 min-w-0 flex-1 flex-col overflow-y-auto outline-none"
+        >
+          <Outlet />
+        </main>
+      </div>
+    </TitleContext>
+  );
+}
+
+/** Enough for the navigation: how many approvals wait, whether there are agents, and the project's name. */
+function useShellFacts(enabled: boolean): {
+  readonly waiting: number;
+  readonly hasService: boolean;
+  readonly project: string | undefined;
+} {
+  const overview = useServer({
+    key: ["overview"],
+    ask: (client, signal) => client.overview({ signal }),
+    everyMs: 30_000,
+    enabled,
+  });
+  const hasService = overview.data?.agents !== undefined;
+  const approvals = useServer({
+    key: ["approvals"],
+    ask: (client, signal) => client.approvals.list({ limit: 100 }, { signal }),
+    everyMs: 4_000,
+    enabled: enabled && hasService,
+  });
+  return { waiting: approvals.data?.approvals.length ?? 0, hasService, project: overview.data?.project };
+}
+
+interface MenuProps {
+  readonly waiting: number;
+  readonly hasService: boolean;
+  readonly project: string | undefined;
+}
+
+function Menu({ waiting, hasService, project }: MenuProps): ReactNode {
+  return (
+    <div className="flex min-h-0 w-full flex-1 flex-col gap-4 overflow-y-auto p-3">
+      <div className="flex h-8 items-center gap-2 px-2">
+        <img src={new URL("icon.svg", document.baseURI).href} alt="" className="size-5" />
+        <span className="truncate font-semibold text-sm" title={project}>
+          <bdi>{project ?? "kit"}</bdi>
+        </span>
+      </div>
+      <nav aria-label="Screens" className="flex flex-col gap-4">
+        {navigation.map((group) => {
+          const shown = group.filter(({ needsService }) => hasService || needsService !== true);
+          return shown.length === 0 ? null : (
+            <ul key={group[0]?.label} className="flex flex-col gap-px">
+              {shown.map(({ label, icon, link }) => (
+                <li key={label}>
+                  <Link
+                    to={link}
+                    activeOptions={{ exact: link === "/" }}
+                    className="flex h-8 items-center gap-2.5 rounded-md px-2 text-soft text-sm hover:bg-raised hover:text-ink data-[status=active]:bg-raised data-[status=active]:font-medium data-[status=active]:text-ink"
+                  >
+                    <Icon name={icon} />
+                    {label}
+                    {label === "Approvals" && waiting > 0 ? (
+                      <span className="ml-auto rounded-full bg-warn-back px-1.5 font-medium text-warn text-xs tabular">
+                        {waiting}
+                        <span className="sr-only"> waiting</span>
+                      </span>
+                    ) : null}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          );
+        })}
+      </nav>
+      <div className="mt-auto flex flex-col gap-2 px-2">
+        {looksOnly ? (
+          <p className="rounded-md border border-line px-2 py-1 text-soft text-xs">
+            Read-only: this page changes nothing.
+          </p>
+        ) : null}
+        <div className="flex items-center justify-between">
+          <ThemeChoice />
+          <SignOut />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** On a narrow window the navigation is behind a button. */
+function PhoneBar({
+  waiting,
+  children,
+}: {
+  readonly waiting: number;
+  readonly children: ReactNode;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another screen closes the menu.
+  useEffect(() => setOpen(false), [path]);
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+      <div className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-3 md:hidden">
+        <Dialog.Trigger
+          aria-label="Menu"
+          className="grid size-9 place-items-center rounded-md text-soft hover:bg-raised"
+        >
+          <Icon name="menu" />
+        </Dialog.Trigger>
+        <img src={new URL("icon.svg", document.baseURI).href} alt="" className="size-5" />
+        {waiting > 0 ? (
+          <span className="ml-auto rounded-full bg-warn-back px-2 py-0.5 font-medium text-warn text-xs">
+            {waiting} waiting
+          </span>
+        ) : null}
+      </div>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
+        <Dialog.Popup className="fixed inset-y-0 left-0 z-40 flex w-64 border-line border-r bg-back">
+          <Dialog.Title className="sr-only">Menu</Dialog.Title>
+          {children}
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+const themes: readonly Theme[] = ["system", "light", "dark"];
+const themeIcons = { system: "system", light: "sun", dark: "moon" } as const;
+
+function ThemeChoice(): ReactNode {
+  const [theme, setTheme] = useTheme();
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
+  return (
+    <button
+      type="button"
+      onClick={() => setTheme(next)}
+      title={`Colours: ${theme}`}
+      aria-label={`Colours: ${theme}. Change to ${next}`}
+      className="-ml-1.5 grid size-8 place-items-center rounded-md text-soft hover:bg-raised hover:text-ink"
+    >
+      <Icon name={themeIcons[theme]} />
+    </button>
+  );
+}
+
+function SignOut(): ReactNode {
+  if (session.current.key === undefined) return null;
+  return (
+    <button
+      type="button"
+      onClick={() => session.signOut()}
+      className="rounded-md px-2 py-1 text-soft text-xs hover:bg-raised hover:text-ink"
+    >
+      Sign out
+    </button>
+  );
+}
