@@ -123,7 +123,9 @@ module.exports = {
       "src/engine/shared knows no database: rows come through its stores (DispatchStore, RunStore, RunJournal, ...).",
       {
         from: { path: "^src/engine/shared/", pathNot: test },
-        to: { path: "^src/(sqlite|postgres|engine/embedded|engine/postgres)/|^node_modules/pg/|^(node:)?sqlite$" },
+        to: {
+          path: "^src/(sqlite|postgres|engine/embedded|engine/postgres)/|^node_modules/pg/|^(node:)?sqlite$",
+        },
       },
     ),
     error("engines-are-strangers", "Engines share src/engine/shared, not each other.", {
