@@ -14,7 +14,7 @@ test("a field of a record has the comment that its schema's source gives it, and
 
 test("fields that two records share keep the comment of their own record", async () => {
   const comments = await readFieldComments();
-  const page = new Set(["limit", "cursor"]);
-  expect(comments.of("limit", page, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");
-  expect(comments.of("limit", page, "protocol/session-page")).toBe("1 to 1,000; default 50.");
+  const siblings = new Set(["agent", "instance_id", "order", "limit", "cursor"]);
+  expect(comments.of("limit", siblings, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");
+  expect(comments.of("limit", siblings, "protocol/session-page")).toBe("1 to 1,000; default 50.");
 });
