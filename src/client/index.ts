@@ -4,7 +4,17 @@ export { KitError } from "../base/kit-error.ts";
 export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
 export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
-export type { DispatchPage, DispatchQuery, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+export type {
+  Delivery,
+  DeliveryPage,
+  DeliveryQuery,
+  DispatchPage,
+  DispatchQuery,
+  DispatchRecord,
+  DispatchStatus,
+  RetriedPage,
+  RetryManyBody,
+} from "../protocol/dispatch.ts";
 export type { BackendName } from "../protocol/enums.ts";
 export type { ErrorCause } from "../protocol/error-cause.ts";
 export type { ErrorCode } from "../protocol/error-code.ts";
@@ -43,6 +53,7 @@ export type {
   RunRecord,
   RunStatus,
   RunWait,
+  ScheduleRecord,
   SignalBody,
   WorkflowEntry,
 } from "../protocol/run.ts";
@@ -75,5 +86,5 @@ export type { PromptStream, ResultStream, TypedReply } from "./result-stream.ts"
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";
-export type { ApprovalsClient, DispatchesClient, SessionsClient } from "./work-clients.ts";
+export type { ApprovalsClient, DeliveriesClient, DispatchesClient, SessionsClient } from "./work-clients.ts";
 export type { WorkflowsClient } from "./workflows-client.ts";

@@ -19,8 +19,10 @@ import { createTransport, type Transport } from "./transport.ts";
 import {
   type ApprovalsClient,
   createApprovalsClient,
+  createDeliveriesClient,
   createDispatchesClient,
   createSessionsClient,
+  type DeliveriesClient,
   type DispatchesClient,
   type SessionsClient,
 } from "./work-clients.ts";
@@ -51,6 +53,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
   readonly approvals: ApprovalsClient;
+  readonly deliveries: DeliveriesClient;
   readonly sessions: SessionsClient;
   readonly guidelines: GuidelinesClient;
   readonly specs: SpecsClient;
@@ -66,6 +69,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
     this.approvals = createApprovalsClient(transport);
+    this.deliveries = createDeliveriesClient(transport);
     this.sessions = createSessionsClient(transport);
     this.guidelines = createGuidelinesClient(transport);
     this.specs = createSpecsClient(transport);

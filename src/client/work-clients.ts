@@ -1,5 +1,13 @@
 import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
-import type { DispatchPage, DispatchQuery, DispatchRecord } from "../protocol/dispatch.ts";
+import type {
+  DeliveryPage,
+  DeliveryQuery,
+  DispatchPage,
+  DispatchQuery,
+  DispatchRecord,
+  RetriedPage,
+  RetryManyBody,
+} from "../protocol/dispatch.ts";
 import type { PruneBody, PrunedPage, SessionPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
@@ -13,6 +21,8 @@ export interface DispatchesClient {
   get(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
   /** Gives a dead letter its attempts again. Throws `not_found`, and `conflict` for one that is none. */
   retry(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
+  /** The same for a page of dead letters, of one agent or instance where they are named; `next_cursor` goes on. */
+  retryAll(body?: RetryManyBody, options?: CallOptions): Promise<RetriedPage>;
   /** Takes back what waits, or aborts what runs. False when it had ended. */
   cancel(dispatchId: string, options?: CallOptions): Promise<boolean>;
 }
@@ -24,6 +34,7 @@ export function createDispatchesClient({ request }: Transport): DispatchesClient
     get: (id, options) => request(route("GET /dispatches/{dispatch_id}", { params: params(id), options })),
     retry: (id, options) =>
       request(route("POST /dispatches/{dispatch_id}/retry", { params: params(id), body: {}, options })),
+    retryAll: (body = {}, options) => request(route("POST /dispatches/retry", { body, options })),
     async cancel(id, options) {
       const call = { params: params(id), body: {}, options, repeatable: true } as const;
       return (await request(route("POST /dispatches/{dispatch_id}/cancel", call))).cancelled;
@@ -59,4 +70,14 @@ export function createSessionsClient({ request }: Transport): SessionsClient {
     list: (query = {}, options) => request(route("GET /sessions", { query, options })),
     prune: (body, options) => request(route("POST /sessions/prune", { body, options, repeatable: true })),
   };
+}
+
+/** What senders of webhooks have delivered. */
+export interface DeliveriesClient {
+  /** Newest first: the last 1,000 since the server started. */
+  list(query?: DeliveryQuery, options?: CallOptions): Promise<DeliveryPage>;
+}
+
+export function createDeliveriesClient({ request }: Transport): DeliveriesClient {
+  return { list: (query = {}, options) => request(route("GET /deliveries", { query, options })) };
 }

@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import type { RunAccepted, RunCompleted, WorkflowEntry } from "../protocol/run.ts";
+import type { RunAccepted, RunCompleted, ScheduleRecord, WorkflowEntry } from "../protocol/run.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
 import type {
@@ -27,6 +27,8 @@ const pastAllEvents = 999_999_999_999_999;
  */
 export interface WorkflowsClient<Workflows = AnyProject["workflows"]> {
   list(options?: CallOptions): Promise<readonly WorkflowEntry[]>;
+  /** When workflows run by themselves, with their next times. */
+  schedules(options?: CallOptions): Promise<readonly ScheduleRecord[]>;
   /** Runs a workflow; resolves once the run is on the server's disk. */
   start<Name extends NameIn<Workflows>>(
     name: Name,
@@ -70,6 +72,7 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
     createResultStream(run(call, after), (body) => body as RunCompleted);
   return {
     list: async (options) => (await request(route("GET /workflows", { options }))).workflows,
+    schedules: async (options) => (await request(route("GET /schedules", { options }))).schedules,
     start: (name, payload = {}, options = {}) => request(startCall(name, payload, options)),
     async invoke(name, payload = {}, options = {}) {
       const { timeoutMs, signal } = options;

@@ -38,6 +38,8 @@ export const serviceActions = [
   "dispatch.read",
   "dispatch.retry",
   "dispatch.cancel",
+  "schedule.list",
+  "webhook.list",
 ] as const;
 export type ServiceAction = (typeof serviceActions)[number];
 
@@ -56,6 +58,8 @@ export interface AuthorizeRequest {
   /** The workflow of a request for a workflow or a run; for `run.list`, the filter that was given. */
   readonly workflow?: string | undefined;
   readonly run_id?: string | undefined;
+  /** The webhook of a delivery. */
+  readonly webhook?: string | undefined;
 }
 
 /** Says whether something may be done; anything but `true` is a refusal. */

@@ -62,3 +62,54 @@ export const webhookAcceptedSchema = z
   .object({ status: z.literal("accepted"), dispatches: z.array(dispatchReceiptSchema) })
   .meta({ id: "WebhookAccepted" });
 export interface WebhookAccepted extends Infer<typeof webhookAcceptedSchema> {}
+
+/** The body of `POST /dispatches/retry`. */
+export const retryManyBodySchema = z.strictObject({
+  agent: nameField.optional(),
+  instance_id: nameField.optional(),
+  limit: limitField.optional().meta({ description: "Dead letters to look at, 1 to 1,000; default 100." }),
+  cursor: cursorField.optional(),
+});
+export interface RetryManyBody extends Infer<typeof retryManyBodySchema> {}
+
+export const retriedPageSchema = z
+  .object({
+    retried: z.array(z.string()).meta({ description: "The ids of those that have their attempts again." }),
+    failed: z
+      .array(
+        z.object({
+          dispatch_id: z.string(),
+          error: z.object({ type: z.string(), message: z.string() }),
+        }),
+      )
+      .meta({ description: "Could not be retried, and why: a line that is full, for one." }),
+    next_cursor: z.string().optional().meta({ description: "There are more to look at." }),
+  })
+  .meta({ id: "RetriedDispatches" });
+export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
+
+/** The query of `GET /deliveries`. */
+export const deliveryQuerySchema = z.strictObject({
+  webhook: nameField.optional(),
+  limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
+  cursor: cursorField.optional(),
+});
+export interface DeliveryQuery extends Infer<typeof deliveryQuerySchema> {}
+
+const deliverySchema = z
+  .object({
+    webhook: z.string(),
+    received_at: z.string(),
+    status: z.int().meta({ description: "Of the reply that its sender got." }),
+    duration_ms: z.number(),
+    bytes: z.int().meta({ description: "Of the body; 0 where it was refused before it was read." }),
+    dispatches: z.array(z.string()).meta({ description: "Ids of what it was handed over as." }),
+    error: z.object({ type: z.string(), message: z.string() }).optional(),
+  })
+  .meta({ id: "Delivery", description: "A request of a webhook's sender." });
+export interface Delivery extends Infer<typeof deliverySchema> {}
+
+export const deliveryPageSchema = z
+  .object({ deliveries: z.array(deliverySchema), next_cursor: z.string().optional() })
+  .meta({ id: "DeliveryPage", description: "Newest first." });
+export interface DeliveryPage extends Infer<typeof deliveryPageSchema> {}

@@ -57,19 +57,22 @@ export const runRecordSchema = z
 export interface RunRecord extends Infer<typeof runRecordSchema> {}
 
 /** When a workflow runs by itself. */
-export interface ScheduleRecord {
-  /** Unique; putting a schedule of the same name replaces it. */
-  readonly name: string;
-  readonly workflow: string;
-  /** Five or six fields, as cron(8) and croner read them. */
-  readonly cron: string;
-  /** IANA name; default UTC. */
-  readonly timezone?: string | undefined;
-  readonly payload?: unknown;
-  /** ISO 8601; absent when it never comes again. */
-  readonly next_at?: string | undefined;
-  readonly last_run_id?: string | undefined;
-}
+const scheduleRecordSchema = z
+  .object({
+    name: z.string().meta({ description: "Unique; putting a schedule of the same name replaces it." }),
+    workflow: z.string(),
+    cron: z.string().meta({ description: "Five or six fields, as cron(8) and croner read them." }),
+    timezone: z.string().optional().meta({ description: "IANA name; default UTC." }),
+    payload: z.unknown().optional(),
+    next_at: z.string().optional().meta({ description: "ISO 8601; absent when it never comes again." }),
+    last_run_id: z.string().optional(),
+  })
+  .meta({ id: "Schedule" });
+export interface ScheduleRecord extends Infer<typeof scheduleRecordSchema> {}
+
+export const scheduleListSchema = z
+  .object({ schedules: z.array(scheduleRecordSchema) })
+  .meta({ id: "ScheduleList", description: "By name." });
 
 /** A workflow as `GET /workflows` lists it. */
 const workflowEntrySchema = z.object({

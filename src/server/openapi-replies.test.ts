@@ -196,6 +196,8 @@ test("dispatches answer as described, dead letters too", async () => {
   await ask("GET /dispatches/{dispatch_id}", "/dispatches/none");
   await ask("GET /dispatches", "/dispatches?limit=2");
   await ask("GET /dispatches", "/dispatches?cursor=none");
+  await ask("POST /dispatches/retry", "/dispatches/retry", { body: { agent: "none" } });
+  await ask("POST /dispatches/retry", "/dispatches/retry", { body: { limit: 0 } });
   await ask("POST /dispatches/{dispatch_id}/retry", `${path}/retry`);
   await served.service.engine.awaitDispatch(sent.dispatch_id);
   await ask("POST /dispatches/{dispatch_id}/cancel", `${path}/cancel`);
@@ -209,6 +211,7 @@ test("dispatches answer as described, dead letters too", async () => {
 
 test("workflows and runs answer as described, however they end", async () => {
   await ask("GET /workflows", "/workflows");
+  await ask("GET /schedules", "/schedules");
   const start = "POST /workflows/{name}";
   await ask(start, "/workflows/strict", { body: { n: "no number" } });
   await ask(start, "/workflows/none", { body: {} });
@@ -242,6 +245,8 @@ test("a webhook answers as described", async () => {
   await post(`sha256=${right}`);
   await post("sha256=00");
   await ask("POST /webhooks/{name}", "/webhooks/none", { body: {} });
+  await ask("GET /deliveries", "/deliveries?limit=1");
+  await ask("GET /deliveries", "/deliveries?cursor=none");
 });
 
 test("every route with a body refuses one that is no JSON object, and unwraps a wrapped one", async () => {

@@ -29,6 +29,7 @@ export function serveEngine(engine: Engine): typeof fetch {
   };
   const workflows: Handlers<typeof workflowRoutes> = {
     "GET /workflows": () => ({ workflows: [] }),
+    "GET /schedules": async () => ({ schedules: await engine.listSchedules() }),
     async "POST /workflows/{name}"({ segment, body }) {
       const { run_id } = await engine.startRun({ workflow: segment("name"), payload: body });
       return { status: "accepted", run_id };

@@ -1,8 +1,12 @@
 import {
   cancelledSchema,
+  deliveryPageSchema,
+  deliveryQuerySchema,
   dispatchPageSchema,
   dispatchQuerySchema,
   dispatchRecordSchema,
+  retriedPageSchema,
+  retryManyBodySchema,
   webhookAcceptedSchema,
 } from "../dispatch.ts";
 import { eventSchema } from "../event.ts";
@@ -17,6 +21,7 @@ import {
   runQuerySchema,
   runRecordSchema,
   runStreamQuerySchema,
+  scheduleListSchema,
   signalAcceptedSchema,
   signalBodySchema,
   startRunQuerySchema,
@@ -37,6 +42,16 @@ export const dispatchRoutes = defineRoutes({
     reply: dispatchPageSchema,
     action: "dispatch.list",
     itemAction: "dispatch.read",
+  },
+  "POST /dispatches/retry": {
+    tag: "dispatches",
+    operation: "retryDispatches",
+    summary: "Give dead letters their attempts again, page by page",
+    description: "Those that the sender may retry, newest first; each goes to the end of its session's line.",
+    body: retryManyBodySchema,
+    reply: retriedPageSchema,
+    action: "dispatch.list",
+    itemAction: "dispatch.retry",
   },
   "GET /dispatches/{dispatch_id}": {
     ...dispatch,
@@ -69,6 +84,13 @@ export const dispatchRoutes = defineRoutes({
 });
 
 export const workflowRoutes = defineRoutes({
+  "GET /schedules": {
+    tag: "workflows",
+    operation: "listSchedules",
+    summary: "When workflows run by themselves, with their next times",
+    reply: scheduleListSchema,
+    itemAction: "schedule.list",
+  },
   "GET /workflows": {
     tag: "workflows",
     operation: "listWorkflows",
@@ -177,6 +199,15 @@ export const runRoutes = defineRoutes({
 
 /** Deliveries of signed senders. */
 export const webhookRoutes = defineRoutes({
+  "GET /deliveries": {
+    tag: "webhooks",
+    operation: "listDeliveries",
+    summary: "What senders of webhooks have delivered, newest first",
+    description: "The last 1,000 since this server started, refused ones too, without their bodies.",
+    query: deliveryQuerySchema,
+    reply: deliveryPageSchema,
+    itemAction: "webhook.list",
+  },
   "POST /webhooks/{name}": {
     tag: "webhooks",
     operation: "receiveWebhook",

@@ -121,3 +121,34 @@ test("a dead letter can be seen and retried", async () => {
   expect([retried.status, retried.body.status]).toEqual([200, "queued"]);
   await served.service.engine.awaitDispatch(body.dispatch_id);
 });
+
+test("dead letters are retried together: those asked for that the sender may retry", async () => {
+  const own = await serveService({
+    authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
+  });
+  try {
+    for (const id of ["a", "b", "c", "locked"]) {
+      const { body } = await own.send(`/agents/echo/${id}/dispatch`, { body: { input: "fail for good" } });
+      await own.service.engine.awaitDispatch(body.dispatch_id);
+    }
+    const retry = async (body: object) => (await own.send("/dispatches/retry", { body })).body;
+    const one = await retry({ agent: "echo", instance_id: "b" });
+    expect([one.retried.length, one.failed, one.next_cursor]).toEqual([1, [], undefined]);
+    await own.service.engine.awaitDispatch(one.retried[0]);
+    const retried: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await retry({ limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+      retried.push(...page.retried);
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    const instances = await Promise.all(
+      retried.map(async (id) => (await own.service.engine.getDispatch(id))?.instance_id),
+    );
+    expect(new Set(instances)).toEqual(new Set(["a", "b", "c"]));
+    for (const body of [{ limit: 0 }, { status: "failed" }, { agent: "" }, { cursor: "none" }])
+      expect([body, (await own.send("/dispatches/retry", { body })).status]).toEqual([body, 400]);
+  } finally {
+    await own.close();
+  }
+});

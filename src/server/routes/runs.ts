@@ -13,6 +13,9 @@ import { isOver, streamRun } from "../streams/run-stream.ts";
 
 const defaultPageSize = 100;
 
+/** Errors about one dead letter, and not about the engine. */
+const passing: ReadonlySet<string> = new Set(["conflict", "not_found", "too_many_requests"]);
+
 type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" | "principal"> & {
   readonly action: ServiceAction;
 };
@@ -98,6 +101,30 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
         instance: record.instance_id,
       }));
       return { dispatches: dispatches.map(toSentDispatch), next_cursor };
+    },
+    async "POST /dispatches/retry"({ body, principal, action, itemAction }) {
+      const { agent, instance_id: instance, limit = 100 } = body;
+      await authorization.check({ principal, action, agent, instance });
+      const { items, next_cursor } = await engine.listDeadLetters({ ...body, limit });
+      const letters = await authorization.permitted(items, (record) => ({
+        principal,
+        action: itemAction,
+        agent: record.agent,
+        instance: record.instance_id,
+      }));
+      const retried: string[] = [];
+      const failed: { dispatch_id: string; error: { type: string; message: string } }[] = [];
+      for (const { dispatch_id } of letters) {
+        try {
+          await engine.redrive(dispatch_id);
+          retried.push(dispatch_id);
+        } catch (error) {
+          // One that was retried or removed meanwhile, or whose line is full, keeps none of the others from it.
+          if (!(error instanceof KitError) || !passing.has(error.code)) throw error;
+          failed.push({ dispatch_id, error: { type: error.code, message: error.message } });
+        }
+      }
+      return { retried, failed, next_cursor };
     },
     "GET /dispatches/{dispatch_id}": async (input) => toSentDispatch(await find(input)),
     "POST /dispatches/{dispatch_id}/retry": async (input) =>

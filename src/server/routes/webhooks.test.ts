@@ -111,3 +111,53 @@ describe("a webhook", () => {
     expect(served.errors.length - before).toBe(2);
   });
 });
+
+test("deliveries are listed newest first, refused ones too, to who may see those of their webhook", async () => {
+  const own = await serveService({
+    access: { apiKeys: ["a-key"] },
+    authorize: ({ action, webhook }) => action === "webhook.list" && webhook === "github",
+  });
+  const send = (path: string, signed: boolean): Promise<Response> => {
+    const body = '{"n":1}';
+    const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
+    const signature = signed ? `sha256=${digest}` : "sha256=00";
+    return fetch(`${own.url}/webhooks/${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-hub-signature-256": signature },
+      body,
+    });
+  };
+  const list = (query = "") =>
+    own.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } });
+  try {
+    expect((await own.send("/deliveries")).status).toBe(401);
+    const accepted = (await (await send("github", true)).json()) as WebhookAccepted;
+    await send("github", false);
+    await send("slack", false);
+    await send("none", false);
+    const { deliveries } = (await list()).body;
+    expect(deliveries).toEqual([
+      {
+        webhook: "github",
+        received_at: expect.any(String),
+        status: 401,
+        duration_ms: expect.any(Number),
+        bytes: 7,
+        dispatches: [],
+        error: { type: "invalid_signature", message: expect.any(String) },
+      },
+      expect.objectContaining({ status: 202, dispatches: [accepted.dispatches[0]?.dispatch_id] }),
+    ]);
+    const first = (await list("?webhook=github&limit=1")).body;
+    const second = (await list(`?webhook=github&limit=1&cursor=${first.next_cursor}`)).body;
+    expect([first.deliveries[0].status, second.deliveries[0].status, second.next_cursor]).toEqual([
+      401,
+      202,
+      undefined,
+    ]);
+    for (const query of ["?limit=0", "?cursor=none", "?name=github"])
+      expect([query, (await list(query)).status]).toEqual([query, 400]);
+  } finally {
+    await own.close();
+  }
+});

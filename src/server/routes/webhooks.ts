@@ -1,4 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
+import { badCursor } from "../../engine/shared/read-page.ts";
+import type { Delivery, DeliveryQuery, WebhookAccepted } from "../../protocol/dispatch.ts";
+import { errorCodes, isErrorCode } from "../../protocol/error-code.ts";
 import { webhookRoutes } from "../../protocol/routes/run-routes.ts";
 import { receiveWebhook } from "../../webhooks/receive-webhook.ts";
 import { jsonReply } from "../reply.ts";
@@ -7,25 +10,111 @@ import { bindRoutes, type Handlers, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
 /** `POST /webhooks/{name}`: what signed senders deliver. The signature takes the place of a key. */
-export function bindWebhookRoutes({ service, limits, masked }: ServiceContext): readonly Route[] {
+export function bindWebhookRoutes({
+  service,
+  limits,
+  masked,
+  authorization,
+}: ServiceContext): readonly Route[] {
+  const deliveries = new Deliveries();
   const handlers: Handlers<typeof webhookRoutes> = {
+    async "GET /deliveries"({ query, principal, itemAction: action }) {
+      const { items, next_cursor } = deliveries.page(query);
+      const shown = await authorization.permitted(items, ({ webhook }) => ({ principal, action, webhook }));
+      return { deliveries: shown, next_cursor };
+    },
     async "POST /webhooks/{name}"({ segment, raw, incoming, clientGone }) {
       const name = segment("name");
       const webhook = service.app.webhooks().find((one) => one.name === name);
       if (webhook === undefined)
         throw new KitError({ code: "not_found", message: "There is no webhook of this name." });
-      const { status, body } = await receiveWebhook(webhook.definition, {
-        name,
-        headers: raw.headers,
-        body: await readBody({ raw, incoming }, limits),
-        env: service.app.env,
-        // The signer of this webhook is one sender, however many threads it writes to.
-        calls: service.callsFor(`webhook/${name}`),
-        signal: clientGone(),
-        once: service.engine.once,
-      });
-      return jsonReply(masked(body), status);
+      const delivery = deliveries.begin(name);
+      try {
+        const bytes = await readBody({ raw, incoming }, limits);
+        delivery.bytes = bytes.length;
+        const { status, body } = await receiveWebhook(webhook.definition, {
+          name,
+          headers: raw.headers,
+          body: bytes,
+          env: service.app.env,
+          // The signer of this webhook is one sender, however many threads it writes to.
+          calls: service.callsFor(`webhook/${name}`),
+          signal: clientGone(),
+          once: service.engine.once,
+        });
+        delivery.end(status, dispatchesIn(status, body));
+        return jsonReply(masked(body), status);
+      } catch (error) {
+        delivery.fail(error);
+        throw error;
+      }
     },
   };
   return bindRoutes(webhookRoutes, handlers);
+}
+
+/** The ids in the reply that kit itself gives; a file's own reply may say anything. */
+function dispatchesIn(status: number, body: unknown): readonly string[] {
+  if (status !== 202) return [];
+  return (body as WebhookAccepted).dispatches.map(({ dispatch_id }) => dispatch_id);
+}
+
+const mostDeliveries = 1_000;
+
+interface NumberedDelivery extends Delivery {
+  /** Rises; cursors name it. */
+  readonly number: number;
+}
+
+/** The deliveries since the server started. Senders that are refused may be anybody: memory is bounded. */
+class Deliveries {
+  /** Oldest first. */
+  readonly #ended: NumberedDelivery[] = [];
+  #count = 0;
+
+  begin(webhook: string): {
+    bytes: number;
+    end(status: number, dispatches: readonly string[]): void;
+    fail(error: unknown): void;
+  } {
+    const received_at = new Date().toISOString();
+    const began = performance.now();
+    const add = (outcome: Pick<Delivery, "status" | "dispatches" | "error">): void => {
+      this.#count += 1;
+      const duration_ms = Math.round(performance.now() - began);
+      const { bytes } = delivery;
+      this.#ended.push({ number: this.#count, webhook, received_at, duration_ms, bytes, ...outcome });
+      if (this.#ended.length > mostDeliveries) this.#ended.shift();
+    };
+    const delivery = {
+      bytes: 0,
+      end: (status: number, dispatches: readonly string[]) => add({ status, dispatches }),
+      fail(error: unknown) {
+        const { type, message } =
+          error instanceof KitError && isErrorCode(error.code)
+            ? { type: error.code, message: error.message }
+            : // What the project's own code threw is for its log.
+              { type: "internal_error" as const, message: "The webhook's file failed: the log says why." };
+        add({ status: errorCodes[type].status, dispatches: [], error: { type, message } });
+      },
+    };
+    return delivery;
+  }
+
+  page({ webhook, limit = 50, cursor }: DeliveryQuery): {
+    readonly items: readonly Delivery[];
+    readonly next_cursor?: string;
+  } {
+    if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw badCursor();
+    const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
+    const found = this.#ended.filter(
+      (one) => one.number < before && (webhook === undefined || one.webhook === webhook),
+    );
+    const page = found.slice(-limit).reverse();
+    const items = page.map(({ number: _, ...delivery }) => delivery);
+    const last = page.at(-1);
+    return found.length > page.length && last !== undefined
+      ? { items, next_cursor: String(last.number) }
+      : { items };
+  }
 }

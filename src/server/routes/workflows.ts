@@ -17,6 +17,13 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
       }));
       return { workflows: workflows.map(({ name, path }) => ({ name, path })) };
     },
+    async "GET /schedules"({ principal, itemAction: action }) {
+      const schedules = await authorization.permitted(
+        await service.engine.listSchedules(),
+        ({ workflow }) => ({ principal, action, workflow }),
+      );
+      return { schedules };
+    },
     async "POST /workflows/{name}"(input) {
       const idempotencyKey = readIdempotencyKey(input);
       const streams = wantsEvents(input.accept);
