@@ -46,7 +46,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/postgres": { packages: [], kilobytes: 38 },
   "kit/stores/sqlite": { packages: [], kilobytes: 47 },
   "kit/webhooks": { packages: [], kilobytes: 15 },
-  "kit/testing": { packages: [], kilobytes: 610 },
+  "kit/testing": { packages: [], kilobytes: 700 },
 };
 
 /** Modules that Node 20 lacks: `process.getBuiltinModule` asks for them once they are needed. */

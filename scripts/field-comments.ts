@@ -35,7 +35,7 @@ export async function readFieldComments(): Promise<FieldComments> {
   for (const path of await listFiles(join(repositoryRoot, "src"))) {
     if (!path.endsWith(".ts") || /\.(test|suite)\.ts$/.test(path)) continue;
     const text = await readFile(path, "utf8");
-    if (!/ from "(zod(\/mini)?|\.\/config-fields\.ts)";/.test(text)) continue;
+    if (!/ from "(zod(\/mini)?|[./]+base\/settings\.ts)";/.test(text)) continue;
     const file = relative(join(repositoryRoot, "src"), path).replace(/\.ts$/, "");
     visit(parseAst(text, { lang: "ts" }), (node) => {
       if (node.type === "ObjectExpression") literals.push({ file, comments: fieldsOf(node, text) });
@@ -77,7 +77,7 @@ export async function writeFieldComments(folder: string): Promise<void> {
         }
       }
       if (node.type !== "ExportNamedDeclaration" || commentBefore(text, node.start) !== undefined) return;
-      const schema = /^export (?:interface|type) \w+ (?:extends|=) Infer<typeof (\w+)>/.exec(
+      const schema = /^export (?:interface|type) \w+ (?:extends|=) (?:Infer|Fields)<typeof (\w+)>/.exec(
         text.slice(node.start, node.end),
       )?.[1];
       const comment = schema === undefined ? undefined : comments.ofSchema(schema);

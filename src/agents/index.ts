@@ -3,8 +3,13 @@
 export type { DeepPartial } from "../base/deep-partial.ts";
 export type { StandardSchemaV1 } from "../base/standard-schema.ts";
 export type { ApprovalFilter, Approvals, ApprovalsOptions } from "./approvals/approvals.ts";
-export type { AgentPolicy, AgentProfile, AllowedCommand, Role } from "./define/agent-profile.ts";
-export type { ApprovalRules } from "./define/approval-rules.ts";
+export type {
+  AgentPolicy,
+  AgentProfile,
+  AllowedCommand,
+  ApprovalRules,
+  Role,
+} from "./define/agent-profile.ts";
 export type { CommandAction, KitCommand } from "./define/command.ts";
 export type { AgentContext, AgentDefinition, AgentSource, InstanceContext } from "./define/create-agent.ts";
 export type {
@@ -31,10 +36,13 @@ export type {
 } from "./define/tool.ts";
 export type { EventListener } from "./events.ts";
 export type { Agent } from "./harness.ts";
-export type { PromptOptions, PromptResult } from "./operations/prompt-options.ts";
-export type { ShellOptions } from "./operations/run-shell.ts";
-export type { SkillOptions } from "./operations/run-skill.ts";
-export type { TaskOptions } from "./operations/run-task.ts";
+export type {
+  PromptOptions,
+  PromptResult,
+  ShellOptions,
+  SkillOptions,
+  TaskOptions,
+} from "./operations/options.ts";
 export type { OutputSchema, TypedOutputAttempt } from "./output/typed-output.ts";
 export type { FileInput, ImageInput } from "./prompt/input-files.ts";
 export type { Session, SessionStream } from "./session/session.ts";

@@ -14,6 +14,22 @@ export function suggest(text: string, candidates: Iterable<string>): string | un
   return best;
 }
 
+/** The keys of an object, and what one is called: "field of a tool". */
+export interface KnownKeys {
+  readonly of: string;
+  readonly keys: readonly string[];
+  /** Names that other tools have for a key. */
+  readonly otherNames?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The first key that no such object has: "`parameters` is no field of a tool; did you mean input?" */
+export function unknownKey(value: object, { of, keys, otherNames = {} }: KnownKeys): string | undefined {
+  const unknown = Object.keys(value).find((key) => !keys.includes(key));
+  if (unknown === undefined) return undefined;
+  const near = Object.hasOwn(otherNames, unknown) ? otherNames[unknown] : suggest(unknown, keys);
+  return `\`${unknown.slice(0, 100)}\` is no ${of}${near === undefined ? `; there are ${keys.join(", ")}` : `; did you mean ${near}?`}`;
+}
+
 /**
  * Insertions, deletions, replacements and swaps of neighbours between two texts (optimal string
  * alignment), or `limit` when there are that many or more.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { Agent } from "../agents/harness.ts";
-import type { PromptOptions } from "../agents/operations/prompt-options.ts";
+import type { PromptOptions } from "../agents/operations/options.ts";
 import { systemClock } from "../base/clock.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";

@@ -1,4 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
+import type { ModelChoice } from "../protocol/prompt.ts";
 
 /** A model string in its two parts. */
 export interface ModelName {
@@ -20,4 +21,12 @@ export function parseModelName(text: string): ModelName {
     });
   }
   return { provider: match[1].toLowerCase(), model: match[2] };
+}
+
+/** The forms of a model that can be written down, for messages. */
+export const modelChoiceForm = "a text such as provider/model, or a list of such texts";
+
+export function isModelChoice(value: unknown): value is ModelChoice {
+  const names = [value].flat();
+  return names.length > 0 && names.every((item) => typeof item === "string");
 }

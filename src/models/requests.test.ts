@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { PromptOptions } from "../agents/operations/prompt-options.ts";
+import type { PromptOptions } from "../agents/operations/options.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";

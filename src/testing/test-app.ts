@@ -91,7 +91,7 @@ export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnsw
     { createSecretMask },
     { knownSecrets },
   ] = await Promise.all([
-    import("../agents/define/agent-profile.ts"),
+    import("../agents/define/merge-profiles.ts"),
     import("../app/runtime/project-context.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),

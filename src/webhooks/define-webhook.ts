@@ -1,4 +1,4 @@
-import { suggest } from "../base/suggest.ts";
+import { unknownKey } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
 import type { Dispatch, DispatchInput, RunCalls, StartRun } from "../protocol/run-calls.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
@@ -63,11 +63,8 @@ const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => strin
 
 /** Checks the fields of a webhook that plain JavaScript may have defined; messages never quote a value. */
 export function faultOfWebhook(definition: object): string | undefined {
-  for (const name of Object.keys(definition)) {
-    if (Object.hasOwn(fields, name)) continue;
-    const near = suggest(name, Object.keys(fields));
-    return `\`${name}\` is no field of a webhook${near === undefined ? "" : `; did you mean ${near}?`}`;
-  }
+  const unknown = unknownKey(definition, { of: "field of a webhook", keys: Object.keys(fields) });
+  if (unknown !== undefined) return unknown;
   for (const [name, check] of Object.entries(fields)) {
     const fault = check(Reflect.get(definition, name));
     if (fault !== undefined) return `\`${name}\` ${fault}`;

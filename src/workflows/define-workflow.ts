@@ -1,5 +1,7 @@
+import { isRecord } from "../base/is-record.ts";
 import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
-import { suggest } from "../base/suggest.ts";
+import { unknownKey } from "../base/suggest.ts";
+import { toSentence } from "../base/to-sentence.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext } from "./workflow-context.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";
@@ -70,17 +72,13 @@ export function defineWorkflow<
 
 /** Describes a fault of a workflow, which plain JavaScript may have written in any form, as a sentence. */
 export function faultOfWorkflow(definition: object): string | undefined {
-  for (const name of Object.keys(definition)) {
-    if (fields.includes(name) || name === "kind") continue;
-    const near = suggest(name, fields);
-    return `\`${name}\` is no field of a workflow${near === undefined ? `: it has ${fields.join(", ")}.` : `; did you mean ${near}?`}`;
-  }
-  const { run, ...schemas } = definition as Partial<WorkflowDefinition>;
+  const { kind: _, run, ...schemas } = definition as Partial<WorkflowDefinition>;
+  const unknown = unknownKey({ run, ...schemas }, { of: "field of a workflow", keys: fields });
+  if (unknown !== undefined) return toSentence(unknown);
   if (typeof run !== "function") return "A workflow has no `run` function: run: async (ctx) => { … }.";
   for (const name of ["payload", "result"] as const) {
     const schema = schemas[name];
-    const isSchema = isStandardSchema(schema) || (typeof schema === "object" && !Array.isArray(schema));
-    if (schema !== undefined && (!isSchema || schema === null))
+    if (schema !== undefined && !isStandardSchema(schema) && !isRecord(schema))
       return `\`${name}\` must be a schema: of zod, valibot, …, or JSON Schema.`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-import type { PromptOptions, PromptResult } from "../agents/operations/prompt-options.ts";
+import type { PromptOptions, PromptResult } from "../agents/operations/options.ts";
 import { checkOutput, type OutputSchema } from "../agents/output/typed-output.ts";
 import type { Session } from "../agents/session/session.ts";
 import { KitError } from "../base/kit-error.ts";

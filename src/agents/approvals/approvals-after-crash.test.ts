@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { Script } from "../../testing/scripted-model.ts";
-import type { PromptResult } from "../operations/prompt-options.ts";
+import type { PromptResult } from "../operations/options.ts";
 import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suite.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";

@@ -1,153 +1,111 @@
-import type { BackendChoice } from "../../backends/contract.ts";
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
-import type { ThinkingLevel } from "../../protocol/enums.ts";
+import * as z from "zod/mini";
+import { type BackendChoice, faultOfBackend } from "../../backends/contract.ts";
+import { isRecord } from "../../base/is-record.ts";
+import {
+  callback,
+  expecting,
+  type Fields,
+  flag,
+  integer,
+  list,
+  live,
+  name,
+  object,
+  objectOf,
+  objectWith,
+  string,
+} from "../../base/settings.ts";
+import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { EventListener } from "../events.ts";
-import { type ApprovalRules, mergeApprovals } from "./approval-rules.ts";
 import type { KitCommand } from "./command.ts";
-import { type AgentHooks, hooksOf } from "./hooks.ts";
-import type { Budget, CompactionSettings } from "./limits.ts";
-import type { BuiltInToolName, ModelSettings, ProfileModel } from "./model-settings.ts";
+import { hooks } from "./hooks.ts";
+import { budget, compactionSettings } from "./limits.ts";
+import { builtInTools, modelSettings, type ProfileModel, profileModel } from "./model-settings.ts";
 import type { Skill } from "./skill.ts";
-import type { AnyTool, JsonSchema } from "./tool.ts";
+import { type AnyTool, type JsonSchema, toolNaming } from "./tool.ts";
 
-/**
- * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
- * `"npm test *"` for it with arguments. `unsafe` allows all that begins with these words, whatever it does.
- */
-export type AllowedCommand = string | { readonly command: string; readonly unsafe?: boolean | undefined };
+const strings = list(string, "a list of texts");
+const flagOrCallback = z.union([flag, callback()], { error: expecting("true, false or a function") });
 
-/** Rights of an agent's tools in its workspace. Everything that is not allowed is refused. */
-export interface AgentPolicy {
-  readonly allowWrite?: boolean;
-  readonly allowShell?: boolean;
-  /**
-   * Commands that may run, without a shell: `["git", "git commit", "npm test"]`. Without it, any simple command
-   * where the operating system walls it in, and known forms elsewhere.
-   */
-  readonly allowedCommands?: readonly AllowedCommand[];
-  /** Passes lines to a shell unchecked: for trusted work only. */
-  readonly allowCompoundCommands?: boolean;
-  /**
-   * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none, where a
-   * wall stands; without one, nothing keeps a command from the network.
-   */
-  readonly allowNetwork?: readonly string[];
-  /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
-  readonly allowProtectedPaths?: readonly string[];
-  /** Calls that wait for approval. Rules of a parent, the project and a profile add up. */
-  readonly approvals?: ApprovalRules;
+/** A schema of zod is an object, one of ArkType a function. */
+export const schemaOrJson = live<StandardSchemaV1 | JsonSchema>(
+  "a schema: of zod, valibot, …, or JSON Schema",
+  isSchema,
+);
+
+function isSchema(value: unknown): boolean {
+  return isStandardSchema(value) || isRecord(value);
 }
 
-/** An agent as plain data. Make one with `defineAgentProfile`. */
-export interface AgentProfile<Output = unknown> extends AgentPolicy {
-  readonly name?: string;
-  readonly description?: string;
-  /**
-   * `provider/model`, a model of the AI SDK (LanguageModelV4), or a list of both: where one fails for good, the next one
-   * answers. Default: the project's.
-   */
-  readonly model?: ProfileModel | undefined;
-  /** Settings of model calls: they win over the project's, and those of a call win over them. */
-  readonly modelSettings?: ModelSettings | undefined;
-  /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
-  readonly output?: StandardSchemaV1<unknown, Output> | JsonSchema | undefined;
-  /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
-  readonly builtInTools?: boolean | readonly BuiltInToolName[] | undefined;
-  /** Hooks around calls of the model and of tools, which may change or refuse them. The project's run first. */
-  readonly hooks?: AgentHooks | readonly AgentHooks[] | undefined;
-  /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
-  readonly backend?: BackendChoice;
-  readonly instructions?: string;
-  readonly tools?: readonly AnyTool[];
-  readonly commands?: readonly KitCommand[];
-  readonly skills?: readonly Skill[];
-  readonly roles?: readonly Role[];
-  /** Agents that `task` can start by name. */
-  readonly subagents?: readonly AgentProfile[];
-  readonly thinkingLevel?: ThinkingLevel;
-  readonly sandbox?: SandboxFactory;
-  /** Working folder inside the sandbox. */
-  readonly cwd?: string;
-  readonly store?: SessionStore;
-  readonly compaction?: Partial<CompactionSettings>;
-  readonly budget?: Budget;
-  /** Attempts to repair a typed output; default 3. */
-  readonly typedRetries?: number;
-  /** Milliseconds without any part of an answer before a call of the model is given up; default 120,000. */
-  readonly modelIdleTimeoutMs?: number;
-  /** How deep tasks may start tasks; default 8. */
-  readonly maxTaskDepth?: number;
-  /** Gives the model the tool `run_code`: true, or what Python may call and use. Default false. */
-  readonly python?: boolean | PythonProfile;
-  /** Specs of the repository as tools; default true. */
-  readonly specs?: boolean;
-  /** Tools of the MCP servers that the project's configuration names; default true. */
-  readonly mcp?: boolean;
-  /** Guidelines that apply to a touched file are shown to the model; default true. */
-  readonly guidelines?: boolean;
-  /** AGENTS.md and CLAUDE.md in the system prompt; default true. */
-  readonly projectInstructions?: boolean;
-  readonly onEvent?: EventListener;
-}
+const jsonSchema = live<JsonSchema>("a JSON Schema", isRecord);
+/** Monty takes infinity for a limit. */
+const limit = live<number>("a number", (value) => typeof value === "number" && !Number.isNaN(value));
 
-/**
- * Returns the profile unchanged; editors check its fields.
- *
- * @example
- * ```ts
- * import { createAgent, defineAgentProfile } from "kit";
- *
- * const careful = defineAgentProfile({ allowWrite: false, budget: { maxTurns: 20 } });
- * export default createAgent({ ...careful, name: "reader" });
- * ```
- */
-export function defineAgentProfile<Output = unknown>(profile: AgentProfile<Output>): AgentProfile<Output> {
-  return profile;
-}
+/** Messages of `backend` name the backends there are. */
+export const backend = live<BackendChoice>(
+  (value) => faultOfBackend(value) ?? "",
+  (value) => faultOfBackend(value) === undefined,
+);
 
-const lists = [
-  "tools",
-  "commands",
-  "skills",
-  "roles",
-  "subagents",
-  "allowedCommands",
-  "allowNetwork",
-  "allowProtectedPaths",
-] as const;
+const toolSchema = objectOf<AnyTool>()(
+  {
+    name: string,
+    description: string,
+    input: live(() => "a schema of an object: of zod, valibot, …, or JSON Schema", isSchema),
+    execute: callback(),
+    timeoutMs: z.number({ error: expecting("a number of milliseconds") }),
+    maxResultChars: z.number({ error: expecting("a number of characters") }),
+    exclusive: flag,
+    touches: callback(),
+    idempotent: flag,
+    needsApproval: flagOrCallback,
+    standsFor: callback(),
+    servedBy: callback(),
+  },
+  { ...toolNaming, what: "a tool, as defineTool gives it", needs: ["name", "input", "execute"] },
+);
+export const tools = list(toolSchema, "a list of tools, as defineTool gives them");
 
-/**
- * Merges two profiles: fields of `over` replace those of `base`, lists are joined (`base` first), settings objects
- * are merged field by field.
- *
- * @example
- * ```ts
- * import { mergeProfiles } from "kit";
- *
- * const { allowedCommands } = mergeProfiles({ allowedCommands: ["git"] }, { allowedCommands: ["npm test"] });
- * console.log(allowedCommands); // ["git", "npm test"]
- * ```
- */
-export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
-  const merged: Record<string, unknown> = { ...base };
-  for (const [field, value] of Object.entries(over)) if (value !== undefined) merged[field] = value;
-  for (const field of lists) {
-    const joined = [...(base[field] ?? []), ...(over[field] ?? [])];
-    if (joined.length > 0) merged[field] = joined;
-  }
-  for (const field of ["compaction", "budget", "modelSettings"] as const) {
-    if (base[field] !== undefined && over[field] !== undefined)
-      merged[field] = { ...base[field], ...over[field] };
-  }
-  if (base.hooks !== undefined && over.hooks !== undefined)
-    merged.hooks = [...hooksOf(base.hooks), ...hooksOf(over.hooks)];
-  if (base.approvals !== undefined && over.approvals !== undefined)
-    merged.approvals = mergeApprovals(base.approvals, over.approvals);
-  return merged as AgentProfile;
-}
+const commandSchema = objectOf<KitCommand>()(
+  {
+    name: string,
+    action: z.union([string, callback()], { error: expecting("a line or a function") }),
+    description: string,
+    input: schemaOrJson,
+    timeoutMs: integer(1),
+    allowWrite: flag,
+    allowNetwork: strings,
+    needsApproval: flagOrCallback,
+  },
+  {
+    of: "field of a command",
+    otherNames: { command: "action", run: "action" },
+    what: "a command, as defineCommand gives it",
+    needs: ["name"],
+  },
+);
+export const commands = list(commandSchema, "a list of commands, as defineCommand gives them");
+
+const skillSchema = objectOf<Skill>()(
+  {
+    name: string,
+    description: string,
+    instructions: string,
+    inputSchema: jsonSchema,
+    outputSchema: jsonSchema,
+    folder: string,
+    file: string,
+  },
+  {
+    of: "field of a skill",
+    otherNames: { input_schema: "inputSchema", output_schema: "outputSchema", content: "instructions" },
+    needs: ["name"],
+  },
+);
 
 /** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
 export interface Role {
@@ -155,53 +113,192 @@ export interface Role {
   readonly description: string;
   readonly instructions: string;
   readonly model?: ProfileModel | undefined;
-  readonly thinkingLevel?: ThinkingLevel;
+  readonly thinkingLevel?: ThinkingLevel | undefined;
   /** The file that it was read from, relative to the project's root. */
-  readonly file?: string;
+  readonly file?: string | undefined;
 }
+const roleSchema = objectOf<Role>()(
+  {
+    name: string,
+    description: string,
+    instructions: string,
+    model: profileModel,
+    thinkingLevel: name(thinkingLevels),
+    file: string,
+  },
+  { of: "field of a role", otherNames: { thinking_level: "thinkingLevel" }, needs: ["name"] },
+);
+
+const allowedCommand = z.union(
+  [
+    string,
+    objectWith({ required: { command: string }, optional: { unsafe: flag } }, { of: "field of a command" }),
+  ],
+  { error: expecting('a text, or an object such as { command: "make", unsafe: true }') },
+);
 
 /**
- * Extracts the part of a profile that a role can hold. Throws `TypeError` for a profile without a name.
+ * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
+ * `"npm test *"` for it with arguments. `unsafe` allows all that begins with these words, whatever it does.
+ */
+export type AllowedCommand = Readonly<z.output<typeof allowedCommand>>;
+
+/**
+ * Calls of an agent that need approval, besides those whose tools require it themselves.
  *
  * @example
  * ```ts
- * import { profileToRole } from "kit";
+ * import { createAgent } from "kit";
  *
- * const role = profileToRole({ name: "reviewer", instructions: "You review pull requests." });
- * console.log(role.description); // ""
+ * export default createAgent({ approvals: { tools: ["bash", "mcp__github__*"], timeoutMs: 600_000 } });
  * ```
  */
-export function profileToRole(profile: AgentProfile): Role {
-  if (profile.name === undefined) throw new TypeError("A profile needs a `name` to become a role.");
-  return {
-    name: profile.name,
-    description: profile.description ?? "",
-    instructions: profile.instructions ?? "",
-    ...(profile.model === undefined ? {} : { model: profile.model }),
-    ...(profile.thinkingLevel === undefined ? {} : { thinkingLevel: profile.thinkingLevel }),
-  };
-}
+const approvalRules = objectWith(
+  {
+    required: {
+      /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+      tools: strings,
+    },
+    optional: {
+      /** Milliseconds before an undecided call is denied; default: the limit of the runtime's approvals. */
+      timeoutMs: integer(1),
+    },
+  },
+  { of: "field of approvals", what: 'an object such as { tools: ["bash"], timeoutMs: 60000 }' },
+);
+export interface ApprovalRules extends Fields<typeof approvalRules> {}
 
-/**
- * Turns a role into a profile with its name, instructions and model.
- *
- * @example
- * ```ts
- * import { createAgent, roleToProfile } from "kit";
- *
- * const role = { name: "reviewer", description: "Reviews changes.", instructions: "You review pull requests." };
- * export default createAgent(roleToProfile(role));
- * ```
- */
-export function roleToProfile(role: Role): AgentProfile {
-  return { ...role };
-}
+const policyFields = {
+  allowWrite: flag,
+  allowShell: flag,
+  /**
+   * Commands that may run, without a shell: `["git", "git commit", "npm test"]`. Without it, any simple command
+   * where the operating system walls it in, and known forms elsewhere.
+   */
+  allowedCommands: list(allowedCommand),
+  /** Passes lines to a shell unchecked: for trusted work only. */
+  allowCompoundCommands: flag,
+  /**
+   * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none, where a
+   * wall stands; without one, nothing keeps a command from the network.
+   */
+  allowNetwork: strings,
+  /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
+  allowProtectedPaths: strings,
+  /** Calls that wait for approval. Rules of a parent, the project and a profile add up. */
+  approvals: approvalRules,
+};
+/** Rights of an agent's tools in its workspace. Everything that is not allowed is refused. */
+const policySchema = object(policyFields, { of: "field of a policy" });
+export interface AgentPolicy extends Fields<typeof policySchema> {}
 
 /** Functions, classes and limits of the Python of an agent's sessions, for the model and for `runPython`. */
-export interface PythonProfile {
-  readonly functions?: Readonly<Record<string, PythonFunction>>;
-  readonly dataclasses?: readonly AnyPythonDataclass[];
-  readonly resourceLimits?: PythonResourceLimits;
+const pythonSchema = object(
+  {
+    functions: live<Readonly<Record<string, PythonFunction>>>("an object of functions, by name", isRecord),
+    dataclasses: list(
+      live<AnyPythonDataclass>("a dataclass", (value) => isRecord(value) && typeof value.name === "string"),
+      "a list of dataclasses",
+    ),
+    resourceLimits: objectOf<PythonResourceLimits>()(
+      {
+        maxAllocations: limit,
+        maxDurationSecs: limit,
+        maxMemory: limit,
+        maxRecursionDepth: limit,
+        gcInterval: limit,
+      },
+      { of: "limit of Python", needs: [] },
+    ),
+  },
+  { of: "field of python" },
+);
+export interface PythonProfile extends Fields<typeof pythonSchema> {}
+
+/** An agent as plain data, but for its subagents, which are profiles themselves. */
+export const profileSchema = object(
+  {
+    name: string,
+    description: string,
+    /**
+     * `provider/model`, a model of the AI SDK (LanguageModelV4), or a list of both: where one fails for good, the next one
+     * answers. Default: the project's.
+     */
+    model: profileModel,
+    /** Settings of model calls: they win over the project's, and those of a call win over them. */
+    modelSettings,
+    output: schemaOrJson,
+    /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
+    builtInTools,
+    /** Hooks around calls of the model and of tools, which may change or refuse them. The project's run first. */
+    hooks,
+    /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
+    backend,
+    instructions: string,
+    tools,
+    commands,
+    skills: list(skillSchema, "a list of skills"),
+    roles: list(roleSchema, "a list of roles"),
+    thinkingLevel: name(thinkingLevels),
+    sandbox: live<SandboxFactory>(
+      "a sandbox, such as local()",
+      (value) => isRecord(value) && typeof value.name === "string" && typeof value.open === "function",
+    ),
+    /** Working folder inside the sandbox. */
+    cwd: string,
+    store: live<SessionStore>("a session store", (value) => isRecord(value) && "append" in value),
+    compaction: compactionSettings,
+    budget,
+    /** Attempts to repair a typed output; default 3. */
+    typedRetries: integer(0),
+    /** Milliseconds without any part of an answer before a call of the model is given up; default 120,000. */
+    modelIdleTimeoutMs: integer(1),
+    /** How deep tasks may start tasks; default 8. */
+    maxTaskDepth: integer(0),
+    /** Gives the model the tool `run_code`: true, or what Python may call and use. Default false. */
+    python: z.union([flag, pythonSchema], {
+      error: expecting("true, false or an object such as { functions: { … } }"),
+    }),
+    /** Specs of the repository as tools; default true. */
+    specs: flag,
+    /** Tools of the MCP servers that the project's configuration names; default true. */
+    mcp: flag,
+    /** Guidelines that apply to a touched file are shown to the model; default true. */
+    guidelines: flag,
+    /** AGENTS.md and CLAUDE.md in the system prompt; default true. */
+    projectInstructions: flag,
+    onEvent: callback<EventListener>(),
+    ...policyFields,
+    /** Agents that `task` can start by name. */
+    subagents: list(
+      live<object>(
+        () => "an object with a name",
+        (value) => isRecord(value) && typeof value.name === "string",
+      ),
+    ),
+  },
+  {
+    of: "field of a profile",
+    otherNames: {
+      prompt: "instructions",
+      system: "instructions",
+      systemPrompt: "instructions",
+      thinking_level: "thinkingLevel",
+      allow_write: "allowWrite",
+      allow_shell: "allowShell",
+      allowed_commands: "allowedCommands",
+      triggers: "`export const triggers` beside the agent, in its file",
+    },
+  },
+);
+
+/** An agent as plain data. Make one with `defineAgentProfile`. */
+export interface AgentProfile<Output = unknown>
+  extends Omit<Fields<typeof profileSchema>, "output" | "subagents"> {
+  /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
+  readonly output?: StandardSchemaV1<unknown, Output> | JsonSchema | undefined;
+  /** Agents that `task` can start by name. */
+  readonly subagents?: readonly AgentProfile[] | undefined;
 }
 
 /** Expands `python: true` and a missing `python` to a profile. */

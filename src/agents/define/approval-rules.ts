@@ -1,27 +1,11 @@
+import type { ApprovalRules } from "./agent-profile.ts";
 import type { ToolContext, ToolDefinition } from "./tool.ts";
-
-/**
- * Calls of an agent that need approval, besides those whose tools require it themselves.
- *
- * @example
- * ```ts
- * import { createAgent } from "kit";
- *
- * export default createAgent({ approvals: { tools: ["bash", "mcp__github__*"], timeoutMs: 600_000 } });
- * ```
- */
-export interface ApprovalRules {
-  /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
-  readonly tools: readonly string[];
-  /** Milliseconds before an undecided call is denied; default: the limit of the runtime's approvals. */
-  readonly timeoutMs?: number;
-}
 
 /** Combines rules: each adds calls that need approval. The shorter time limit wins. */
 export function mergeApprovals(base: ApprovalRules, over: ApprovalRules): ApprovalRules {
   const tools = [...new Set([...base.tools, ...over.tools])];
   const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
-  return { tools, ...(times.length === 0 ? {} : { timeoutMs: Math.min(...times) }) };
+  return { tools, timeoutMs: times.length === 0 ? undefined : Math.min(...times) };
 }
 
 /** Whether a call needs approval before it runs. Throws if the tool's own function throws. */

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import * as z from "zod/mini";
+import { callback, expecting, type Fields, faultOf, list, object } from "../../base/settings.ts";
 import type { ImagePart, ReasoningPart, TextPart, ToolCallPart } from "../../protocol/message.ts";
-import { type FieldCheck, type FieldChecks, faultOfFields, isObject } from "./check-fields.ts";
 
 /** The call that a hook decides about: its agent, instance, session and operation. */
 export interface HookCall {
@@ -57,41 +58,27 @@ type Hook<Given, Change> = (given: Given) => Decision<Change> | Promise<Decision
  *   },
  * });
  */
-export interface AgentHooks {
-  readonly beforeModel?: Hook<ModelHookCall, { readonly prompt: LanguageModelV4Prompt }> | undefined;
-  readonly afterModel?: Hook<ModelHookAnswer, Pick<ModelHookAnswer, "content">> | undefined;
-  readonly beforeTool?: Hook<ToolHookCall, { readonly args: unknown }> | undefined;
-  readonly afterTool?:
-    | Hook<
-        ToolHookResult,
-        { readonly content: string | ToolHookResult["content"]; readonly isError?: boolean }
-      >
-    | undefined;
+const agentHooks = object(
+  {
+    beforeModel: callback<Hook<ModelHookCall, { readonly prompt: LanguageModelV4Prompt }>>(),
+    afterModel: callback<Hook<ModelHookAnswer, Pick<ModelHookAnswer, "content">>>(),
+    beforeTool: callback<Hook<ToolHookCall, { readonly args: unknown }>>(),
+    afterTool: callback<Hook<ToolHookResult, ChangedResult>>(),
+  },
+  { of: "hook" },
+);
+export interface AgentHooks extends Fields<typeof agentHooks> {}
+
+export interface ChangedResult {
+  readonly content: string | ToolHookResult["content"];
+  readonly isError?: boolean | undefined;
 }
 
-export function hooksOf(given: AgentHooks | readonly AgentHooks[] | undefined): readonly AgentHooks[] {
-  return given === undefined ? [] : [given].flat();
+const form = expecting("an object such as { beforeTool: (call) => … }, or a list of them");
+
+/** The hooks of a profile, or of the configuration. */
+export const hooks = z.union([agentHooks, list(agentHooks)], { error: form });
+
+export function areHooks(value: unknown): boolean {
+  return faultOf(hooks, value) === undefined;
 }
-
-const hook: FieldCheck = ["a function", (value) => typeof value === "function"];
-const fields: FieldChecks<AgentHooks> = {
-  beforeModel: hook,
-  afterModel: hook,
-  beforeTool: hook,
-  afterTool: hook,
-};
-
-const faultOf = (value: unknown): string | undefined =>
-  [value]
-    .flat()
-    .map((one) => (isObject(one) ? faultOfFields(one, { of: "hook", fields }) : "it is none"))
-    .find((fault) => fault !== undefined);
-
-export function areHooks(value: unknown): value is AgentHooks | readonly AgentHooks[] {
-  return faultOf(value) === undefined;
-}
-
-export const hooks: FieldCheck = [
-  (value) => `an object such as { beforeTool: (call) => … }, or a list: ${faultOf(value)}`,
-  areHooks,
-];

@@ -1,51 +1,53 @@
-import { count, type FieldChecks, flag, text } from "./check-fields.ts";
+import { defined } from "../../base/defined.ts";
+import { type Fields, flag, integer, live, object, string } from "../../base/settings.ts";
+
+export const compactionSettings = object(
+  {
+    enabled: flag,
+    /** The model's window, where the model does not say it itself; default 128,000. */
+    contextWindowTokens: integer(1),
+    /** Reserved for the answer; default 16,384. */
+    reserveTokens: integer(0),
+    /** Tokens of the newest history that are kept verbatim; default 20,000. */
+    keepRecentTokens: integer(0),
+    /** `provider/model` that writes the summary; default: the agent's own. */
+    model: string,
+  },
+  { of: "setting of compaction" },
+);
+
+type Settings = Fields<typeof compactionSettings>;
+type Complete<Given> = { readonly [Name in keyof Given]-?: Exclude<Given[Name], undefined> };
 
 /** When and how a session's history is shortened; all counts are tokens. */
-export interface CompactionSettings {
-  readonly enabled: boolean;
-  /** The model's window, where the model does not say it itself; default 128,000. */
-  readonly contextWindowTokens: number;
-  /** Reserved for the answer; default 16,384. */
-  readonly reserveTokens: number;
-  /** Tokens of the newest history that are kept verbatim; default 20,000. */
-  readonly keepRecentTokens: number;
-  /** `provider/model` that writes the summary; default: the agent's own. */
-  readonly model?: string;
-}
+export interface CompactionSettings extends Complete<Omit<Settings, "model">>, Pick<Settings, "model"> {}
 
-export const compactionFields: { readonly of: string; readonly fields: FieldChecks<CompactionSettings> } = {
-  of: "setting of compaction",
-  fields: {
-    enabled: flag,
-    contextWindowTokens: count(1),
-    reserveTokens: count(0),
-    keepRecentTokens: count(0),
-    model: text,
-  },
-};
-
-export const defaultCompaction: CompactionSettings = {
+const defaultCompaction: CompactionSettings = {
   enabled: true,
   contextWindowTokens: 128_000,
   reserveTokens: 16_384,
   keepRecentTokens: 20_000,
 };
 
-/** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
-export interface Budget {
-  /** Model calls; default 100. */
-  readonly maxTurns?: number;
-  /** Tokens of all calls together, those of tasks and compactions included. */
-  readonly maxTokens?: number;
-  /** US dollars, likewise; a call with an unknown price exceeds it. */
-  readonly maxCost?: number;
+/** The settings of a profile over the defaults. */
+export function compactionOf({
+  compaction = {},
+}: {
+  readonly compaction?: Settings | undefined;
+}): CompactionSettings {
+  return { ...defaultCompaction, ...defined(compaction) };
 }
 
-export const budgetFields: { readonly of: string; readonly fields: FieldChecks<Budget> } = {
-  of: "limit of a budget",
-  fields: {
-    maxTurns: count(1),
-    maxTokens: count(1),
-    maxCost: ["a number from 0 up", (value) => typeof value === "number" && value >= 0],
+/** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
+export const budget = object(
+  {
+    /** Model calls; default 100. */
+    maxTurns: integer(1),
+    /** Tokens of all calls together, those of tasks and compactions included. */
+    maxTokens: integer(1),
+    /** US dollars, likewise; a call with an unknown price exceeds it. */
+    maxCost: live<number>("a number from 0 up", (value) => typeof value === "number" && value >= 0),
   },
-};
+  { of: "limit of a budget" },
+);
+export interface Budget extends Fields<typeof budget> {}

@@ -1,11 +1,11 @@
-import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { unknownKey } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import { type FieldChecks, faultOfFields, flag, isObject, text } from "./check-fields.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -125,45 +125,35 @@ export type AnyTool = Omit<ToolDefinition<never>, "input"> & {
 /** The name of the requirements for a tool definition. */
 export type ToolDef<Input = unknown> = ToolDefinition<Input>;
 
-const isFunction = (value: unknown): boolean => typeof value === "function";
-const toolFields: FieldChecks<ToolDefinition> = {
-  name: text,
-  description: text,
-  input: ["a schema of an object: of zod, valibot, …, or JSON Schema", isSchema],
-  execute: ["a function", isFunction],
-  timeoutMs: ["a number of milliseconds", (value) => typeof value === "number"],
-  maxResultChars: ["a number of characters", (value) => typeof value === "number"],
-  exclusive: flag,
-  touches: ["a function", isFunction],
-  idempotent: flag,
-  needsApproval: ["true, false or a function", (value) => typeof value === "boolean" || isFunction(value)],
-  standsFor: ["a function", isFunction],
-  servedBy: ["a function", isFunction],
-};
-const otherNames = {
-  parameters: "input",
-  inputSchema: "input",
-  input_schema: "input",
-  schema: "input",
-  args: "input",
-  handler: "execute",
-  run: "execute",
-  func: "execute",
-};
+/** `defineTool` knows the names alone: values are checked with the agent that has the tool, by a library loaded with it. */
+const fields = {
+  name: true,
+  description: true,
+  input: true,
+  execute: true,
+  timeoutMs: true,
+  maxResultChars: true,
+  exclusive: true,
+  touches: true,
+  idempotent: true,
+  needsApproval: true,
+  standsFor: true,
+  servedBy: true,
+} as const satisfies Record<keyof ToolDefinition, true>;
 
-/** Describes the first fault of a tool; undefined for a valid one. */
-export function faultOfTool(tool: object, above = ""): string | undefined {
-  const fault = faultOfFields(tool, { of: "field of a tool", fields: toolFields, otherNames }, above);
-  if (fault !== undefined) return fault;
-  return Reflect.get(tool, "input") === undefined
-    ? `\`${above}input\` is missing: the schema of the tool's arguments`
-    : undefined;
-}
-
-// A schema of zod is an object, one of ArkType a function.
-function isSchema(value: unknown): boolean {
-  return isStandardSchema(value) || (isObject(value) && !Array.isArray(value));
-}
+export const toolNaming = {
+  of: "field of a tool",
+  otherNames: {
+    parameters: "input",
+    inputSchema: "input",
+    input_schema: "input",
+    schema: "input",
+    args: "input",
+    handler: "execute",
+    run: "execute",
+    func: "execute",
+  },
+} as const;
 
 const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
@@ -185,7 +175,9 @@ const toolName = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
  * ```
  */
 export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefinition<Input> {
-  const fault = isObject(definition) ? faultOfTool(definition) : undefined;
+  const missing =
+    definition.input === undefined ? "`input` is missing: the schema of the tool's arguments" : undefined;
+  const fault = unknownKey(definition, { ...toolNaming, keys: Object.keys(fields) }) ?? missing;
   if (fault !== undefined) throw new TypeError(toSentence(`The tool "${definition.name}": ${fault}`));
   if (!toolName.test(definition.name)) {
     throw new TypeError(

@@ -12,7 +12,7 @@ import { type Surroundings, type SystemPrompt, systemPromptOf } from "../prompt/
 import type { LoopPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import { ModelLine } from "./model-line.ts";
-import type { PromptOptions } from "./prompt-options.ts";
+import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
 /** The parts of an agent that a prompt uses. */

@@ -2,17 +2,10 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { CompactionReason } from "../../protocol/event.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
-import { defaultCompaction } from "../define/limits.ts";
+import { compactionOf } from "../define/limits.ts";
 import { resumeFields } from "./input.ts";
 import { ModelLine } from "./model-line.ts";
-
-export interface CompactOptions {
-  /** Topic that the summary should cover. */
-  readonly focus?: string;
-  readonly signal?: AbortSignal;
-  /** Repeating the call with the same id after a crash does not shorten the history twice. See `PromptOptions`. */
-  readonly operationId?: string;
-}
+import type { CompactOptions } from "./options.ts";
 
 /** Shortens a session's history on request of the caller. */
 export function runCompact(
@@ -38,7 +31,7 @@ export async function compactWith(
   wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
 ): Promise<boolean> {
   const { runtime } = harness;
-  const settings = { ...defaultCompaction, ...operation.live.profile.compaction };
+  const settings = compactionOf(operation.live.profile);
   const writer = settings.model === undefined ? wish.resolved : await runtime.resolveModel(settings.model);
   return compact({
     operation,

@@ -7,8 +7,7 @@ import { CallGate } from "../approvals/call-gate.ts";
 import { withParts } from "../backend/backend-steps.ts";
 import { needsCompaction } from "../compaction/compact.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
-import { hooksOf } from "../define/hooks.ts";
-import { defaultCompaction } from "../define/limits.ts";
+import { compactionOf } from "../define/limits.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
@@ -24,8 +23,8 @@ import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
 import type { ModelLine } from "./model-line.ts";
+import type { PromptOptions, PromptResult } from "./options.ts";
 import { type Prepared, type PromptHost, prepare } from "./prepare.ts";
-import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { compactWith } from "./run-compact.ts";
 import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
 
@@ -199,10 +198,10 @@ function toLoop(
   const { runtime } = harness;
   const { models, tools } = prepared;
   const { profile } = operation.live;
-  const settings = { ...defaultCompaction, ...profile.compaction };
+  const settings = compactionOf(profile);
   const { repository } = prepared;
   const hooksAt = {
-    hooks: hooksOf(profile.hooks),
+    hooks: [profile.hooks ?? []].flat(),
     at: {
       agent: operation.live.key.agent,
       instance: operation.live.key.instance_id,

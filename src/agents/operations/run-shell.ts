@@ -7,20 +7,8 @@ import { secretsFor } from "../secrets.ts";
 import { runCommand } from "../tools/run-command.ts";
 import { cutText } from "../turn/tool-result.ts";
 import { resumeFields } from "./input.ts";
+import type { ShellOptions } from "./options.ts";
 import { grant } from "./prepare.ts";
-
-export interface ShellOptions {
-  readonly cwd?: string;
-  readonly timeoutMs?: number;
-  /** Names in `env` whose values this command gets. */
-  readonly secrets?: readonly string[];
-  readonly signal?: AbortSignal;
-  /**
-   * Repeating the call with the same id after a crash returns the command's result and never runs it twice:
-   * throws `conflict` if the process ended while it ran. See `PromptOptions`.
-   */
-  readonly operationId?: string;
-}
 
 /** Notes of commands whose operation has a caller's id: before the command runs, and its result. */
 const begunNote = "shell_begun";

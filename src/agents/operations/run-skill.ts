@@ -3,14 +3,9 @@ import type { LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
 import { resumeFields } from "./input.ts";
+import type { PromptOptions, PromptResult, SkillOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
-import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
-
-export interface SkillOptions<Result = unknown> extends PromptOptions<Result> {
-  /** Validated against the skill's `input_schema`, where it has one. */
-  readonly args?: Readonly<Record<string, unknown>>;
-}
 
 /** Runs a skill: its instructions and the arguments become the prompt. */
 export function runSkill<Result>(

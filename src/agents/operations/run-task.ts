@@ -1,25 +1,19 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { taskIdOf } from "../backend/backend-steps.ts";
-import { type AgentProfile, mergeProfiles } from "../define/agent-profile.ts";
+import type { AgentProfile } from "../define/agent-profile.ts";
+import { mergeProfiles } from "../define/merge-profiles.ts";
 import { folderAt } from "../project-context.ts";
 import type { TaskCall } from "../tools/task-tool.ts";
 import { resumeFields } from "./input.ts";
+import type { PromptResult, TaskOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
-import type { PromptOptions, PromptResult } from "./prompt-options.ts";
 import { runPrompt } from "./run-prompt.ts";
 
 /** The parts of an agent that a task uses. */
 type TaskHost = PromptHost & Pick<Harness, "live" | "drop">;
 
 const defaultMaxTaskDepth = 8;
-
-export interface TaskOptions<Result = unknown> extends PromptOptions<Result> {
-  /** A subagent of the profile by name; default: the agent itself, without its history. */
-  readonly agent?: string;
-  /** Working folder inside the shared sandbox. */
-  readonly cwd?: string;
-}
 
 /** Runs a task as an operation of its own on the session. */
 export function runTask<Result>(

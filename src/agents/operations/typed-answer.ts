@@ -12,8 +12,8 @@ import {
 import { runTurns } from "../turn/run-turns.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, type PromptProgress } from "./input.ts";
+import type { PromptOptions } from "./options.ts";
 import type { Prepared } from "./prepare.ts";
-import type { PromptOptions } from "./prompt-options.ts";
 
 const defaultTypedRetries = 3;
 

@@ -13,7 +13,7 @@ import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../.
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
-import type { PromptResult } from "../operations/prompt-options.ts";
+import type { PromptResult } from "../operations/options.ts";
 import { type Doom, openDoomed } from "./crash.suite.ts";
 
 let folder = "";

@@ -7,7 +7,7 @@ import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../.
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
-import type { PromptResult } from "../operations/prompt-options.ts";
+import type { PromptResult } from "../operations/options.ts";
 import type { Session } from "./session.ts";
 
 const key = { agent: "tester", instance_id: "1", session: "default" };

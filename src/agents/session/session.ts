@@ -15,15 +15,24 @@ import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import type { EventHub } from "../events.ts";
-import { checkedCommand, checkedText, checkOptions } from "../operations/check-options.ts";
 import { resumeFields } from "../operations/input.ts";
-import type { PromptOptions, PromptResult } from "../operations/prompt-options.ts";
-import { type CompactOptions, runCompact } from "../operations/run-compact.ts";
+import {
+  type CompactOptions,
+  checkedCommand,
+  checkedText,
+  checkOptions,
+  type PromptOptions,
+  type PromptResult,
+  type ShellOptions,
+  type SkillOptions,
+  type TaskOptions,
+} from "../operations/options.ts";
+import { runCompact } from "../operations/run-compact.ts";
 import { runPrompt } from "../operations/run-prompt.ts";
 import { runPython } from "../operations/run-python.ts";
-import { runShell, type ShellOptions } from "../operations/run-shell.ts";
-import { runSkill, type SkillOptions } from "../operations/run-skill.ts";
-import { runTask, type TaskOptions } from "../operations/run-task.ts";
+import { runShell } from "../operations/run-shell.ts";
+import { runSkill } from "../operations/run-skill.ts";
+import { runTask } from "../operations/run-task.ts";
 
 /**
  * The events of one operation as they happen, and its result. Reading is optional and never delays the operation,

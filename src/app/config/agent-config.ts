@@ -1,44 +1,37 @@
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import type { ApprovalRules } from "../../agents/define/approval-rules.ts";
-import type { CompactionSettings } from "../../agents/define/limits.ts";
 import { defined } from "../../base/defined.ts";
-import type { AgentConfig, ApprovalsConfig, CompactionConfig } from "./config-schema.ts";
+import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
 
-/** The profile that the configuration describes. */
+/** The profile that the configuration describes: the same fields under the names of programs, and times in milliseconds. */
 export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig = {}): AgentProfile {
-  const budget = defined({ maxTurns: agent.max_turns, maxTokens: agent.max_tokens, maxCost: agent.max_cost });
-  const settings: Partial<CompactionSettings> = defined({
-    enabled: compaction.enabled,
-    contextWindowTokens: compaction.context_window_tokens,
-    reserveTokens: compaction.reserve_tokens,
-    keepRecentTokens: compaction.keep_recent_tokens,
-    model: compaction.model,
-  });
+  const { max_turns, max_tokens, max_cost, approvals, model_idle_seconds, ...rest } = agent;
+  // What the service reads.
+  const { sandbox: _, max_waiting, max_idle_instances, idle_seconds, ...same } = rest;
   return defined({
-    model: agent.model,
-    backend: agent.backend,
-    instructions: agent.instructions,
-    thinkingLevel: agent.thinking_level,
-    cwd: agent.cwd,
-    allowWrite: agent.allow_write,
-    allowShell: agent.allow_shell,
-    allowedCommands: agent.allowed_commands,
-    allowCompoundCommands: agent.allow_compound_commands,
-    allowProtectedPaths: agent.allow_protected_paths,
-    allowNetwork: agent.allow_network,
-    approvals: agent.approvals === undefined ? undefined : toApprovals(agent.approvals),
-    maxTaskDepth: agent.max_task_depth,
-    typedRetries: agent.typed_retries,
-    modelIdleTimeoutMs: agent.model_idle_seconds === undefined ? undefined : agent.model_idle_seconds * 1_000,
-    specs: agent.specs,
-    guidelines: agent.guidelines,
-    projectInstructions: agent.project_instructions,
-    hooks: agent.hooks,
-    ...(Object.keys(budget).length > 0 ? { budget } : {}),
-    ...(Object.keys(settings).length > 0 ? { compaction: settings } : {}),
+    ...camel(same),
+    budget: orNone(camel({ max_turns, max_tokens, max_cost })),
+    compaction: orNone(camel(compaction)),
+    approvals: approvals && { tools: approvals.tools, timeoutMs: toMs(approvals.timeout_seconds) },
+    modelIdleTimeoutMs: toMs(model_idle_seconds),
   });
 }
 
-function toApprovals({ tools, timeout_seconds }: ApprovalsConfig): ApprovalRules {
-  return { tools, ...(timeout_seconds === undefined ? {} : { timeoutMs: timeout_seconds * 1_000 }) };
+type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
+
+/** `{ allow_write: true }` as `{ allowWrite: true }`. */
+function camel<Table extends object>(table: Table) {
+  const fields = Object.entries(table).map(([key, value]) => [
+    key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    value,
+  ]);
+  return Object.fromEntries(fields) as { readonly [Key in keyof Table as Camel<Key>]: Table[Key] };
+}
+
+function orNone<Fields extends object>(fields: Fields) {
+  const given = defined(fields);
+  return Object.keys(given).length === 0 ? undefined : given;
+}
+
+function toMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1_000;
 }

@@ -1,21 +1,6 @@
 import * as z from "zod/mini";
 import { type AgentHooks, areHooks } from "../../agents/define/hooks.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
-import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
-import { mcpModes } from "../../mcp/servers/mcp-config.ts";
-import { faultOf } from "../../mcp/servers/server-settings.ts";
-import {
-  backendNames,
-  frameworks,
-  type SyncFormat,
-  specTypes,
-  syncFormats,
-  thinkingLevels,
-} from "../../protocol/enums.ts";
-import type { Infer } from "../../protocol/fields.ts";
-import type { SpecAdapter } from "../../specs/adapter.ts";
-import type { SessionStore } from "../../stores/contract.ts";
-import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import {
   amongNames,
   amount,
@@ -34,7 +19,22 @@ import {
   text,
   textLike,
   variables,
-} from "./config-fields.ts";
+} from "../../base/settings.ts";
+import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
+import { mcpModes } from "../../mcp/servers/mcp-config.ts";
+import { faultOf } from "../../mcp/servers/server-settings.ts";
+import {
+  backendNames,
+  frameworks,
+  type SyncFormat,
+  specTypes,
+  syncFormats,
+  thinkingLevels,
+} from "../../protocol/enums.ts";
+import type { Infer } from "../../protocol/fields.ts";
+import type { SpecAdapter } from "../../specs/adapter.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import { networkHost, sandboxChoice, sandboxTable } from "./sandbox-schema.ts";
 import { serverTable } from "./server-schema.ts";
 

@@ -1,5 +1,5 @@
+import { checkSettings } from "../../base/settings.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
-import { checkFields } from "./config-fields.ts";
 import { configSchema, type KitConfig } from "./config-schema.ts";
 import { sandboxIssues } from "./sandbox-config.ts";
 
@@ -11,8 +11,9 @@ export function parseConfig(value: unknown): {
   readonly config?: KitConfig;
   readonly issues: readonly ErrorIssue[];
 } {
-  const { value: config, issues } = checkFields(configSchema, value);
-  if (config === undefined) return { issues };
+  const { value: config, issues } = checkSettings(configSchema, value);
+  if (config === undefined)
+    return { issues: issues.map(({ path, message }) => ({ path: path || "the configuration", message })) };
   const wrong = sandboxIssues(config);
   return wrong.length > 0 ? { issues: wrong } : { config, issues: [] };
 }

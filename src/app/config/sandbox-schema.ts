@@ -1,8 +1,4 @@
 import * as z from "zod/mini";
-import type { Infer } from "../../protocol/fields.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
-import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
 import {
   dictionary,
   flag,
@@ -16,7 +12,11 @@ import {
   text,
   textLike,
   variables,
-} from "./config-fields.ts";
+} from "../../base/settings.ts";
+import type { Infer } from "../../protocol/fields.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
+import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
 import { isolationModes, sandboxKinds } from "./config-lists.ts";
 
 export const networkHost = textLike(hostPatternForm, (host) => parseHostPattern(host) !== undefined);

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
+import { expecting, flag, integer, list, live, name, table, tableWith, text } from "../../base/settings.ts";
 import type { AuthorizeHook, AuthResult } from "../../protocol/access.ts";
 import type { Infer } from "../../protocol/fields.ts";
-import { expecting, flag, integer, list, live, name, table, tableWith, text } from "./config-fields.ts";
 
 /** The facts about a request that `server.auth` receives. */
 export interface AuthRequest {

@@ -1,5 +1,5 @@
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
-import { type AgentProfile, mergeProfiles } from "../../agents/define/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import {
   type AgentContext,
   type AgentDefinition,
@@ -7,6 +7,7 @@ import {
   isAgentDefinition,
   noApplicationCalls,
 } from "../../agents/define/create-agent.ts";
+import { mergeProfiles } from "../../agents/define/merge-profiles.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";

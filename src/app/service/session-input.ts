@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { modelChoice } from "../../agents/define/check-fields.ts";
-import { checkedText } from "../../agents/operations/check-options.ts";
+import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
+import { isModelChoice, modelChoiceForm } from "../../models/model-name.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { backendNames } from "../../protocol/enums.ts";
@@ -73,8 +73,7 @@ function isPrompt(input: unknown): input is StoredPrompt {
 
 /** Checks choices of a program, which may be plain JavaScript; a custom backend cannot be kept on disk. */
 function checkedChoices({ model, backend }: PromptChoices): PromptChoices {
-  const [expected, isModel] = modelChoice;
-  if (model !== undefined && !isModel(model)) throw unfit(`\`model\` must be ${expected}`);
+  if (model !== undefined && !isModelChoice(model)) throw unfit(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;

@@ -6,8 +6,17 @@ test.each<readonly [unknown, string]>([
   [undefined, "it gave no profile"],
   [[], "it gave no profile"],
   [{ allowedCommand: ["git"] }, "`allowedCommand` is no field of a profile; did you mean allowedCommands?"],
-  [{ allowedCommands: ["git", 1] }, "`allowedCommands` must be a list of texts, or of objects such as"],
-  [{ allowedCommands: [{ command: "make", unsave: true }] }, "`allowedCommands` must be a list of texts, or"],
+  [{ allowedCommands: ["git", 1] }, "`allowedCommands[1]` must be a text, or an object such as"],
+  [
+    { allowedCommands: [{ command: "make", unsave: true }] },
+    "`allowedCommands[0].unsave` is no field of a command; did you mean unsafe?",
+  ],
+  [{ tools: [{ name: "a", input: {}, execute: 1 }] }, "`tools[0].execute` must be a function, not 1"],
+  [
+    { hooks: [{ beforeTols: () => undefined }] },
+    "`hooks[0].beforeTols` is no hook; did you mean beforeTool?",
+  ],
+  [{ allowNetwork: ["https://a.example/"] }, "`allowNetwork` must be a list of hosts"],
   [{ allowWrite: "yes" }, "`allowWrite` must be true or false"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal, low, medium, high, xhigh"],
   [{ budget: { maxTurn: 5 } }, "`budget.maxTurn` is no limit of a budget; did you mean maxTurns?"],
@@ -20,13 +29,20 @@ test.each<readonly [unknown, string]>([
   [{ python: { resourceLimits: { maxMemory: "1" } } }, "`python.resourceLimits.maxMemory` must be a number"],
   [{ compaction: { keepRecent: 1 } }, "`compaction.keepRecent` is no setting of compaction"],
   [{ compaction: { enabled: 1 } }, "`compaction.enabled` must be true or false"],
-  [{ approvals: { timeoutMs: 1 } }, "`approvals` must be an object such as"],
-  [{ approvals: { tools: [], timeout: 1 } }, "`approvals` must be an object such as"],
+  [{ approvals: [] }, "`approvals` must be an object such as"],
+  [{ approvals: { timeoutMs: 1 } }, "`approvals.tools` is required"],
+  [
+    { approvals: { tools: [], timeout: 1 } },
+    "`approvals.timeout` is no field of approvals; did you mean timeoutMs?",
+  ],
   [
     { subagents: [{ name: "a" }, { name: "b", allowedCommand: ["git"] }] },
     "`subagents[1].allowedCommand` is no field of a profile; did you mean allowedCommands?",
   ],
-  [{ subagents: [{ name: "a", subagents: [{}] }] }, "`subagents[0].subagents` must be a list of objects"],
+  [
+    { subagents: [{ name: "a", subagents: [{}] }] },
+    "`subagents[0].subagents[0]` must be an object with a name",
+  ],
   [
     { skills: [{ name: "../../evil" }] },
     '`skills` has the name "../../evil", which must not hold separators',

@@ -1,4 +1,5 @@
-import { type AgentProfile, mergeProfiles } from "../../agents/define/agent-profile.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { mergeProfiles } from "../../agents/define/merge-profiles.ts";
 import { faultsOfCommandList } from "../../agents/policy/command-list.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { SourceProblem } from "./discover-sources.ts";

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { Role } from "../../agents/define/agent-profile.ts";
-import { modelChoice } from "../../agents/define/check-fields.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
+import { isModelChoice, modelChoiceForm } from "../../models/model-name.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { ModelChoice } from "../../protocol/prompt.ts";
 import type { SourceProblem } from "./discover-sources.ts";
@@ -93,9 +93,8 @@ export function createFieldReader(
     models(key) {
       const value = read(key);
       if (value === undefined) return undefined;
-      const [expected, accepts] = modelChoice;
-      if (accepts(value)) return value as ModelChoice;
-      throw refuse(`\`${key}\` must be ${expected}`);
+      if (isModelChoice(value)) return value;
+      throw refuse(`\`${key}\` must be ${modelChoiceForm}`);
     },
     name() {
       const given = this.text("name") ?? name;

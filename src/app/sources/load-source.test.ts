@@ -47,7 +47,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
     [
       "odd triggers",
       `${agent}export const triggers = { webhook: "yes" };\n`,
-      "`triggers.webhook` must be true or false.",
+      "`triggers.webhook` must be true or false, not a text.",
     ],
   ])("%s", async (_name, text, message) => {
     const loaded = (await load(text)) as { agents: unknown; problems: readonly string[] };
@@ -112,8 +112,11 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
     quarrel: ["export const triggers = { webhook: false, http: true };", "say the same thing"],
     misspelled: ["export const triggers = { webhok: true };", "did you mean webhook?"],
     unknown: ["export const triggers = { schedule: true };", "`triggers.schedule` is no trigger"],
-    text: ['export const triggers = { webhook: "true" };', "`triggers.webhook` must be true or false."],
-    number: ["export const triggers = { http: 1 };", "`triggers.http` must be true or false."],
+    text: [
+      'export const triggers = { webhook: "true" };',
+      "`triggers.webhook` must be true or false, not a text.",
+    ],
+    number: ["export const triggers = { http: 1 };", "`triggers.http` must be true or false, not 1."],
     list: ['export const triggers = ["webhook"];', "`triggers` must be an object such as"],
     flag: ["export const triggers = true;", "`triggers` must be an object such as"],
     none: ["export const triggers = null;", "`triggers` must be an object such as"],
@@ -155,7 +158,7 @@ test("a slip in a file is found when it is loaded, and named with what was meant
       "`tools[0].parameters` is no field of a tool; did you mean input?",
     ],
     "agents/schema": [tool("inputSchema: {}"), "did you mean input?"],
-    "agents/missing": [tool(""), "`tools[0].input` is missing"],
+    "agents/missing": [tool(""), "`tools[0].input` must be a schema of an object"],
     "agents/defined": [
       'import { createAgent, defineTool } from "kit";\nexport default createAgent({ tools: [defineTool({ name: "t", description: "T.", parameters: {}, execute: () => "" })] });',
       'The tool "t": `parameters` is no field of a tool; did you mean input? (line 2)',

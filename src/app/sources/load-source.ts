@@ -1,9 +1,10 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type FieldChecks, faultOfFields, flag, isObject } from "../../agents/define/check-fields.ts";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
 import { defined } from "../../base/defined.ts";
+import { isRecord } from "../../base/is-record.ts";
+import { faultOf, flag, object } from "../../base/settings.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import {
@@ -133,15 +134,13 @@ function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAge
   return { ...source, kind: "agent", definition, triggers };
 }
 
-const triggerFields: FieldChecks<Triggers & { readonly http: boolean }> = { webhook: flag, http: flag };
+const triggersSchema = object({ webhook: flag, http: flag }, { of: "trigger" });
 
 /** Reads the triggers that an agent's file declares; returns a text if they are wrong. */
 function readTriggers(given: unknown): Triggers | string {
   if (given === undefined) return { webhook: false };
-  if (!isObject(given) || Array.isArray(given)) {
-    return "`triggers` must be an object such as { webhook: true }.";
-  }
-  const fault = faultOfFields(given, { of: "trigger", fields: triggerFields }, "triggers.");
+  if (!isRecord(given)) return "`triggers` must be an object such as { webhook: true }.";
+  const fault = faultOf(triggersSchema, given, ["triggers"]);
   if (fault !== undefined) return toSentence(fault);
   const { webhook, http }: { readonly webhook?: boolean; readonly http?: boolean } = { ...given };
   if (webhook !== undefined && http !== undefined && webhook !== http) {
@@ -179,9 +178,6 @@ export interface LoadedWorkflow extends SourceFile {
   readonly schedules: readonly WorkflowSchedule[];
 }
 
-const isPlainRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Reads what a workflow file exports. Throws `TypeError` that says what is wrong with it. */
 function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow {
   const definition = isWorkflowDefinition(module.default) ? module.default : undefined;
@@ -216,7 +212,7 @@ function toSchedules(schedule: unknown): readonly WorkflowSchedule[] {
   if (schedule === undefined) return [];
   return (Array.isArray(schedule) ? schedule : [schedule]).map((item: unknown): WorkflowSchedule => {
     if (typeof item === "string") return { cron: item };
-    if (!isPlainRecord(item) || typeof item.cron !== "string") {
+    if (!isRecord(item) || typeof item.cron !== "string") {
       throw new TypeError('`schedule` must be a cron expression such as "0 9 * * 1", or have one as `cron`.');
     }
     const { cron, timezone, payload, ...rest } = item;
@@ -225,7 +221,7 @@ function toSchedules(schedule: unknown): readonly WorkflowSchedule[] {
     if (timezone !== undefined && typeof timezone !== "string") {
       throw new TypeError('`schedule.timezone` must be a name such as "Europe/Berlin".');
     }
-    if (payload !== undefined && !isPlainRecord(payload)) {
+    if (payload !== undefined && !isRecord(payload)) {
       throw new TypeError("`schedule.payload` must be an object.");
     }
     return {

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { text as readText } from "node:stream/consumers";
 import type { Agent } from "../../agents/harness.ts";
-import type { PromptResult } from "../../agents/operations/prompt-options.ts";
+import type { PromptResult } from "../../agents/operations/options.ts";
 import type { FileInput } from "../../agents/prompt/input-files.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/service/app.ts";

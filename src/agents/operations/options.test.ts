@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { Session } from "../session/session.ts";
-import type { PromptOptions } from "./prompt-options.ts";
+import type { PromptOptions } from "./options.ts";
 
 function open() {
   const model = createScriptedModel(() => ({ text: "ok" }));
@@ -16,18 +16,20 @@ test.each<readonly [object, string]>([
   [{ resutl: {} }, "`resutl` is no option of a prompt; did you mean result?"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal"],
   [{ model: 1 }, "`model` must be a text such as"],
-  [{ role: 1 }, "`role` must be a role or the name of one."],
-  [{ secrets: "TOKEN" }, "`secrets` must be a list of texts."],
-  [{ tools: [{}] }, "`tools` must be a list of tools, as defineTool gives them."],
-  [{ tools: [{ name: "pay", description: "", input: {} }] }, "`tools` must be a list of tools"],
-  [{ commands: [{}] }, "`commands` must be a list of objects with a name."],
-  [{ images: [null] }, "`images` must be a list of images."],
-  [{ images: ["a.png"] }, "`images` must be a list of images."],
-  [{ signal: true }, "`signal` must be an AbortSignal."],
-  [{ budget: 5 }, "`budget` must be an object."],
+  [{ role: 1 }, "`role` must be a role or the name of one, not 1."],
+  [{ secrets: "TOKEN" }, "`secrets` must be a list of texts, not a text."],
+  [{ tools: {} }, "`tools` must be a list of tools, as defineTool gives them, not an object."],
+  [{ tools: ["pay"] }, "`tools[0]` must be a tool, as defineTool gives it, not a text."],
+  [{ tools: [{}] }, "`tools[0].name` is required."],
+  [{ tools: [{ name: "pay", description: "", input: {} }] }, "`tools[0].execute` is required."],
+  [{ commands: [{}] }, "`commands[0].name` is required."],
+  [{ images: [null] }, "`images[0]` must be an image, not null."],
+  [{ images: ["a.png"] }, "`images[0]` must be an image, not a text."],
+  [{ signal: true }, "`signal` must be an AbortSignal, not true."],
+  [{ budget: 5 }, "`budget` must be an object, not 5."],
   [{ budget: { max_turns: 5 } }, "`budget.max_turns` is no limit of a budget; did you mean maxTurns?"],
-  [{ budget: { maxTurns: -1 } }, "`budget.maxTurns` must be a whole number from 1 up."],
-  [{ budget: { maxCost: Number.NaN } }, "`budget.maxCost` must be a number from 0 up."],
+  [{ budget: { maxTurns: -1 } }, "`budget.maxTurns` must be a whole number from 1 up, not -1."],
+  [{ budget: { maxCost: Number.NaN } }, "`budget.maxCost` must be a number from 0 up, not NaN."],
   [{ images: [{ data: png, media_type: "text/html" }] }, "An image has a media_type such as image/png."],
   [{ images: [{ data: png }] }, "An image has a media_type such as image/png."],
   [{ images: [{ data: "no base64!", media_type: "image/png" }] }, "An image has its bytes as `data`"],
