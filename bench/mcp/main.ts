@@ -15,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "../../scripts/files.ts";
 import type { ToolDefinition } from "../../src/agents/define/tool.ts";
+import { createToolContext } from "../../src/agents/define/tool-context.ts";
 import { createMcpClient } from "../../src/mcp/create-mcp-client.ts";
 import type { McpServerConfig } from "../../src/mcp/servers/mcp-config.ts";
 
@@ -94,12 +95,7 @@ async function costOf(server: McpServerConfig, isCalled: boolean): Promise<Cost>
   while (performance.now() < until) {
     void client.tools().then(async (tools) => {
       const [tool] = tools as readonly ToolDefinition[];
-      const context = {
-        tool_call_id: "c",
-        operation_id: "o",
-        idempotency_key: "k",
-        signal: AbortSignal.timeout(60_000),
-      };
+      const context = createToolContext({ signal: AbortSignal.timeout(60_000) });
       if (isCalled) await tool?.execute({}, context);
     });
     await sleep(250);

@@ -34,7 +34,9 @@ export interface Agent {
     /** Approves or denies a call. Throws `not_found` if it is not waiting here: decided, expired, aborted or unknown. */
     decide(approvalId: string, decision: ApprovalDecision): Promise<void>;
   };
-  /** Listens to the events of all sessions of this instance; the returned function unsubscribes. */
+  /** Calls the listener with the events of all sessions of this instance; the returned function ends it. */
+  onEvent(listener: EventListener): () => void;
+  /** @deprecated Use `onEvent`. */
   subscribe(listener: EventListener): () => void;
   /** Whether an operation runs or waits in any of its sessions. */
   readonly busy: boolean;
@@ -136,6 +138,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
         await runtime.approvals.decide(approvalId, decision, own);
       },
     },
+    onEvent: (listener) => events.subscribe(listener),
     subscribe: (listener) => events.subscribe(listener),
     get busy() {
       return lives.busy;

@@ -71,9 +71,9 @@ export interface BackendCapabilities {
 
 /** The operation that a backend runs, from the prompt to its answer. */
 export interface BackendOperation {
-  readonly operation_id: string;
+  readonly operationId: string;
   /** The folder of the agent's project on this machine, where it has one: packages are looked for there first. */
-  readonly project_root: string | undefined;
+  readonly projectRoot: string | undefined;
   /** From 0: how many times the operation ran a backend to its end before, for an answer that had to be repaired. */
   readonly run: number;
   /** The system prompt: instructions, guidelines, role. */

@@ -285,6 +285,8 @@ export type RunEventBody = {
 
 export type StepWork<Value> = (step: {
   /** The same for every attempt at this step: for services that take an idempotency key. */
+  readonly idempotencyKey: string;
+  /** @deprecated Use `idempotencyKey`. */
   readonly idempotency_key: string;
   /** From 1. */
   readonly attempt: number;

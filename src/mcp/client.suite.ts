@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../agents/define/tool.ts";
+import type { AnyTool, ToolDefinition, ToolOutput } from "../agents/define/tool.ts";
+import { createToolContext } from "../agents/define/tool-context.ts";
 import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import {
@@ -81,12 +82,7 @@ export async function callTool(
   const tools = (await client.tools()) as readonly ToolDefinition[];
   const tool = tools.find((one) => one.name === name || one.name === `mcp__s__${name}`);
   if (tool === undefined) throw new Error(`There is no tool named ${name}.`);
-  const context: ToolContext = {
-    tool_call_id: "call_1",
-    operation_id: "op_1",
-    idempotency_key: "op_1:call_1",
-    signal: given.signal ?? new AbortController().signal,
-  };
+  const context = createToolContext(given.signal === undefined ? {} : { signal: given.signal });
   const output = await tool.execute(given.args ?? {}, context);
   // The tools of servers give texts and parts.
   return typeof output === "string" ? { content: output } : (output as Exclude<ToolOutput, string>);

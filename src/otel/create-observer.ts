@@ -15,7 +15,7 @@ export interface OpenTelemetryObserver {
 
 /**
  * Makes OpenTelemetry spans and metrics from kit's events: for each run, step, operation, turn, call of a tool, task and
- * compaction. Give it wherever a listener goes: `onEvent` of an agent, of `openAgents` and `openService`, `app.observe`.
+ * compaction. Give it wherever a listener goes: `onEvent` of an agent, of `openAgents` and `openService`, `app.onEvent`.
  * It enters `@opentelemetry/api` alone; without an SDK, nothing is recorded.
  *
  * @example

@@ -211,7 +211,7 @@ test.each(failing)(
   "nothing is left open after %s, and a replay gives the same",
   async (...[, script, setting, ends]) => {
     const run = begin(script, setting);
-    run.agent.subscribe((event) => {
+    run.agent.onEvent((event) => {
       if (event.type === "approval_request")
         void run.agent.approvals.decide(event.approval_id, { approved: false });
     });
@@ -242,7 +242,7 @@ test.each(["in an answer", "in a tool", "while it waits for approval"])(
     };
     const needsApproval = where === "while it waits for approval";
     const run = begin(script, { profile: { tools: [{ ...slow, needsApproval }] } });
-    run.agent.subscribe((event) => {
+    run.agent.onEvent((event) => {
       if (event.type === "approval_request") stop();
     });
     await run.session.prompt("x", { signal: stopping.signal }).catch(() => undefined);
@@ -256,7 +256,7 @@ test("an approval decision is recorded on the call's span", async () => {
   const run = begin([{ toolCalls: [ask] }, { text: "ok" }], {
     profile: { tools: [{ ...price, needsApproval: true }] },
   });
-  run.agent.subscribe((event) => {
+  run.agent.onEvent((event) => {
     if (event.type === "approval_request")
       void run.agent.approvals.decide(event.approval_id, { approved: true });
   });

@@ -28,7 +28,7 @@ export const run = async (ctx) => {
 `,
     },
   });
-  served.service.app.observe((event) => events.push(event));
+  served.service.app.onEvent((event) => events.push(event));
 });
 afterAll(() => served.close());
 beforeEach(() => {
@@ -186,7 +186,7 @@ test("requests side by side keep their traces apart, and who has none gets none"
 test("a run, its steps, their agents and what it dispatches are one trace", async () => {
   const recorded = recordSpans();
   const observer = createOpenTelemetryObserver({ tracer: recorded.tracer, meter: false });
-  const stop = served.service.app.observe(observer);
+  const stop = served.service.app.onEvent(observer);
   await served.send("/workflows/hand-on?wait=result", { body: {}, headers });
   while (observer.open > 0 || recorded.spans().length < 6)
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -2,6 +2,7 @@
 
 import "../base/require-node.ts";
 
+export { createToolContext } from "../agents/define/tool-context.ts";
 export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
 export { type EngineCaseLimits, type EngineSubject, engineCases } from "../engine/contract-cases.ts";

@@ -54,7 +54,7 @@ export async function receiveWebhook(
   const challenge = definition.scheme === "slack" ? slackChallenge(payload) : undefined;
   if (challenge !== undefined) return { status: 200, body: { challenge } };
   // Names and senders' ids may be long, and one body may go to several webhooks.
-  const key = (await sha256(toBytes(`${incoming.name}/${delivery.delivery_id}`))).slice(0, 40);
+  const key = (await sha256(toBytes(`${incoming.name}/${delivery.deliveryId}`))).slice(0, 40);
   const reply = await incoming.once(`webhook:${key}`, () =>
     handOver(definition, { incoming, delivery, payload, key }),
   );

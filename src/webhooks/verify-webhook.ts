@@ -22,6 +22,8 @@ export interface DeliveryLog {
 /** A delivery that its sender has signed. */
 export interface VerifiedWebhook {
   /** Names this delivery and all its repetitions: what the sender has signed as its id, or the body's digest. */
+  readonly deliveryId: string;
+  /** @deprecated Use `deliveryId`. */
   readonly delivery_id: string;
   /** The delivery was here before: answer as to the first, and do nothing. Always false without `deliveries`. */
   readonly duplicate: boolean;
@@ -42,7 +44,7 @@ export interface VerifiedWebhook {
  * Throws `KitError` `invalid_signature` or `stale_timestamp` (both 401), `TypeError` for an empty secret.
  *
  * @example
- * const { delivery_id, body } = await verifyWebhook(request, { scheme: "github", secret: "a long random text" });
+ * const { deliveryId, body } = await verifyWebhook(request, { scheme: "github", secret: "a long random text" });
  */
 export async function verifyWebhook(
   request:
@@ -63,7 +65,16 @@ export async function verifyWebhook(
     if (isNew) await options.deliveries?.release?.(key);
   };
   const text = (): string => new TextDecoder("utf-8", { fatal: true }).decode(body);
-  return { delivery_id, duplicate: !isNew, headers, body, release, text, json: () => JSON.parse(text()) };
+  return {
+    deliveryId: delivery_id,
+    delivery_id,
+    duplicate: !isNew,
+    headers,
+    body,
+    release,
+    text,
+    json: () => JSON.parse(text()),
+  };
 }
 
 async function bytesOf(

@@ -45,7 +45,8 @@ export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
         });
       },
     },
-    subscribe: (listener) => agent.subscribe(listener),
+    onEvent: (listener) => agent.onEvent(listener),
+    subscribe: (listener) => agent.onEvent(listener),
     close: (options) => agent.close(options),
   };
 }

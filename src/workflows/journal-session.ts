@@ -28,7 +28,7 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     journal
       .step(`${kind} ${agent}/${session.name}`, (given) =>
         work({
-          operationId: toOperationId(given.idempotency_key),
+          operationId: toOperationId(given.idempotencyKey),
           signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
         }).catch((error: unknown) => {
           throw toRecorded(signal?.aborted === true ? toAborted(error) : error);

@@ -50,7 +50,7 @@ async function open(request: Parameters<Subject["open"]>[0], setup: KitSetup): P
       await stream.result;
     },
     async listen(session, onDelta) {
-      const stop = agent.subscribe((event) => {
+      const stop = agent.onEvent((event) => {
         if (event.type === "text_delta") onDelta();
       });
       await agent.session(session).prompt("hi");

@@ -9,7 +9,7 @@ for (const approved of [true, false]) {
     const model = createScriptedModel([{ text: "Closed on Monday." }]);
     const agent = createTestAgent(model, editor.profile, { approvals: createApprovals() });
     const asked = new Promise<string>((resolve) => {
-      agent.subscribe((event) => event.type === "approval_request" && resolve(event.approval_id));
+      agent.onEvent((event) => event.type === "approval_request" && resolve(event.approval_id));
     });
     const answer = agent.session().prompt("We are closed on Monday.");
     await agent.approvals.decide(await asked, { approved });

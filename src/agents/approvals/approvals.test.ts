@@ -149,7 +149,7 @@ test("one call too many is denied instead of kept", async () => {
   });
   const request = asked();
   const refused = new Promise<void>((resolve) => {
-    agent.subscribe((event) => {
+    agent.onEvent((event) => {
       if (event.type === "approval" && !event.approved) resolve();
     });
   });

@@ -120,7 +120,7 @@ export class CallGate implements ToolGate {
       ...live.key,
       approval_id: record.request?.approval_id ?? createId("approval"),
       operation_id: id,
-      tool_call_id: context.tool_call_id,
+      tool_call_id: context.toolCallId,
       tool: call.tool,
       args: this.#masked(call.args),
       requested_at: isoTime(now),

@@ -266,7 +266,7 @@ test("a backend that keeps state goes on from there: turns it had not heard of a
   const first = life(1);
   const turns = new Promise<void>((resolve) => {
     let seen = 0;
-    first.agent.subscribe(({ type }) => {
+    first.agent.onEvent(({ type }) => {
       if (type === "turn_end") seen += 1;
       if (seen === 2) resolve();
     });

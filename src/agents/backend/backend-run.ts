@@ -95,11 +95,11 @@ class BackendRun implements BackendOperation, Disposable {
     };
   }
 
-  get operation_id(): string {
+  get operationId(): string {
     return this.#loop.operationId;
   }
 
-  get project_root(): string | undefined {
+  get projectRoot(): string | undefined {
     return this.#work.projectRoot;
   }
 

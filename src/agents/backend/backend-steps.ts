@@ -6,6 +6,7 @@ import { noUsage } from "../../protocol/add-usage.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../../protocol/message.ts";
 import type { ToolContext } from "../define/tool.ts";
+import { createToolContext } from "../define/tool-context.ts";
 import { isSuspension, Postponed } from "../log/suspension.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import type { GatedCall } from "../turn/tool-gate.ts";
@@ -25,7 +26,7 @@ export async function requestDecision(
   if (record.decision !== undefined) return record.decision;
   const call: ToolCallPart = { type: "tool_call", tool_call_id: id, tool: name, args };
   const turnId = createId("turn");
-  const context = { tool_call_id: id, operation_id: operationId, idempotency_key: key, signal };
+  const context = createToolContext({ toolCallId: id, operationId, idempotencyKey: key, signal });
   const gated: GatedCall = { call, turnId, input: args, context, modelArgs: args };
   const started = performance.now();
   emit({ type: "tool_start", tool_call_id: id, tool: name, args }, turnId);
@@ -59,8 +60,8 @@ export async function beginPart(
   part: { readonly task_agent: string; readonly prompt: string },
   call: ToolContext,
 ): Promise<void> {
-  const task_id = await taskIdOf(call.idempotency_key);
-  const { tool_call_id, turn_id: turnId = "" } = call;
+  const task_id = await taskIdOf(call.idempotencyKey);
+  const { toolCallId: tool_call_id, turnId = "" } = call;
   const before = taskOfPart(loop.work.whole.part, turnId);
   endPart(loop, false);
   loop.work.whole.part = { task_id, turnId, before, startedAt: loop.clock.now() };

@@ -17,20 +17,18 @@ export type ValidateJson = (
 ) => readonly string[] | Promise<readonly string[]>;
 
 /** The context of a tool call: its ids, its session, and calls into the application. */
-export interface ToolContext extends Partial<ToolPlace> {
-  readonly toolCallId?: string;
-  /** @deprecated Use `toolCallId`. */
-  readonly tool_call_id: string;
+export interface ToolContext extends ToolPlace {
+  readonly toolCallId: string;
   /** The model's turn that requested the call. */
-  readonly turn_id?: string;
-  readonly operation_id: string;
+  readonly turnId?: string | undefined;
+  readonly operationId: string;
   /** Fires when the call is aborted or its time is over; pass it to everything that waits. */
   readonly signal: AbortSignal;
   /**
    * The same for every attempt at this call, also after a crash: give it to services that accept an
    * idempotency key.
    */
-  readonly idempotency_key: string;
+  readonly idempotencyKey: string;
   /** Whether a person approved this very call. */
   readonly approved?: boolean;
   /**
@@ -38,6 +36,14 @@ export interface ToolContext extends Partial<ToolPlace> {
    * headers.
    */
   readonly trace?: TraceContext | undefined;
+  /** @deprecated Use `toolCallId`. */
+  readonly tool_call_id: string;
+  /** @deprecated Use `turnId`. */
+  readonly turn_id?: string | undefined;
+  /** @deprecated Use `operationId`. */
+  readonly operation_id: string;
+  /** @deprecated Use `idempotencyKey`. */
+  readonly idempotency_key: string;
 }
 
 /** Where a tool works: set in each call that a model makes. */

@@ -160,7 +160,7 @@ test("a reader of the history finds the results of a turn that has ended", async
   const model = createScriptedModel([{ toolCalls: [{ name: "look" }] }, { text: "seven" }]);
   const agent = createTestAgent(model, { tools: [look] }, { store });
   const read: Promise<number>[] = [];
-  agent.subscribe((event) => {
+  agent.onEvent((event) => {
     if (event.type === "turn_end" && event.tool_calls > 0)
       read.push(
         agent

@@ -54,7 +54,7 @@ test("the profile's Python options hold for every run, and those of the call win
 test("Python is an operation: in its turn, with events, and ended by abort", async () => {
   const agent = createTestAgent(silent(), {}, { python });
   const events: KitEvent[] = [];
-  agent.subscribe((event) => events.push(event));
+  agent.onEvent((event) => events.push(event));
   const session = agent.session();
   const endless = session.runPython("while True: pass", { resourceLimits: { maxDurationSecs: 60 } });
   const next = session.runPython("1 + 1");

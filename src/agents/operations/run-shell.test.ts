@@ -81,7 +81,7 @@ test("aborting a session ends the command that it runs itself, and the next one 
   const agent = open(place.store);
   const session = agent.session();
   const events: KitEvent[] = [];
-  agent.subscribe((event) => events.push(event));
+  agent.onEvent((event) => events.push(event));
   const waits = `require("fs").writeFileSync("begun", ""); setInterval(() => {}, 60_000)`;
   const running = session.shell(`node -e '${waits}'`);
   const ended = expect(running).rejects.toMatchObject({ code: "aborted" });

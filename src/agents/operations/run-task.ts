@@ -71,13 +71,13 @@ export async function startTask<Result>(
     {
       type: "task_start",
       task_id: taskId,
-      ...(call === undefined ? {} : { tool_call_id: call.tool_call_id }),
+      ...(call === undefined ? {} : { tool_call_id: call.toolCallId }),
       prompt: task.text,
       ...(role === undefined ? {} : { role }),
       ...(options.agent === undefined ? {} : { task_agent: options.agent }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     },
-    call?.turn_id,
+    call?.turnId,
   );
   let failed = true;
   const running = child.operate(
@@ -100,7 +100,7 @@ export async function startTask<Result>(
   } finally {
     operation.tasks = operation.tasks.filter((each) => each !== running);
     const duration_ms = harness.runtime.clock.now() - started;
-    operation.emit({ type: "task_end", task_id: taskId, is_error: failed, duration_ms }, call?.turn_id);
+    operation.emit({ type: "task_end", task_id: taskId, is_error: failed, duration_ms }, call?.turnId);
     harness.drop(child);
   }
 }

@@ -195,7 +195,7 @@ test("a listener that throws does not affect the run, and another gets every eve
       throw new Error("listener");
     },
   });
-  agent.subscribe((event) => events.push(event));
+  agent.onEvent((event) => events.push(event));
   await agent.session().prompt("x");
   expect(events.map((event) => event.type)).toEqual([
     "operation_start",
@@ -243,7 +243,7 @@ test("a failure that will not pass is not retried, and names no provider text", 
   ]);
   const events: KitEvent[] = [];
   const agent = createTestAgent(model);
-  agent.subscribe((event) => events.push(event));
+  agent.onEvent((event) => events.push(event));
   await expect(agent.session().prompt("x")).rejects.toMatchObject({
     code: "model_error",
     message: "The model's provider answered with status 401.",

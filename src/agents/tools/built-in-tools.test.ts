@@ -281,7 +281,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
   test("aborting a session ends its command, and the next prompt works", async () => {
     const run = start(create(), { allowShell: true });
     const session = run.agent.session();
-    const stop = run.agent.subscribe((event) => {
+    const stop = run.agent.onEvent((event) => {
       if (event.type === "command_start") setTimeout(() => void session.abort(), 100);
     });
     await expect(run.call([{ name: "bash", input: { command: "sleep 3600" } }])).rejects.toMatchObject({

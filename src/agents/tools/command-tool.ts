@@ -122,7 +122,7 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
         env: environment.envOf(context),
         signal: context.signal,
         emit: environment.emit,
-        toolCallId: context.tool_call_id,
+        toolCallId: context.toolCallId,
         ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
       });
       return toOutput(result);

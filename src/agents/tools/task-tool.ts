@@ -8,7 +8,7 @@ interface TaskInput {
 }
 
 /** The call that asks for a task. */
-export type TaskCall = Pick<ToolContext, "tool_call_id" | "turn_id">;
+export type TaskCall = Pick<ToolContext, "toolCallId" | "turnId">;
 
 /** Starts a task below the operation that runs, or goes on with that of the same key, and gives its answer. */
 export type StartTask = (
@@ -28,7 +28,7 @@ export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> 
     // The same call is the same task: what it did before a crash is in its session's log.
     idempotent: true,
     execute: async ({ prompt, ...options }, call) =>
-      (await startTask(prompt, { ...options, key: call.idempotency_key, call })).text,
+      (await startTask(prompt, { ...options, key: call.idempotencyKey, call })).text,
   };
 }
 

@@ -23,7 +23,7 @@ async function prompt(profile: AgentProfile, script: Script) {
   const model = createScriptedModel(script);
   const agent = createTestAgent(model, profile);
   const events: KitEvent[] = [];
-  agent.subscribe((event) => void events.push(event));
+  agent.onEvent((event) => void events.push(event));
   const run = agent.session().prompt("Go.");
   const { text, result, messages } = await run.finally(() => agent.close());
   const told = messages.find(({ role }) => role === "tool")?.content[0];

@@ -25,10 +25,10 @@ export class RunningCall implements ToolContext {
   readonly #call: ToolCallPart;
   readonly #options: CallSurroundings;
   #asked = 0;
-  readonly tool_call_id: string;
-  readonly turn_id: string;
-  readonly operation_id: string;
-  readonly idempotency_key: string;
+  readonly toolCallId: string;
+  readonly turnId: string;
+  readonly operationId: string;
+  readonly idempotencyKey: string;
   approved = false;
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
@@ -40,10 +40,10 @@ export class RunningCall implements ToolContext {
   ) {
     this.#call = call;
     this.#options = of.options;
-    this.tool_call_id = call.tool_call_id;
-    this.turn_id = of.turnId;
-    this.operation_id = of.options.operationId;
-    this.idempotency_key = key;
+    this.toolCallId = call.tool_call_id;
+    this.turnId = of.turnId;
+    this.operationId = of.options.operationId;
+    this.idempotencyKey = key;
     this.dispatch = (agent, input) =>
       this.#place().dispatch(agent, { ...input, idempotencyKey: input.idempotencyKey ?? this.#nextKey() });
     this.startRun = (async (
@@ -61,8 +61,21 @@ export class RunningCall implements ToolContext {
   readonly getRun: ToolPlace["getRun"];
   readonly progress: ToolPlace["progress"];
 
-  get toolCallId(): string {
-    return this.tool_call_id;
+  // The names of the first versions.
+  get tool_call_id(): string {
+    return this.toolCallId;
+  }
+
+  get turn_id(): string {
+    return this.turnId;
+  }
+
+  get operation_id(): string {
+    return this.operationId;
+  }
+
+  get idempotency_key(): string {
+    return this.idempotencyKey;
   }
 
   get agent(): string {
@@ -106,7 +119,7 @@ export class RunningCall implements ToolContext {
 
   #nextKey(): string {
     this.#asked += 1;
-    return `${this.idempotency_key}:${this.#asked}`;
+    return `${this.idempotencyKey}:${this.#asked}`;
   }
 
   #progress(value: unknown): void {
@@ -115,7 +128,7 @@ export class RunningCall implements ToolContext {
     if (this.#stopped !== undefined) return;
     const progress = progressOf(value, mask);
     const { tool_call_id, tool } = this.#call;
-    emit({ type: "tool_progress", tool_call_id, tool, progress }, this.turn_id);
+    emit({ type: "tool_progress", tool_call_id, tool, progress }, this.turnId);
   }
 
   get signal(): AbortSignal {
@@ -127,7 +140,7 @@ export class RunningCall implements ToolContext {
   }
 
   get trace(): TraceContext | undefined {
-    return this.#options.tracing?.headers(this);
+    return this.#options.tracing?.headers({ turn_id: this.turnId, tool_call_id: this.toolCallId });
   }
 
   get isStopped(): boolean {

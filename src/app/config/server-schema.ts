@@ -12,6 +12,8 @@ export interface AuthRequest {
   /** The agent's name, if the request is to an agent. */
   readonly agent?: string;
   /** The id of the agent's instance, if the request is to an agent. */
+  readonly instance?: string;
+  /** @deprecated Use `instance`. */
   readonly instance_id?: string;
 }
 

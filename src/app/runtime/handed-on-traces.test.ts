@@ -38,7 +38,7 @@ async function work(config: string, script: Script, isTraced = true) {
   });
   const recorded = recordSpans();
   const observer = createOpenTelemetryObserver({ tracer: recorded.tracer, meter: false });
-  if (isTraced) app.observe(observer);
+  if (isTraced) app.onEvent(observer);
   await (await app.instance("default", "1")).session().prompt("Go on.");
   const results = (model.calls.at(-1)?.prompt ?? []).filter(({ role }) => role === "tool");
   const parentOf = (name: string): string => {

@@ -34,7 +34,7 @@ async function open(mcp: McpConfig, script: Script, defaults: object = {}): Prom
     store: new InMemorySessionStore(),
   });
   const events: KitEvent[] = [];
-  app.observe((event) => events.push(event));
+  app.onEvent((event) => events.push(event));
   onTestFinished(async () => {
     await app.close();
     await project.close();

@@ -54,7 +54,7 @@ async function open(model: string, defaults: AgentProfile = {}) {
       sandbox: local({ root: repository.root }),
       store,
     });
-    app.observe((event) => events.push(event));
+    app.onEvent((event) => events.push(event));
     opened.push(app, project);
     return (await app.instance("default", "1")).session();
   };

@@ -48,8 +48,8 @@ export function journalRuns(
         }
       }),
     signal: async (name, payload) =>
-      await step(`signal ${name} to ${runId}`, ({ idempotency_key }) =>
-        runs.signal(runId, { name, payload, idempotency_key }),
+      await step(`signal ${name} to ${runId}`, ({ idempotencyKey }) =>
+        runs.signal(runId, { name, payload, idempotency_key: idempotencyKey }),
       ),
     cancel: async () => await step(`cancel ${runId}`, () => runs.cancel(runId)),
   });
@@ -59,9 +59,9 @@ export function journalRuns(
     { idempotencyKey }: StartRunOptions = {},
   ): Promise<RunHandle> => {
     const name = runs.nameOf(workflow);
-    const { run_id } = await step(`start ${name}`, ({ idempotency_key }) =>
+    const { run_id } = await step(`start ${name}`, (own) =>
       runs.start(name, payload, {
-        idempotencyKey: idempotencyKey ?? idempotency_key,
+        idempotencyKey: idempotencyKey ?? own.idempotencyKey,
         principal: given.principal,
         parent_run_id: context.id,
       }),

@@ -162,7 +162,7 @@ function tellSteps(
       name,
       async (given) => {
         const started = performance.now();
-        const step_id = given.idempotency_key;
+        const step_id = given.idempotencyKey;
         emit({ type: "step_start", step: name, step_id, attempt: given.attempt });
         let ending = endingOf(false);
         try {
@@ -296,7 +296,7 @@ function createRunAgents({ run, journal, runtime, onEvent }: RunAgentsOptions): 
     const owner = owners.get(key) ?? definition;
     if (owner !== definition) throw sameName(agent.name);
     owners.set(key, definition);
-    agent.subscribe(onEvent);
+    agent.onEvent(onEvent);
     alive.push(agent);
     if (closed) await agent.close();
     return journalAgent(agent, journal);

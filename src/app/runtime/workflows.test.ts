@@ -117,7 +117,7 @@ test("an instance goes on with its history, apart from other instances and agent
 test("an observer hears every agent and workflow until it leaves", async () => {
   const { app } = await open({ "src/agents/helper.ts": helper });
   const heard: string[] = [];
-  const leave = app.observe((event) => heard.push(event.agent ?? ""));
+  const leave = app.onEvent((event) => heard.push(event.agent ?? ""));
   await (await app.instance("helper", "1")).session().prompt("x");
   expect(new Set(heard)).toEqual(new Set(["helper"]));
   leave();

@@ -45,7 +45,9 @@ export interface App extends ApplicationCalls {
    * application of `openAgents`, which keeps nothing on disk.
    */
   readonly dispatch: ApplicationCalls["dispatch"];
-  /** Hears the events of every agent and workflow; the function returned ends it. */
+  /** Calls the listener with the events of every agent and workflow; the function returned ends it. */
+  onEvent(listener: EventListener): () => void;
+  /** @deprecated Use `onEvent`. */
   observe(listener: EventListener): () => void;
   close(): Promise<void>;
 }

@@ -51,7 +51,7 @@ export interface ServiceOptions {
   /** Whether the engine keeps instances' events: not where they have no reader. Default: where inputs may be dispatched. */
   readonly keepsEvents?: boolean | undefined;
   /** Receive the events of every agent and workflow, also of work that is taken up at once. */
-  readonly observers?: readonly Parameters<App["observe"]>[0][] | undefined;
+  readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
   /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Sessions untouched for so long are removed, once an hour; default: none are. */
@@ -124,7 +124,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
   const instances = new Instances(async ({ name, id, payload }) => {
     const last_event = isRecorded ? await events.last(agentStream(name, id)) : 0;
     const agent = await factory.createNamed(name, { ...around, id, payload, last_event });
-    agent.subscribe((event) => {
+    agent.onEvent((event) => {
       try {
         if (isRecorded) record(event);
       } finally {
@@ -237,7 +237,8 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
       factory.create(definition, { ...around, ...context, id: context.id ?? "default" }),
     run: (name, run = {}) => runs.toEnd(name, run),
     ...callsFor(),
-    observe: (observer) => observers.add(observer),
+    onEvent: (listener) => observers.add(listener),
+    observe: (listener) => observers.add(listener),
     close: () => close({ timeoutMs: 0 }),
   };
   const service: ProjectService = {

@@ -44,7 +44,7 @@ test("calls that wait for approval keep no other work from being served", async 
     await repository[Symbol.asyncDispose]();
   });
   const asked = new EventTarget();
-  service.app.observe(({ type }) => {
+  service.app.onEvent(({ type }) => {
     if (type === "approval_request") asked.dispatchEvent(new Event("asked"));
   });
   const target = (instance_id: string) => ({ agent: "payer", instance_id, session: "default" });

@@ -57,7 +57,7 @@ async function open(script: Script, restMs = 20, payer = agent): Promise<Opened>
   });
   Reflect.set(globalThis, "ran", []);
   const events: KitEvent[] = [];
-  service.app.observe((event) => void events.push(event));
+  service.app.onEvent((event) => void events.push(event));
   return {
     service,
     events,

@@ -27,8 +27,8 @@ export async function run(ctx) {
   const live = recordSpans({ sameIds: true });
   const observer = createOpenTelemetryObserver({ tracer: live.tracer, meter: false, ...options });
   const heard: KitEvent[] = [];
-  service.app.observe(observer);
-  service.app.observe((event) => heard.push(event));
+  service.app.onEvent(observer);
+  service.app.onEvent((event) => heard.push(event));
   const { run_id } = await service.startRun("order", {});
   if (cancel) {
     await waiting(service, run_id);

@@ -44,7 +44,7 @@ export function googleAdk<Tool = never>(
     name: "google_adk",
     capabilities: { handoffs: true },
     async run(operation) {
-      const { sdk, untraced } = await loadGoogleAdk(operation.project_root);
+      const { sdk, untraced } = await loadGoogleAdk(operation.projectRoot);
       const inKit = AsyncLocalStorage.snapshot();
       const tools = operation.tools.map((tool) => toAdkTool(tool, { sdk, operation, inKit }));
       const tree = new AgentTree({ sdk, operation, tools, inKit, fills: typeof build === "object" });

@@ -54,7 +54,7 @@ export function graph(
     name: options.name ?? "graph",
     capabilities: { state: true, interrupts: true, fileTransfer: true },
     async run(operation) {
-      const peers = await loadGraphPeers(operation.project_root);
+      const peers = await loadGraphPeers(operation.projectRoot);
       const given = new GivenMessages();
       const log = createLogSaver(operation.state, peers, given);
       given.begin(operation, log.heard);
@@ -81,7 +81,7 @@ interface GraphRun {
 async function runGraph(compiled: CompiledGraph, run: GraphRun): Promise<void> {
   const { operation, work, log, peers, options } = run;
   const config = {
-    configurable: { thread_id: operation.operation_id, __pregel_checkpointer: log.saver, kit: work },
+    configurable: { thread_id: operation.operationId, __pregel_checkpointer: log.saver, kit: work },
     signal: operation.signal,
     // Kit's budget is the limit.
     recursionLimit: 10_000,

@@ -42,7 +42,7 @@ export function openaiAgents(
     name: "openai_agents",
     capabilities: { handoffs: true },
     async run(operation) {
-      const sdk = await loadOpenAiAgents(operation.project_root);
+      const sdk = await loadOpenAiAgents(operation.projectRoot);
       const work = { operation, tools: operation.tools.map((tool) => toFunctionTool(tool, operation)) };
       const root =
         build === undefined

@@ -35,7 +35,7 @@ export const dev: Command = defineCommand({
       onRemoved: (text) => log(output.noteStyle("magenta", safeLine(text))),
       onTelemetry: (text) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(text)}`),
       onServe({ service, configFile, onError }, closing) {
-        closing.defer(service.app.observe(createActivityLog({ output, log })));
+        closing.defer(service.app.onEvent(createActivityLog({ output, log })));
         const keepTypes = async (): Promise<void> => {
           const hasSources = service.app.agents().length + service.app.workflows().length > 0;
           const { root, signal } = context;

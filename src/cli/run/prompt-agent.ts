@@ -44,7 +44,7 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   const session = agent.session(
     options.continue === true ? await lastUsed(agent) : (options.session ?? newName(new Date())),
   );
-  const stop = agent.subscribe(printer.onEvent);
+  const stop = agent.onEvent(printer.onEvent);
   try {
     const result = await ask(session, request, files);
     printer.end();

@@ -151,14 +151,20 @@ export class Gate {
 /** How many pages and names are remembered: a stranger may make up any number. */
 const mostAdvice = 100;
 
+const instanceOf = (instance: string): Pick<AuthRequest, "instance" | "instance_id"> => ({
+  instance,
+  instance_id: instance,
+});
+
 /** The agent and the instance that a path is about; what cannot be decoded is refused later. */
-function targetOf(path: string): Pick<AuthRequest, "agent" | "instance_id"> {
-  if (path.startsWith("/prompt/")) return defaultInstance;
+function targetOf(path: string): Pick<AuthRequest, "agent" | "instance" | "instance_id"> {
+  if (path.startsWith("/prompt/"))
+    return { agent: defaultInstance.agent, ...instanceOf(defaultInstance.instance_id) };
   const [, agent, instance] = /^\/agents\/([^/]+)(?:\/([^/]+))?/.exec(path) ?? [];
   try {
     return {
       ...(agent === undefined ? {} : { agent: decodeURIComponent(agent) }),
-      ...(instance === undefined ? {} : { instance_id: decodeURIComponent(instance) }),
+      ...(instance === undefined ? {} : instanceOf(decodeURIComponent(instance))),
     };
   } catch {
     return {};

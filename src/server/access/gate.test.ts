@@ -209,13 +209,14 @@ describe("an idempotency key is its principal's own:", () => {
 });
 
 test("auth is told the agent and the instance, decoded, and may refuse by them", async () => {
-  const told: Pick<AuthRequest, "agent" | "instance_id">[] = [];
-  const auth = ({ agent, instance_id }: AuthRequest): boolean => {
+  const told: Pick<AuthRequest, "agent" | "instance">[] = [];
+  const auth = ({ agent, instance, instance_id }: AuthRequest): boolean => {
     told.push({
       ...(agent === undefined ? {} : { agent }),
-      ...(instance_id === undefined ? {} : { instance_id }),
+      ...(instance === undefined ? {} : { instance }),
     });
-    return instance_id !== "other tenant";
+    expect(instance_id).toBe(instance);
+    return instance !== "other tenant";
   };
   await withServer({ access: { auth } }, async ({ send }) => {
     expect((await send("/agents/echo/m%C3%BCller/history")).status).toBe(404);
@@ -226,11 +227,11 @@ test("auth is told the agent and the instance, decoded, and may refuse by them",
     expect((await send("/health")).status).toBe(200);
   });
   expect(told).toEqual([
-    { agent: "echo", instance_id: "müller" },
-    { agent: "echo", instance_id: "other tenant" },
+    { agent: "echo", instance: "müller" },
+    { agent: "echo", instance: "other tenant" },
     {},
     {},
-    { agent: "default", instance_id: "default" },
+    { agent: "default", instance: "default" },
   ]);
 });
 

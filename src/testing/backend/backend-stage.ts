@@ -136,7 +136,7 @@ export function nextEvent<Type extends KitEvent["type"]>(
   type: Type,
 ): Promise<Extract<KitEvent, { readonly type: Type }>> {
   return new Promise((resolve) => {
-    const end = agent.subscribe((event) => {
+    const end = agent.onEvent((event) => {
       if (event.type !== type) return;
       end();
       resolve(event as Extract<KitEvent, { readonly type: Type }>);

@@ -104,7 +104,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
     });
     const session = stage.agent.session();
     const stop = new AbortController();
-    const end = stage.agent.subscribe(({ type }) => {
+    const end = stage.agent.onEvent(({ type }) => {
       if (type !== "text_delta") return;
       end();
       stop.abort(new Error("enough"));

@@ -17,13 +17,13 @@ They see nothing of what you say but what you send with the tool \`reply\`: send
       input: z.object({ text: z.string().min(1).max(4_000) }),
       // The chat knows the key of a message that it has already, so that trying again is safe.
       idempotent: true,
-      async execute({ text }, { idempotency_key, signal }) {
+      async execute({ text }, { idempotencyKey, signal }) {
         const response = await fetch(`${env.CHAT_URL}/messages`, {
           method: "POST",
           headers: {
             authorization: `Bearer ${env.CHAT_TOKEN}`,
             "content-type": "application/json",
-            "idempotency-key": idempotency_key,
+            "idempotency-key": idempotencyKey,
           },
           body: JSON.stringify({ thread, text }),
           signal,

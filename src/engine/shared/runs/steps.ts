@@ -38,8 +38,9 @@ function attemptOnce<Value>(
   work: StepWork<Value>,
   call: StepCall & { readonly attempt: number },
 ): Promise<Value> {
-  const { clock, name, options, attempt, idempotencyKey: idempotency_key } = call;
-  return withDeadline((signal) => work({ idempotency_key, attempt, signal }), {
+  const { clock, name, options, attempt, idempotencyKey } = call;
+  const key = { idempotencyKey, idempotency_key: idempotencyKey };
+  return withDeadline((signal) => work({ ...key, attempt, signal }), {
     ms: options.timeoutMs,
     signal: call.signal,
     clock,

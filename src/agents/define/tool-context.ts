@@ -1,0 +1,43 @@
+import { noApplicationCalls } from "./create-agent.ts";
+import type { ToolContext } from "./tool.ts";
+
+/**
+ * The context of a call that no model makes, such as a tool's own test: what is given, else a call of the agent "test"
+ * without an application, whose `dispatch` and `startRun` are refused with `unavailable`.
+ *
+ * @example
+ * ```ts
+ * import { defineTool } from "kit";
+ * import { createToolContext } from "kit/testing";
+ *
+ * const where = defineTool({
+ *   name: "where",
+ *   description: "Says where the call is made.",
+ *   input: { type: "object" },
+ *   execute: (_, { instance }) => instance,
+ * });
+ * console.log(await where.execute({}, createToolContext({ instance: "pr-7" })));
+ * ```
+ */
+export function createToolContext(given: Partial<ToolContext> = {}): ToolContext {
+  const { toolCallId = "call_1", operationId = "op_1" } = given;
+  const idempotencyKey = given.idempotencyKey ?? `${operationId}:${toolCallId}`;
+  return {
+    toolCallId,
+    operationId,
+    idempotencyKey,
+    tool_call_id: toolCallId,
+    operation_id: operationId,
+    idempotency_key: idempotencyKey,
+    agent: "test",
+    instance: "1",
+    session: "default",
+    principal: undefined,
+    runId: undefined,
+    env: {},
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    ...noApplicationCalls,
+    ...given,
+  };
+}
