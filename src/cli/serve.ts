@@ -6,6 +6,7 @@ import { isolationOfConfig } from "../app/runtime/open-sandbox.ts";
 import type { ProjectService } from "../app/service/service.ts";
 import type { Telemetry } from "../app/telemetry/open-telemetry.ts";
 import { asksForTelemetry } from "../app/telemetry/telemetry-settings.ts";
+import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ServiceLoad } from "../otel/service-metrics.ts";
 import type { ScanSummary } from "../project/project.ts";
@@ -213,17 +214,9 @@ async function createProjectServer(
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createServer } = await import("../server/create-server.ts");
-  const {
-    api_keys,
-    auth,
-    authorize,
-    rate_limit,
-    allowed_hosts,
-    allowed_origins,
-    max_body_bytes,
-    expose,
-    console,
-  } = loaded.config.server ?? {};
+  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, expose, console } =
+    loaded.config.server ?? {};
+  const { max_body_bytes, max_stream_seconds } = loaded.config.server ?? {};
   return createServer({
     project,
     dev,
@@ -236,7 +229,10 @@ async function createProjectServer(
     ...(authorize === undefined ? {} : { authorize }),
     ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
     ...(onRequest === undefined ? {} : { onRequest }),
-    ...(max_body_bytes === undefined ? {} : { limits: { bodyBytes: max_body_bytes } }),
+    limits: defined({
+      bodyBytes: max_body_bytes,
+      streamMs: max_stream_seconds === undefined ? undefined : max_stream_seconds * 1_000,
+    }),
     access: {
       insecure: options.insecure ?? false,
       ...(api_keys === undefined ? {} : { apiKeys: api_keys }),

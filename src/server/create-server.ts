@@ -135,7 +135,11 @@ export function createServer(options: ServerOptions): KitServer {
     places: limits.eventStreams,
     share: limits.eventStreamsPerPrincipal,
   });
-  const streams = createEventStreams({ heartbeatMs: limits.heartbeatMs, places });
+  const streams = createEventStreams({
+    heartbeatMs: limits.heartbeatMs,
+    streamMs: limits.streamMs,
+    places,
+  });
   const authorization = createAuthorization(options.authorize, limits);
   let isOpen = false;
   const reach = createReach(options.expose ?? "declared", () => isOpen);

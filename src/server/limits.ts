@@ -22,6 +22,11 @@ export interface ServerLimits {
   readonly permissionMs: number;
   /** A stream of events or a WebSocket that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
+  /**
+   * A stream of events that its reader can take up again ends after this long, before a platform cuts it; undefined: it
+   * goes on.
+   */
+  readonly streamMs?: number;
   /** Streams of events that may be open at once. */
   readonly eventStreams: number;
   /** How many of them one principal may have; undefined: as many as are left for others. */

@@ -35,6 +35,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_READ_ONLY", "server.read_only", yesOrNo],
   ["KIT_CONSOLE", "server.console", yesOrNo],
   ["KIT_MAX_BODY_BYTES", "server.max_body_bytes", wholeNumber],
+  ["KIT_MAX_STREAM_SECONDS", "server.max_stream_seconds", wholeNumber],
   ["KIT_STORE", "store", asIs],
 ];
 

@@ -67,6 +67,11 @@ export const serverTable = table({
   console: z.union([flag, name(["read"])], { error: expecting('true, false or "read"') }),
   /** The largest request body in bytes; default 1,048,576. */
   max_body_bytes: integer(1, 1_073_741_824),
+  /**
+   * Streams of events that their readers take up again end after so many seconds, where a platform cuts long requests; default:
+   * they go on.
+   */
+  max_stream_seconds: integer(1, 604_800),
 });
 export interface ServerConfig extends Infer<typeof serverTable> {}
 export type Exposure = NonNullable<ServerConfig["expose"]>;

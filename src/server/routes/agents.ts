@@ -130,9 +130,12 @@ function answerWithEvents(
   { key, request }: Prompt,
 ): Promise<Response> {
   const sent = callOf(sender);
-  return streamPrompt(context, { gone: sender.clientGone(), principal: sender.principal }, (call) =>
-    context.service.prompt(key, request, { ...sent, ...call }),
-  );
+  const client = {
+    gone: sender.clientGone(),
+    principal: sender.principal,
+    outlives: sent.idempotencyKey !== undefined,
+  };
+  return streamPrompt(context, client, (call) => context.service.prompt(key, request, { ...sent, ...call }));
 }
 
 /** Under an idempotency key the prompt outlives its client, which can ask again for the same reply. */

@@ -8,6 +8,8 @@ import { eventStreamReply } from "../reply.ts";
 export interface EventStreamsOptions {
   /** A stream that says nothing for this long says that it lives. */
   readonly heartbeatMs: number;
+  /** After so long a stream that its reader can take up again ends; undefined: it goes on. */
+  readonly streamMs?: number | undefined;
   /** The places of the streams that may be open at once. */
   readonly places: Places;
 }
@@ -17,6 +19,8 @@ export interface StreamOptions {
   readonly place: Place;
   /** Whether the server may end it when it closes: for streams that their reader can take up again. */
   readonly resumable: boolean;
+  /** Whether it ends after `streamMs`, because its reader gets the rest with another request; default `resumable`. */
+  readonly ends?: boolean | undefined;
   /** Called once, when the stream has ended, however. */
   readonly onEnd?: () => void;
   /** The last chunk of a stream whose source has thrown. */
@@ -48,7 +52,7 @@ interface OpenStream {
 
 const encoder = new TextEncoder();
 
-export function createEventStreams({ heartbeatMs, places }: EventStreamsOptions): EventStreams {
+export function createEventStreams({ heartbeatMs, streamMs, places }: EventStreamsOptions): EventStreams {
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
@@ -77,15 +81,19 @@ export function createEventStreams({ heartbeatMs, places }: EventStreamsOptions)
     },
     open(source, options) {
       checkOpen();
+      let limit: NodeJS.Timeout | undefined;
       const { body, stream } = createStream(source, {
         ...options,
         onEnd: () => {
+          clearTimeout(limit);
           remove(stream);
           options.place.release();
           options.onEnd?.();
         },
       });
       add(stream);
+      if (streamMs !== undefined && (options.ends ?? options.resumable))
+        limit = setTimeout(stream.end, streamMs).unref();
       return eventStreamReply(body);
     },
     close() {

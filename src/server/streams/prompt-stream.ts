@@ -23,7 +23,16 @@ const patienceMs = 250;
  */
 export async function streamPrompt(
   { streams, limits, masked, toEnvelope }: ServiceContext,
-  { gone, principal }: { readonly gone: AbortSignal; readonly principal: Principal | undefined },
+  {
+    gone,
+    principal,
+    outlives,
+  }: {
+    readonly gone: AbortSignal;
+    readonly principal: Principal | undefined;
+    /** Whether the prompt goes on without its client, which can ask for its reply again. */
+    readonly outlives: boolean;
+  },
   begin: Begin,
 ): Promise<Response> {
   const place = streams.reserve(principal);
@@ -63,7 +72,7 @@ export async function streamPrompt(
     return encodeOutcome("error", toEnvelope(aborted ? reason : error));
   };
   try {
-    return streams.open(source(), { place, resumable: false, onEnd: abort, toLastChunk });
+    return streams.open(source(), { place, resumable: false, ends: outlives, onEnd: abort, toLastChunk });
   } catch (error) {
     place.release();
     abort();

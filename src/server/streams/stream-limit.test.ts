@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KitClient } from "../../client/kit-client.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+let client: KitClient;
+beforeAll(async () => {
+  served = await serveService({ limits: { streamMs: 60 } });
+  client = new KitClient({ baseUrl: served.url, retry: { baseDelayMs: 1, maxDelayMs: 5 } });
+});
+afterAll(async () => {
+  await served.close();
+});
+
+test("a stream of an instance's events ends with a comment, and a reader goes on where it ended", async () => {
+  const path = "/agents/echo/limited/events";
+  await client.agents.invoke("echo", { id: "limited", message: "one" });
+  const text = await (await served.stream(path)).text();
+  expect(text).toMatch(/\n: closing\n\n$/);
+  const read: number[] = [];
+  const again = (async () => {
+    for await (const event of client.agents.events("echo", { id: "limited" })) {
+      read.push(event.index);
+      if (event.type === "operation" && event.index > 10) return;
+    }
+  })();
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  await client.agents.invoke("echo", { id: "limited", message: "two" });
+  await client.agents.invoke("echo", { id: "limited", message: "three" });
+  await again;
+  expect(read).toEqual(read.map((_, index) => index + 1));
+});
+
+test("a prompt with a key gives its result after its stream has ended; one without is never cut", async () => {
+  const keyed = client.agents.stream("echo", { id: "held", message: "hold" }, { idempotencyKey: "k-1" });
+  const plain = served.stream("/agents/echo/held-too", { body: { message: "hold" } });
+  const results = Promise.all([keyed.result(), plain.then((reply) => reply.text())]);
+  await served.echo.held(2);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  served.echo.release();
+  const [{ text }, stream] = await results;
+  expect(text).toBe("hold");
+  expect(stream).toMatch(/event: result\n/);
+  expect(stream).not.toMatch(/: closing/);
+});
