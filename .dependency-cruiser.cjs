@@ -76,7 +76,7 @@ const homes = {
   re2js: "sandboxes|app/json-schema",
   commander: "cli",
   "string-width": "cli",
-  "smol-toml": "app",
+  "smol-toml": "app|build",
   rolldown: "build",
   "@lezer/python": "python",
   "@pydantic/monty": "python",

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { join, relative, sep } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { knownSecrets } from "../app/runtime/known-secrets.ts";
 import { type ProjectSources, Sources } from "../app/sources/sources.ts";
 import { withDeadline } from "../base/abort.ts";
+import { isKnownProvider, knownProviders } from "../models/provider-config.ts";
 import type { Project } from "../project/project.ts";
 import { bundleCode, outputPath } from "./bundle-code.ts";
 import { type KitManifest, kitFiles, kitFolder, readKitManifest } from "./bundle-kit.ts";
@@ -24,9 +26,15 @@ export interface DescribedAgent {
 export interface Application {
   /** The name of the project as packages and platforms take it. */
   readonly name: string;
+  /** Absolute: the project's folder. */
+  readonly root: string;
+  /** The project's folder below the top of its Git repository; "" where it is the top, or in no repository. */
+  readonly folder: string;
   readonly files: OutputFiles;
   /** Packages that are not in the bundle, at their exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Names of the variables that have to be set where it runs, keys first; without `KIT_API_KEYS`. */
+  readonly variables: readonly string[];
   readonly sources: ProjectSources;
   readonly agents: readonly DescribedAgent[];
   readonly loaded: LoadedConfig;
@@ -77,15 +85,19 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
       ...[...code.outside].map(([name, { version }]) => [name, version] as const),
     ].sort(([one], [other]) => (one < other ? -1 : 1)),
   );
+  const agents = await describe(sources, loaded);
   const name = nameOf(root, project.name);
   files.set("package.json", textFile(packageJson(name, dependencies)));
   files.set("server.mjs", textFile(serverModule(config)));
   return {
     name,
+    root,
+    folder: folderInRepository(root),
     files,
     dependencies,
+    variables: variablesOf(agents, loaded, code.variables),
     sources,
-    agents: await describe(sources, loaded),
+    agents,
     loaded,
     kitVersion: manifest.version,
     problems: [...problems, ...collected.problems, ...leakedSecrets(files, loaded)],
@@ -116,6 +128,26 @@ function installedPeers(root: string, { peerDependencies }: KitManifest): [strin
     const version = findPackage(name, root)?.version;
     return version === undefined ? [] : [[name, version]];
   });
+}
+
+/** Keys of providers whose models are named, an address of a database, and what the project's own code reads. */
+function variablesOf(
+  agents: readonly DescribedAgent[],
+  { config }: LoadedConfig,
+  read: readonly string[],
+): readonly string[] {
+  const models = [config.agent?.model, ...agents.map(({ profile }) => profile?.model)].flat();
+  const keys = models.flatMap((model): readonly string[] => {
+    const provider = typeof model === "string" ? (model.split(/[/:]/, 1)[0]?.toLowerCase() ?? "") : "";
+    return isKnownProvider(provider) ? knownProviders[provider].keys.slice(0, 1) : [];
+  });
+  const store = typeof config.store === "string" && config.store.startsWith("postgres") ? ["KIT_STORE"] : [];
+  return [...new Set([...keys, ...store, ...read])].filter(isVariableName);
+}
+
+/** Names that every platform takes. */
+function isVariableName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) && name !== "KIT_API_KEYS";
 }
 
 /** How long an agent's function may take to describe it, in ms. */
@@ -152,6 +184,13 @@ function leakedSecrets(files: OutputFiles, loaded: LoadedConfig): readonly Build
       hint: "Read it from a variable, and set that where the output runs.",
     };
   });
+}
+
+function folderInRepository(root: string): string {
+  for (let top = root; ; top = dirname(top)) {
+    if (existsSync(join(top, ".git"))) return relative(top, root).split(sep).join("/");
+    if (dirname(top) === top) return "";
+  }
 }
 
 /** A name that npm, Fly and others accept: lower case, digits and hyphens. */

@@ -158,7 +158,7 @@ const d = path.resolve(__dirname, "d");
 await readFile("e.md");
 await loadSkill("skills/f");
 const far = new URL("https://example.com");
-const unclear = import.meta.url + name;
+const unclear = import.meta.url + name + process.env.CHAT_TOKEN + ctx.env["PAY_KEY"] + process.env.HOME;
 await import(name);
 // new URL("./comment.md", import.meta.url)
 const text = 'new URL("./text.md", import.meta.url)';
@@ -172,6 +172,7 @@ const text = 'new URL("./text.md", import.meta.url)';
       { path: "e.md", from: "root" },
       { path: "skills/f", from: "root" },
     ],
+    variables: ["CHAT_TOKEN", "PAY_KEY"],
     unclear: [10],
     dynamicImports: [11],
   });

@@ -32,6 +32,8 @@ export interface BuildResult {
   readonly files: number;
   readonly bytes: number;
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Names of the variables to set where it runs. */
+  readonly variables: readonly string[];
   /** How many files of the application are new or different, and how many were removed. */
   readonly changed: number;
   readonly removed: number;
@@ -64,6 +66,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),
     dependencies: app.dependencies,
+    variables: ["KIT_API_KEYS", ...app.variables],
     next: target.next(app, toWord(relative(options.cwd, folder).split(sep).join("/") || ".")),
     app,
     changed: 0,

@@ -12,6 +12,8 @@ export interface CodeBundle {
   readonly outside: ReadonlyMap<string, FoundPackage & { readonly reason: string }>;
   /** Project-relative paths that the code names and reads while it runs. */
   readonly reads: readonly string[];
+  /** Names of variables of the environment that the project's own code reads. */
+  readonly variables: readonly string[];
   readonly warnings: readonly string[];
   /** Whether the code imports `kit/testing`. */
   readonly usesTesting: boolean;
@@ -53,6 +55,7 @@ class CodeRound {
   readonly #outside = new Map<string, FoundPackage & { readonly reason: string }>();
   readonly #own = new Map<string, string>();
   readonly #reads = new Set<string>();
+  readonly #variables = new Set<string>();
   readonly #warnings: string[] = [];
   #usesTesting = false;
   /** The first error of a hook: the bundler replaces fields of an error that passes through it. */
@@ -100,6 +103,7 @@ class CodeRound {
       files,
       outside: this.#outside,
       reads: [...this.#reads].sort(),
+      variables: [...this.#variables].sort(),
       warnings: this.#warnings,
       usesTesting: this.#usesTesting,
     };
@@ -178,7 +182,7 @@ class CodeRound {
     if (path.startsWith("../") || this.#own.has(id)) return;
     this.#own.set(id, outputPath(path));
     if (!this.#options.entries.includes(path)) emit({ type: "chunk", id, fileName: outputPath(path) });
-    const { files, unclear, dynamicImports } = findReferences(
+    const { files, variables, unclear, dynamicImports } = findReferences(
       this.#bundler.parseAst,
       code,
       /\.[cm]?tsx?$/.test(file) ? "ts" : "js",
@@ -191,6 +195,7 @@ class CodeRound {
           `${path} reads ${named.path}, which lies outside of the project: the output lacks it.`,
         );
     }
+    for (const name of variables) this.#variables.add(name);
     for (const line of unclear)
       this.#warnings.push(
         `${path}:${line} asks where it lies, and which files it reads there is not known: name them in build.include.`,

@@ -3,6 +3,8 @@ import type { Parser } from "./bundler.ts";
 /** The files that a module asks for while it runs, beside its imports. */
 export interface CodeReferences {
   readonly files: readonly NamedFile[];
+  /** Names of variables of the environment: `process.env.TOKEN`, `ctx.env["TOKEN"]`. */
+  readonly variables: readonly string[];
   /** Lines on which it asks where it lies, in a way that does not tell which file it will read. */
   readonly unclear: readonly number[];
   /** Lines with an import whose name is made while it runs. */
@@ -33,6 +35,7 @@ export function findReferences(
 ): CodeReferences {
   const program = parseAst(code, { lang }) as unknown as Node;
   const files: NamedFile[] = [];
+  const variables = new Set<string>();
   const explained = new Set<Node>();
   const unclear: number[] = [];
   const dynamicImports: number[] = [];
@@ -43,12 +46,14 @@ export function findReferences(
       files.push({ path: found.path, from: "module" });
       explained.add(found.place);
     }
+    const variable = variableOf(node);
+    if (variable !== undefined) variables.add(variable);
     const fromRoot = fileOfRoot(node);
     if (fromRoot !== undefined) files.push({ path: fromRoot, from: "root" });
     if (isPlace(node) && !explained.has(node)) unclear.push(lineOf(node));
     if (node.type === "ImportExpression" && !isText(node.source)) dynamicImports.push(lineOf(node));
   });
-  return { files, unclear, dynamicImports };
+  return { files, variables: [...variables].sort(), unclear, dynamicImports };
 }
 
 /** The file that an expression names, and the part of it that says where the module lies. */
@@ -89,6 +94,15 @@ function fileOfRoot(node: Node): string | undefined {
   const [first] = (node.arguments as Node[] | undefined) ?? [];
   const path = first && textOf(first);
   return path !== undefined && path !== "" && isRelative(path) ? path : undefined;
+}
+
+/** Variables that a system, or kit itself, sets. */
+const ofSystem = /^(NODE_|npm_|PATH$|HOME$|USER$|TMPDIR$|TZ$|LANG$|CI$|PORT$|KIT_)/;
+
+function variableOf(node: Node): string | undefined {
+  if (node.type !== "MemberExpression" || nameOf(node.object) !== "env") return undefined;
+  const name = node.computed === true ? textOf(node.property as Node) : nameOf(node.property);
+  return name !== undefined && /^[A-Z][A-Z0-9_]*$/.test(name) && !ofSystem.test(name) ? name : undefined;
 }
 
 function decoded(path: string): string {

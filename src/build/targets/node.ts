@@ -18,7 +18,7 @@ export const node: Target = {
 };
 
 /** The differences that every server has which runs apart from the repository. */
-function serverWarnings({ agents, loaded }: Application): readonly string[] {
+export function serverWarnings({ agents, loaded }: Application): readonly string[] {
   const local = agents.filter(({ profile }) =>
     profile?.sandbox === undefined
       ? loaded.config.agent?.sandbox === "local"

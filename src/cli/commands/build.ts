@@ -78,6 +78,7 @@ export function printBuild(output: Output, result: BuildResult, { check, force, 
     output.line(
       `Not part of it, listed in its package.json: ${outside.map((each) => each.join("@")).join(", ")}.`,
     );
+  output.line(`Variables to set where it runs: ${result.variables.join(", ")}.`);
   output.line("\nThen:");
   for (const line of result.next)
     output.line(`  ${line.startsWith("#") ? output.style("dim", safeLine(line)) : safeLine(line)}`);

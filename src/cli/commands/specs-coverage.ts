@@ -7,6 +7,7 @@ import type {
 } from "../../protocol/coverage.ts";
 import type { CriterionState } from "../../protocol/enums.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
+import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import { count, place } from "../print/document.ts";
 import type { Output, Style } from "../print/output.ts";
 import { type Column, printTable } from "../print/table.ts";
@@ -22,6 +23,7 @@ export const specsCoverage: Command = defineCommand({
       "End with 1 when less than this is covered",
       wholeNumber(0, 100),
     ),
+    format: remarkFormat,
     all: flag("-a, --all", "List every criterion with its tests, as many as there are"),
     limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
@@ -30,12 +32,13 @@ export const specsCoverage: Command = defineCommand({
     "kit specs coverage",
     "kit specs coverage --feature checkout --all",
     "kit specs coverage --fail-under 80",
+    "kit specs coverage --format github",
   ],
   details:
     "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. Similar words only suggest.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const { feature, failUnder = 0, all = false, limit, cursor } = options;
+      const { feature, failUnder = 0, all = false, limit, cursor, format } = options;
       const report = await specCoverage(project, {
         ...toRefreshOptions(context),
         ...(feature === undefined ? {} : { features: feature }),
@@ -48,11 +51,21 @@ export const specsCoverage: Command = defineCommand({
         ? { ...report, total_count: report.criteria.length }
         : pageCoverage(report, { show, ...page });
       if (context.json) context.output.json(shown);
+      else if (format === "github") annotate(context.output, report);
       else printReport(context.output, shown, { all });
       const { covered, criteria } = report.totals;
       return criteria > 0 && (100 * covered) / criteria < failUnder ? 1 : 0;
     }),
 });
+
+/** Annotates each criterion without a test at its line. */
+function annotate(output: Output, { criteria, totals }: Pick<CoveragePage, "criteria" | "totals">): void {
+  for (const { id, text, path, line, tests } of criteria) {
+    if (tests.length === 0)
+      output.line(toGithubCommand("notice", { path, line, title: `${id} has no test`, message: text }));
+  }
+  output.note(`${totals.covered} of ${count(totals.criteria, "criterion", "criteria")} covered.`);
+}
 
 const featureColumns: readonly Column<FeatureCoverage>[] = [
   { header: "FEATURE", value: ({ feature }) => feature, style: () => "cyan", cut: "end" },

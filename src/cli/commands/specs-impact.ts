@@ -5,6 +5,7 @@ import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-qu
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
+import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import { count, specPlace } from "../print/document.ts";
 import type { Output } from "../print/output.ts";
 import { printTable } from "../print/table.ts";
@@ -28,11 +29,13 @@ export const specsImpact: Command = defineCommand({
     limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     all: flag("-a, --all", "As many as there are"),
+    format: remarkFormat,
     depth: option("--depth <number>", "How many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
   },
   examples: [
     "kit specs impact",
     "kit specs impact --since main",
+    "kit specs impact --since origin/main --format github",
     "kit specs impact src/checkout/cart.ts",
     "kit specs impact fw_a-checkout-requirements-req1 --depth 3",
   ],
@@ -59,6 +62,10 @@ export const specsImpact: Command = defineCommand({
         context.output.json(impact);
         return 0;
       }
+      if (options.format === "github") {
+        annotate(context.output, project, impact);
+        return 0;
+      }
       noteMissing(
         context.output,
         project,
@@ -68,6 +75,23 @@ export const specsImpact: Command = defineCommand({
       return 0;
     }),
 });
+
+/** Annotates each affected spec at its line, and says which tests to run. */
+function annotate(output: Output, project: Project, { affected, tests, total_count }: Impact): void {
+  for (const { id, score } of affected) {
+    const spec = project.specs.get(id);
+    if (spec === undefined) continue;
+    const { path, title, metadata } = spec;
+    const line = metadata.source?.start_line;
+    const message = `This change affects the spec: ${title} (${Math.round(score * 100)} %).`;
+    output.line(toGithubCommand("notice", { path, line, title: id, message }));
+  }
+  for (const path of tests)
+    output.line(
+      toGithubCommand("notice", { path, title: "test to run", message: "It covers an affected spec." }),
+    );
+  output.note(`${count(total_count, "spec")} affected, ${count(tests.length, "test file")} to run.`);
+}
 
 /** An id of a spec is an id; anything that can be a path is one, also of a file that is gone. */
 function toChanged(

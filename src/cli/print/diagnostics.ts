@@ -91,14 +91,36 @@ export function countErrors(diagnostics: readonly Diagnostic[]): number {
  *
  * Escapes as the runner's own toolkit does (actions/toolkit, `command.ts`).
  */
-export function toGithubAnnotation(diagnostic: Diagnostic): string {
-  const properties = [
-    `file=${escapeProperty(safeLine(diagnostic.path))}`,
-    ...(diagnostic.line === undefined ? [] : [`line=${diagnostic.line}`]),
-    `title=${escapeProperty(diagnostic.rule)}`,
-  ];
-  return `::${diagnostic.severity} ${properties.join(",")}::${escapeData(safeLines(diagnostic.message))}`;
+export function toGithubAnnotation({ severity, rule, ...rest }: Diagnostic): string {
+  return toGithubCommand(severity, { ...rest, title: rule });
 }
+
+/** The same for any remark about a file. */
+export function toGithubCommand(
+  level: "error" | "warning" | "notice",
+  remark: {
+    readonly path: string;
+    readonly line?: number | undefined;
+    readonly title: string;
+    readonly message: string;
+  },
+): string {
+  const properties = [
+    `file=${escapeProperty(safeLine(remark.path))}`,
+    ...(remark.line === undefined ? [] : [`line=${remark.line}`]),
+    `title=${escapeProperty(safeLine(remark.title))}`,
+  ];
+  return `::${level} ${properties.join(",")}::${escapeData(safeLines(remark.message))}`;
+}
+
+export const remarkFormats = ["text", "github"] as const;
+
+/** The option of commands that can annotate a change in GitHub Actions. */
+export const remarkFormat: CommandOption<(typeof remarkFormats)[number]> = option(
+  "--format <format>",
+  "Text (default) or github (annotations in GitHub Actions)",
+  outputFormat(remarkFormats),
+);
 
 function escapeData(text: string): string {
   return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");

@@ -1,0 +1,178 @@
+import fc from "fast-check";
+import { parse as parseToml } from "smol-toml";
+import { expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import type { Application } from "../application.ts";
+import { findTarget, targets } from "./targets.ts";
+
+interface Facts {
+  readonly agent?: string;
+  readonly variables?: readonly string[];
+  readonly folder?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** The part of an application that targets read. */
+function appOf({ agent = "reviewer", variables = [], folder = "", dependencies = {} }: Facts): Application {
+  const part = {
+    name: "shop",
+    root: "/nowhere",
+    folder,
+    dependencies,
+    variables,
+    agents: [{ name: agent, path: `src/agents/${agent}.ts`, profile: undefined }],
+    loaded: { config: {} },
+  };
+  return part as unknown as Application;
+}
+
+function fileOf(target: string, name: string, facts: Facts = {}): string {
+  const found = findTarget(target)
+    .files(appOf(facts))
+    .find(({ path }) => path.endsWith(name));
+  return found?.content ?? "";
+}
+
+const parsers: Readonly<Record<string, (text: string) => unknown>> = {
+  ".toml": parseToml,
+  ".json": (text) => JSON.parse(text),
+  ".yml": (text) => parseYaml(text),
+  ".yaml": (text) => parseYaml(text),
+};
+
+/** Each generated file as its own parser reads it; what has none as its text. */
+function parsed(facts: Facts): ReadonlyMap<string, unknown> {
+  const entries = targets.flatMap((target) =>
+    target.files(appOf(facts)).map(({ path, content }) => {
+      const parse = parsers[/\.\w+$/.exec(path)?.[0] ?? ""] ?? ((text: string) => text);
+      return [`${target.name} ${path}`, parse(content)] as const;
+    }),
+  );
+  return new Map(entries);
+}
+
+const hostile = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc
+    .array(
+      fc.constantFrom(
+        `\${{ secrets.TOKEN }}`,
+        "'",
+        '"',
+        "\n",
+        "`",
+        "$(id)",
+        `\${HOME}`,
+        "$CI_JOB_TOKEN",
+        "#",
+        ": ",
+        "- ",
+        "]",
+        "}}",
+        "\\",
+        "\r\n",
+        "\u2028",
+        "a",
+        "!!js",
+        "%0A",
+        "|",
+        ">",
+        "&a",
+        "*a",
+        "RUN rm -rf /",
+      ),
+      { minLength: 1, maxLength: 6 },
+    )
+    .map((parts) => parts.join("")),
+);
+
+/** Replaces one text wherever it is a whole value. */
+function replaced(value: unknown, from: unknown, to: unknown): unknown {
+  if (value === from) return to;
+  if (Array.isArray(value)) return value.map((item) => replaced(item, from, to));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, from, to)]));
+}
+
+test("an agent's name is one value of the files that name it, whatever it holds, and no expression", () => {
+  const plain = parsed({ agent: "plain-name" });
+  fc.assert(
+    fc.property(hostile, (agent) => {
+      for (const [path, value] of parsed({ agent })) {
+        const said = path.startsWith("gitlab-ci")
+          ? agent.replaceAll("$", "$$$$")
+          : agent.includes("${{")
+            ? `\${{ '${agent.replaceAll("'", "''")}' }}`
+            : agent;
+        expect(value, path).toEqual(replaced(plain.get(path), "plain-name", said));
+      }
+    }),
+  );
+});
+
+test("packages change nothing in a file but the command that installs them", () => {
+  const one = parsed({ dependencies: { pg: "1.0.0" } });
+  fc.assert(
+    fc.property(hostile, hostile, (name, version) => {
+      expect([...parsed({ dependencies: { [`x${name}`]: version } })]).toEqual([...one]);
+    }),
+  );
+});
+
+test("a folder whose name could be an expression is refused, and any other is one word", () => {
+  fc.assert(
+    fc.property(hostile, (folder) => {
+      const facts = { folder: folder.replaceAll("\0", "").replaceAll("/", "") };
+      for (const name of ["render", "github-actions", "gitlab-ci"]) {
+        const target = findTarget(name);
+        const isPlain = /^[\w.@+ -]*$/.test(facts.folder);
+        expect(target.problems(appOf(facts)).length === 0).toBe(isPlain);
+      }
+    }),
+  );
+  const github = parseYaml(fileOf("github-actions", "kit.yml", { folder: "my apps/shop" }));
+  expect(github.defaults.run["working-directory"]).toBe("my apps/shop");
+  expect(findTarget("github-actions").files(appOf({ folder: "my apps/shop" }))[0]?.path).toBe(
+    "../../.github/workflows/kit.yml",
+  );
+});
+
+test("nothing from outside is an expression in a command, and secrets stand there by name only", () => {
+  const workflow = parseYaml(fileOf("github-actions", "kit.yml", { variables: ["OPENAI_API_KEY"] }));
+  for (const { steps } of Object.values<{ steps: { run?: string; env?: Record<string, string> }[] }>(
+    workflow.jobs,
+  )) {
+    for (const { run = "", env = {} } of steps) {
+      expect(run).not.toContain("${{");
+      for (const [name, value] of Object.entries(env))
+        if (value.includes("secrets.")) expect(value).toBe(`\${{ secrets.${name} }}`);
+    }
+  }
+  expect(workflow.permissions).toEqual({ contents: "read" });
+  expect(workflow.on).toEqual({ pull_request: {} });
+});
+
+test("containers keep their state on a volume, as a user that is not root, one at a time, and never asleep", () => {
+  const image = fileOf("docker", "Dockerfile");
+  expect(image).toMatch(/^USER 1000:1000$/m);
+  expect(image).toMatch(/^VOLUME \/app\/\.kit$/m);
+  expect(image).not.toContain("npm install");
+  expect(fileOf("docker", "Dockerfile", { dependencies: { pg: "8.0.0" } })).toContain(
+    "npm install --omit=dev",
+  );
+  for (const target of ["fly", "railway"]) {
+    expect(fileOf(target, "Dockerfile")).toMatch(
+      /exec setpriv --reuid 1000 --regid 1000 --clear-groups node/,
+    );
+    expect(fileOf(target, "Dockerfile")).not.toMatch(/^VOLUME/m);
+  }
+  const fly = parseToml(fileOf("fly", "fly.toml"));
+  expect(fly.http_service).toMatchObject({ auto_stop_machines: "off", min_machines_running: 1 });
+  expect(fly.mounts).toMatchObject([{ destination: "/app/.kit" }]);
+  const { deploy } = JSON.parse(fileOf("railway", "railway.json"));
+  expect(deploy).toMatchObject({ numReplicas: 1, sleepApplication: false, requiredMountPath: "/app/.kit" });
+  const [service] = parseYaml(fileOf("render", "render.yaml")).services;
+  expect(service).toMatchObject({ numInstances: 1, healthCheckPath: "/health", plan: "starter" });
+  expect(service.disk.mountPath).toBe("/opt/render/project/src/build/node/.kit");
+  for (const file of [".dockerignore"]) expect(fileOf("docker", file)).toMatch(/^\*\n!app$/m);
+});
