@@ -28,6 +28,8 @@ export interface BuildResult {
   /** With any, nothing was written. */
   readonly problems: readonly BuildProblem[];
   readonly warnings: readonly string[];
+  /** Whether the output holds the application; else the platform builds it. */
+  readonly holdsApplication: boolean;
   /** Figures of the application. */
   readonly files: number;
   readonly bytes: number;
@@ -63,6 +65,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     folder,
     problems,
     warnings: [...app.warnings, ...target.warnings(app)],
+    holdsApplication: target.application !== undefined,
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),
     dependencies: app.dependencies,

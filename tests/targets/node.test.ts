@@ -19,7 +19,7 @@ beforeAll(async () => {
   expect(stderr).toBe("");
   expect(exitCode).toBe(0);
   await cp(join(project.root, "build/node"), folder, { recursive: true });
-  server = new ServerOutput([process.execPath, join(folder, "server.mjs"), "--port", "0"], tmpdir());
+  server = new ServerOutput([process.execPath, join(folder, "server.mjs"), "--port", "0"]);
   await server.start();
 });
 

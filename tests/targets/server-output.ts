@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { apiKey, webhookSecret } from "./target-project.ts";
 
 /** The variables with which outputs of the tests run. */
@@ -8,17 +9,17 @@ export const outputVariables: Readonly<Record<string, string>> = {
   CHAT_SECRET: webhookSecret,
 };
 
-/** A server in a process of its own, which says on its first lines where it listens. */
+/** A server in processes of its own, which says on its first lines where it listens. */
 export class ServerOutput {
-  readonly #command: readonly [string, ...string[]];
-  readonly #cwd: string;
+  readonly #command: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
   #url = "";
   log = "";
 
-  constructor(command: readonly [string, ...string[]], cwd: string) {
+  constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.#command = command;
-    this.#cwd = cwd;
+    this.#env = env;
   }
 
   get url(): string {
@@ -26,18 +27,19 @@ export class ServerOutput {
   }
 
   async start(): Promise<void> {
-    const [file, ...args] = this.#command;
+    const [file = "", ...args] = this.#command;
     const { PATH, HOME, TMPDIR } = process.env;
-    const env = { PATH, HOME, TMPDIR, ...outputVariables };
-    const child = spawn(file, args, { cwd: this.#cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+    const env = { PATH, HOME, TMPDIR, ...outputVariables, ...this.#env };
+    // In a group of their own, with those that they start.
+    const child = spawn(file, args, { cwd: "/", env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#child = child;
+    this.log = "";
     this.#url = await new Promise<string>((resolve, reject) => {
       const hear = (chunk: Buffer): void => {
         this.log += chunk.toString();
         const [, url] = / at (http:\/\/\S+)/.exec(this.log) ?? [];
-        if (url !== undefined) resolve(url);
+        if (url !== undefined) resolve(url.replace("0.0.0.0", "127.0.0.1"));
       };
-      this.log = "";
       child.stdout.on("data", hear);
       child.stderr.on("data", hear);
       child.once("exit", (code) => reject(new Error(`It ended with ${code}: ${this.log}`)));
@@ -49,12 +51,31 @@ export class ServerOutput {
     await this.start();
   }
 
-  /** Gives the exit code; null after a kill. */
+  /** The id of the user that the server runs as. */
+  async user(): Promise<number> {
+    const status = await readFile(`/proc/${await serverIn(this.#child?.pid ?? 0)}/status`, "latin1");
+    return Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
+  }
+
+  /** Signals the server, or all that was started with it, and gives the exit code; null after a kill. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? null;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
     const ended = once(child, "exit");
-    child.kill(signal);
+    process.kill(signal === "SIGTERM" ? await serverIn(child.pid) : -child.pid, signal);
     return (await ended)[0];
   }
+}
+
+/** The process that serves, among those of a group: a program that starts containers hands signals on, and ends otherwise. */
+async function serverIn(group: number): Promise<number> {
+  for (const name of await readdir("/proc").catch(() => [])) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, "latin1").catch(() => "");
+    const command = await readFile(`/proc/${name}/cmdline`, "latin1").catch(() => "");
+    const [, , inGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (Number(inGroup) === group && /^(\S*\/)?node\0/.test(command)) return Number(name);
+  }
+  return group;
 }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Application } from "../application.ts";
@@ -19,6 +19,9 @@ function placeProblems({ folder }: Application): readonly BuildProblem[] {
     },
   ];
 }
+
+/** Long commands stay on one line, and every value is written out: not every platform knows aliases. */
+const yamlStyle = { lineWidth: 0, aliasDuplicateObjects: false };
 
 const base = {
   application: undefined,
@@ -82,7 +85,7 @@ function renderYaml(app: Application): string {
   };
   return `# ${remark}
 # One instance: the state is SQLite on its disk. Secrets are asked for when the service is made; none stands here.
-${stringify({ services: [service] }, { lineWidth: 0 })}`;
+${stringify({ services: [service] }, yamlStyle)}`;
 }
 
 /** The agent that answers a change: one that says it reviews, else the first, else the project's default. */
@@ -169,7 +172,7 @@ function githubWorkflow(app: Application): string {
       },
     },
   };
-  return `# ${remark}\n${stringify(workflow, { lineWidth: 0 })}`;
+  return `# ${remark}\n${stringify(workflow, yamlStyle)}`;
 }
 
 /** Without a source of truth there is nothing to compare, and rules are checked for contradictions. */
@@ -189,7 +192,8 @@ function toExpressionText(text: string): string {
 
 /** Runs the agent on the change; its answer is the file answer.md. */
 function agentScript(hasAgent: boolean): string {
-  return `{ printf '%s\\n\\n' ${quoted(prompt)}; git diff "$BASE"...HEAD | head -c 200000; } > prompt.txt
+  return `git diff "$BASE"...HEAD > change.txt
+{ printf '%s\\n\\n' ${quoted(prompt)}; head -c 200000 change.txt; } > prompt.txt
 npx --no kit run --json --prompt - ${hasAgent ? '--agent "$KIT_REVIEWER" ' : ""}< prompt.txt > answer.json
 node --eval 'const { readFileSync, writeFileSync } = require("node:fs"); const { result } = JSON.parse(readFileSync("answer.json", "utf8")); writeFileSync("answer.md", result.text.slice(0, 60000));'
 `;
@@ -214,13 +218,17 @@ export const gitlabCi: Target = {
       : [jobs, { path: pipeline, content: gitlabPipeline }];
   },
   next: (app) => [
-    ...(existsSync(join(app.root, atTop(app, ".gitlab-ci.yml")))
-      ? ["# In .gitlab-ci.yml, unless it is there: include: [{ local: .gitlab/kit.gitlab-ci.yml }]"]
-      : []),
+    ...(includesJobs(app) ? [] : ["# In .gitlab-ci.yml: include: [{ local: .gitlab/kit.gitlab-ci.yml }]"]),
     ...["KIT_COMMENT_TOKEN", ...app.variables].map((name) => `glab variable set ${name} --masked`),
     "# Commit the files: they run on the next merge request.",
   ],
 };
+
+/** Whether the pipeline is kit's own, or names the jobs already. */
+function includesJobs(app: Application): boolean {
+  const pipeline = join(app.root, atTop(app, ".gitlab-ci.yml"));
+  return !existsSync(pipeline) || readFileSync(pipeline, "utf8").includes("kit.gitlab-ci.yml");
+}
 
 const gitlabPipeline = `# ${remark}
 include:
@@ -265,7 +273,7 @@ function gitlabJobs(app: Application): string {
   };
   return `# ${remark}
 # KIT_COMMENT_TOKEN is a token of the project that may write comments (api); without it the answer is an artifact only.
-${stringify(jobs, { lineWidth: 0 })}`;
+${stringify(jobs, yamlStyle)}`;
 }
 
 const gitlabComment = `if [ -n "$KIT_COMMENT_TOKEN" ]; then

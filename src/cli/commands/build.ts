@@ -72,9 +72,14 @@ export function printBuild(output: Output, result: BuildResult, { check, force, 
     return;
   }
   for (const path of result.written) output.line(`${output.style("green", "+")} ${safeLine(path)}`);
-  output.line(`Built for ${result.target} in ${(tookMs / 1000).toFixed(1)} s: ${size}.`);
+  const took = `${(tookMs / 1000).toFixed(1)} s`;
+  output.line(
+    result.holdsApplication
+      ? `Built for ${result.target} in ${took}: ${size}.`
+      : `The files for ${result.target} are written; tried in ${took}: the application builds, ${size}.`,
+  );
   const outside = Object.entries(result.dependencies);
-  if (outside.length > 0)
+  if (outside.length > 0 && result.holdsApplication)
     output.line(
       `Not part of it, listed in its package.json: ${outside.map((each) => each.join("@")).join(", ")}.`,
     );
