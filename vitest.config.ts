@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { changedPaths, nearestTests, readImports } from "./scripts/nearest-tests.ts";
 
 const campaigns = "**/*.campaign.test.ts";
 /** The campaign files, and the test files that run more of the same in a campaign. */
@@ -32,15 +33,38 @@ const longSuites = [
   "src/project/scan/git/file-dates.test.ts",
 ];
 
-/** Begins with what takes longest, so that no processor is idle at the end of a run. */
+/** Test files of one run with `--changed`: nearly every module reaches nearly every test by some way. */
+const mostNearest = 20;
+
+/**
+ * Begins with what takes longest, so that no processor is idle at the end of a run. With `--changed`, only the tests nearest to
+ * the change are run, which takes seconds.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
+    const { changed } = this.ctx.config;
+    if (changed !== undefined && changed !== false) return this.#nearest(sorted.toReversed(), changed);
     const [whole, beside] = split(sorted, ({ project }) => project.name !== "unit");
     const [long, others] = split(beside, ({ moduleId }) =>
       longSuites.some((path) => moduleId.endsWith(path)),
     );
     return [...whole, ...long, ...others];
+  }
+
+  #nearest(files: readonly TestSpecification[], changed: string | true): TestSpecification[] {
+    const root = import.meta.dirname;
+    const nearest = nearestTests([...new Set(files.map(({ moduleId }) => relative(root, moduleId)))], {
+      changed: changedPaths(root, changed === true ? undefined : changed),
+      imports: readImports(root),
+      most: mostNearest,
+    });
+    const left = files.length - nearest.length;
+    if (left > 0)
+      this.ctx.logger.log(
+        `The ${mostNearest} test files nearest to the change; npm test runs ${left} more that import it.`,
+      );
+    return nearest.flatMap((path) => files.filter(({ moduleId }) => relative(root, moduleId) === path));
   }
 }
 

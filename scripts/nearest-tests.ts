@@ -1,0 +1,81 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** Imports that run: those of types alone change no test. */
+const importPattern = /^(?!import type\b).*?(?:\bfrom |\bimport\(|^import )"(\.{1,2}\/[^"]+)"/gm;
+
+/** Returns the paths that Git sees as changed since a commit (default: the last one), and new ones; relative to the root. */
+export function changedPaths(root: string, since = "HEAD"): readonly string[] {
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", args, { cwd: root, encoding: "utf8" });
+  const listed = git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard");
+  return listed.split("\n").filter((path) => path !== "");
+}
+
+/** Returns the paths that each module of the repository imports, by its path; all relative to the root. */
+export function readImports(root: string): ReadonlyMap<string, readonly string[]> {
+  const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--", "*.ts"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const paths = listed.split("\n").filter((path) => path !== "");
+  return new Map(
+    paths.map((path) => {
+      // A file that Git lists may be removed.
+      const text = readText(join(root, path));
+      const found = [...text.matchAll(importPattern)];
+      return [path, found.map(([, specifier = ""]) => join(dirname(path), specifier))];
+    }),
+  );
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Returns how many imports lead from a module to the nearest changed one; a module that reaches none is absent. */
+export function importDistances(
+  changed: readonly string[],
+  imports: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, number> {
+  const importers = new Map<string, string[]>();
+  for (const [path, imported] of imports)
+    for (const each of imported) importers.set(each, [...(importers.get(each) ?? []), path]);
+  const distances = new Map(changed.map((path) => [path, 0]));
+  // A map visits what is added meanwhile, so the nearest come first.
+  for (const [path, distance] of distances)
+    for (const importer of importers.get(path) ?? [])
+      if (!distances.has(importer)) distances.set(importer, distance + 1);
+  return distances;
+}
+
+/**
+ * Returns the tests with the shortest way to a changed module, at most so many. Of equally near ones those in its folder come
+ * first, then those in its room (`src/specs`), and else the order of `tests` holds.
+ */
+export function nearestTests(
+  tests: readonly string[],
+  { changed, imports, most }: NearestOptions,
+): readonly string[] {
+  const distances = importDistances(changed, imports);
+  const folders = new Set(changed.map((path) => dirname(path)));
+  const rooms = new Set(changed.map(roomOf));
+  const rank = (path: string): number => {
+    const beside = folders.has(dirname(path)) ? 0 : rooms.has(roomOf(path)) ? 1 : 2;
+    return 3 * (distances.get(path) ?? imports.size) + beside;
+  };
+  return tests.toSorted((a, b) => rank(a) - rank(b)).slice(0, most);
+}
+
+const roomOf = (path: string): string => path.split("/").slice(0, 2).join("/");
+
+interface NearestOptions {
+  readonly changed: readonly string[];
+  readonly imports: ReadonlyMap<string, readonly string[]>;
+  readonly most: number;
+}
