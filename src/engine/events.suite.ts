@@ -8,6 +8,8 @@ export interface EventLogSubject {
   readonly name: string;
   /** An empty log that may be written. */
   readonly create: () => OpenEventLog | Promise<OpenEventLog>;
+  /** How many orders of calls the property test tries; default 60. */
+  readonly rounds?: number;
 }
 
 export interface OpenEventLog {
@@ -216,7 +218,7 @@ export function eventLogContract(subject: EventLogSubject): void {
             await checkReaders(await subject.create(), steps, late);
           },
         ),
-        { numRuns: 60 },
+        { numRuns: subject.rounds ?? 60 },
       );
     });
 

@@ -23,6 +23,7 @@ import {
 import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
 import { mcpModes } from "../../mcp/servers/mcp-config.ts";
 import { faultOf } from "../../mcp/servers/server-settings.ts";
+import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import {
   backendNames,
   frameworks,
@@ -34,7 +35,6 @@ import {
 import type { Infer } from "../../protocol/fields.ts";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { isPostgresUrl } from "../../stores/postgres/is-postgres-url.ts";
 import { networkHost, sandboxChoice, sandboxTable } from "./sandbox-schema.ts";
 import { serverTable } from "./server-schema.ts";
 

@@ -194,7 +194,8 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
   "which of two came first stays so": async (tools) => {
     const race = async (context: RunContext): Promise<unknown> =>
       await Promise.race([
-        context.sleep(20).then(() => "time"),
+        // Longer than a store on another machine takes to record the step.
+        context.sleep(500).then(() => "time"),
         context.step("quick", () => 1).then(() => "step"),
         context.waitFor("signal").then(() => "signal"),
       ]);

@@ -71,6 +71,8 @@ const shares: Readonly<Record<string, EngineCheck>> = {
       all.push(engine.inLine({ ...at(`c${number}`), principal }, () => note("loud")));
     }
     all.push(engine.inLine({ ...at("shy"), principal: "shy" }, () => note("shy")));
+    // An engine may ask its database before work is in line.
+    while ((await engine.load()).queued_dispatches < 5) await new Promise(setImmediate);
     first.open();
     await Promise.all(all);
     assert.ok(order.indexOf("shy") <= 2, order.join(" "));

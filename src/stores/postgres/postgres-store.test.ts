@@ -3,12 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { inspect, promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { migrate } from "../../postgres/migrate.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { openWay } from "../../testing/way-to-server.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { PostgresSessionStore } from "./postgres-store.ts";
-import { migrate, migrations } from "./session-tables.ts";
+import { migrations, sessionMigrations } from "./session-tables.ts";
 
 const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 const entry: SessionEntry = {
@@ -202,7 +203,7 @@ test("tables of an older version are brought forward, with what they hold", asyn
   await store.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
   const next = (name: string): string => `ALTER TABLE ${name}.sessions ADD COLUMN title text DEFAULT 'none'`;
-  await Promise.all([1, 2, 3].map(() => migrate(admin, quoted, [...migrations, next])));
+  await Promise.all([1, 2, 3].map(() => migrate(admin, sessionMigrations(quoted, [...migrations, next]))));
   const { rows } = await admin.query(`SELECT title FROM ${quoted}.sessions`);
   expect(rows).toEqual([{ title: "none" }]);
   expect(await store.read(key)).toEqual([entry]);
@@ -218,7 +219,7 @@ test("a step of a migration that fails leaves the tables as they were", async ()
   await store.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
   const steps = [...migrations, (name: string) => `DROP TABLE ${name}.entries; SELECT nothing`];
-  await expect(migrate(admin, quoted, steps)).rejects.toThrow();
+  await expect(migrate(admin, sessionMigrations(quoted, steps))).rejects.toThrow();
   expect(await useStore(schema).read(key)).toEqual([entry]);
 });
 

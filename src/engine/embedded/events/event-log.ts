@@ -8,10 +8,10 @@ import { DatabaseFile } from "../../../sqlite/database-file.ts";
 import { isFileFault, StoreFaults } from "../../../sqlite/sqlite-fault.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
+import { positionAfter } from "../../shared/events/live-stream.ts";
 import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
 import { createEventTable, openEventsDatabase } from "./event-table.ts";
 import { EventWriter } from "./event-writer.ts";
-import { positionAfter } from "./live-stream.ts";
 
 /** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
 const flushMs = 90;

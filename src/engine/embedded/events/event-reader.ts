@@ -1,9 +1,10 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import type { EventSubscription } from "../../contract.ts";
+import { positionAfter } from "../../shared/events/live-stream.ts";
+import { toGap } from "../../shared/events/own-events.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { positionAfter } from "./live-stream.ts";
 
 export interface ReaderSources {
   readonly table: EventTable;
@@ -144,20 +145,7 @@ export function findGap(
   const next = oldest ?? live?.tail[0]?.index ?? (found?.last ?? 0) + 1;
   const missing_to = next - 1;
   if (missing_to <= after) return undefined;
-  const [, agent, instance_id = stream.slice(stream.indexOf("/") + 1)] =
-    /^agent\/([^/]*)\/(.*)$/s.exec(stream) ?? [];
-  return {
-    type: "gap",
-    missing_from: after + 1,
-    missing_to,
-    index: missing_to,
-    timestamp: new Date().toISOString(),
-    ...(agent === undefined ? {} : { agent }),
-    instance_id,
-    // The operation of a removed event is unknown; a run is its own operation.
-    operation_id: agent === undefined ? instance_id : "",
-    ...(agent === undefined ? { run_id: instance_id } : {}),
-  };
+  return toGap(stream, after, missing_to);
 }
 
 /** How soon the events of another process are seen; and, by the process that writes, that it has lost that right. */

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { incrementalVacuum, openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
 import { createTransaction, pragma, type Transaction } from "../../../sqlite/statements.ts";
-import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "./stored-events.ts";
+import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "../../shared/events/stored-events.ts";
 
 export interface StreamRow {
   readonly id: number;

@@ -4,13 +4,12 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { isFileFault } from "../../../sqlite/sqlite-fault.ts";
 import type { Lease } from "../../shared/engine-base.ts";
+import { type LiveStream, settle, unwrittenEvents } from "../../shared/events/live-stream.ts";
+import { crashGap, notAbove, toOwn } from "../../shared/events/own-events.ts";
+import { joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { createFinishedTurns, type FinishedTurns } from "./finished-turns.ts";
-import { type LiveStream, settle, unwrittenEvents } from "./live-stream.ts";
-import { joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
 
-/** Where a stream goes on after an unclean end: above all that the killed process can have handed out. */
-const crashGap = 10_000;
 /** Buffered events per stream that force a flush; up to twice as many are kept while writes fail. */
 const manyEvents = crashGap / 2;
 /** The same over all streams, in UTF-16 units. */
@@ -340,60 +339,11 @@ interface Written {
   readonly open: OpenRun | undefined;
 }
 
-/** About what an event takes beside its texts. */
-const eventOverhead = 200;
-
-/**
- * An event as it is kept until it is written, and how long it is, about. What the code of others may change later is
- * copied; what is no JSON throws here, where it comes from.
- */
-function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
-  const texts = (length: number) => ({ own: event, length: eventOverhead + length });
-  switch (event.type) {
-    case "text_delta": {
-      if (event.partial_result === undefined) return texts(event.text.length);
-      const json = JSON.stringify(event.partial_result);
-      const own = { ...event, partial_result: JSON.parse(json) };
-      return { own, length: eventOverhead + event.text.length + json.length };
-    }
-    case "reasoning_delta":
-      return texts(event.text.length);
-    case "tool_end":
-      return texts(event.result.length);
-    case "task_start":
-      return texts(event.prompt.length);
-    case "command_start":
-    case "command_end":
-      return texts(event.command.length);
-    case "tool_start":
-    case "approval_request": {
-      const json = JSON.stringify(event.args) ?? "null";
-      return { own: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
-    }
-    case "log": {
-      const { data, ...rest } = event;
-      const json = JSON.stringify(data);
-      const own = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
-      return { own, length: eventOverhead + event.message.length + (json?.length ?? 0) };
-    }
-    default:
-      return texts(0);
-  }
-}
-
 function leaseLost(cause: unknown): KitError {
   return new KitError({
     code: "lease_lost",
     message: "Another process has taken over this work.",
     ...(cause === undefined ? undefined : { cause }),
-  });
-}
-
-function notAbove(index: number, last: number): KitError {
-  return new KitError({
-    code: "conflict",
-    message: `Event ${index} is not above the last one of its stream, ${last}.`,
-    hint: "Number events from `await events.last(stream)` on.",
   });
 }
 

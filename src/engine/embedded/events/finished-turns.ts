@@ -1,7 +1,7 @@
 import type { KitEvent } from "../../../protocol/event.ts";
+import type { LiveStream } from "../../shared/events/live-stream.ts";
+import { goesOn, joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
 import type { EventTable } from "./event-table.ts";
-import type { LiveStream } from "./live-stream.ts";
-import { goesOn, joinDeltas, type OpenRun, toBatches } from "./stored-events.ts";
 
 /** Rows that one transaction joins at most. */
 const rowsAtATime = 256;

@@ -94,6 +94,12 @@ export class JobQueue {
     return true;
   }
 
+  /** Whether a job waits in its line, for its next attempt too. */
+  isWaiting({ id, line: name }: Pick<Job, "id" | "line">): boolean {
+    const line = this.#lines.get(name);
+    return this.#places.has(id) || (line?.retry !== undefined && line.head?.id === id);
+  }
+
   /** Whether a job waits in its line, or runs. */
   has({ id, line }: Pick<Job, "id" | "line">): boolean {
     return this.#places.has(id) || this.#lines.get(line)?.head?.id === id;
@@ -141,14 +147,15 @@ export class JobQueue {
     }
   }
 
-  /** Forgets the jobs of some lines that wait, for their next attempt too: another process does them now. */
-  forget(isGone: (line: string) => boolean): void {
+  /** Forgets jobs that wait, for their next attempt too: another process does them now. */
+  forget(isGone: (job: Job) => boolean): void {
     for (const line of [...this.#lines.values()]) {
-      if (!isGone(line.name)) continue;
-      if (line.retry !== undefined && line.head !== undefined) this.#putBack(line, line.head);
-      this.#forgetWaiting(line);
+      const { head } = line;
+      if (line.retry !== undefined && head !== undefined && isGone(head)) this.#putBack(line, head);
+      this.#forgetWaiting(line, isGone);
       this.#advance(line);
     }
+    this.#beginWhatMay();
   }
 
   /** Resolves once no job holds a slot. */
@@ -290,8 +297,9 @@ export class JobQueue {
     this.#count(head, -1);
   }
 
-  #forgetWaiting(line: Line): void {
+  #forgetWaiting(line: Line, isGone: (job: Job) => boolean = () => true): void {
     for (const place of [...line.queue]) {
+      if (!isGone(place.job)) continue;
       this.#takeOut(place);
       place.job.forget?.();
     }

@@ -1,6 +1,5 @@
-import { KitError } from "../../base/kit-error.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
-import { conflict } from "../session-row.ts";
+import { KitError } from "../base/kit-error.ts";
+import { storeUnavailable } from "../protocol/store-fault.ts";
 
 /** Conditions of Postgres that mean: another writer was there. See its manual, appendix A. */
 const conflicts = new Set([
@@ -25,21 +24,30 @@ const outages: readonly string[] = [
   "58", // system error: reading or writing failed
 ];
 
+export interface StoreErrorOptions {
+  /** As the subject of an error's sentence: `The session store`. */
+  readonly store: string;
+  /** Since when the database has not answered, in ms since 1970. */
+  readonly since: number;
+  /** The error of a query that met another writer. Default: `unavailable`. */
+  readonly toConflict?: ((error: unknown) => KitError) | undefined;
+}
+
 /** Converts an error of a query to an error of kit. */
-export function toStoreError(error: unknown, since: number): KitError {
+export function toStoreError(error: unknown, { store, since, toConflict }: StoreErrorOptions): KitError {
   if (error instanceof KitError) return error;
   const code = sqlState(error);
-  if (code !== undefined && conflicts.has(code)) return conflict(error);
+  if (code !== undefined && conflicts.has(code) && toConflict !== undefined) return toConflict(error);
   const reason = "its database does not answer as it should";
   const said = error instanceof Error && error.message !== "" ? error.message : String(code);
   const hint = `Postgres: ${said}`;
   // An error without a condition name does not come from Postgres: the connection is at fault.
   if (code === undefined || outages.some((start) => code.startsWith(start))) {
-    return storeUnavailable({ store: "The session store", reason, hint, since, cause: error });
+    return storeUnavailable({ store, reason, hint, since, cause: error });
   }
   return new KitError({
     code: "unavailable",
-    message: `The session store cannot be used: ${reason}.`,
+    message: `${store} cannot be used: ${reason}.`,
     hint,
     cause: error,
   });

@@ -1,9 +1,11 @@
-import { isoTime } from "../../base/clock.ts";
-import type { KitError } from "../../base/kit-error.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { isoTime } from "../base/clock.ts";
+import type { KitError } from "../base/kit-error.ts";
+import { storeUnavailable } from "../protocol/store-fault.ts";
 import { hasAnswered } from "./postgres-error.ts";
 
 export interface AnswerGuardOptions {
+  /** As the subject of an error's sentence: `The session store`. */
+  readonly store: string;
   /** Opens a connection of its own and asks something small. Stops at once when the signal fires. */
   readonly probe: (signal: AbortSignal) => Promise<void>;
   /** Called when the database has stopped to answer: what is open to it is of no use. */
@@ -128,7 +130,7 @@ export class AnswerGuard {
 
   #refusal(since: number): KitError {
     return storeUnavailable({
-      store: "The session store",
+      store: this.#options.store,
       reason: "its database does not answer",
       hint: `Nothing has come from Postgres since ${isoTime(since)}. Kit goes on asking it, and goes on by itself once it answers.`,
       since,

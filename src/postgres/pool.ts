@@ -1,5 +1,5 @@
 import { Socket } from "node:net";
-import { KitError } from "../../base/kit-error.ts";
+import { KitError } from "../base/kit-error.ts";
 
 /** The part of a connection of the package `pg` that kit uses. */
 export interface PostgresQuery {
@@ -93,8 +93,46 @@ async function loadPg(): Promise<typeof import("pg")> {
 function missingPackage(cause: unknown): KitError {
   return new KitError({
     code: "unavailable",
-    message: "The Postgres store needs a package that is not installed.",
+    message: "Postgres needs a package that is not installed.",
     hint: "Run: npm install pg",
     cause,
   });
+}
+
+/** A connection of its own, for what belongs to a connection: session locks, and notifications. */
+export interface OwnConnection extends PostgresQuery {
+  /** The number of the process that serves it. */
+  readonly backend: number;
+  /** Resolves when the connection has ended, however. */
+  readonly ended: Promise<void>;
+  onNotification(listener: (payload: string) => void): void;
+  /** Breaks it, without a word. */
+  destroy(): void;
+}
+
+/** Opens a connection beside the pool, which no pooler may stand in front of. */
+export async function openConnection(url: string): Promise<OwnConnection> {
+  const { Client } = await loadPg();
+  const socket = new Socket();
+  const client = new Client({
+    connectionString: url,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+    stream: () => socket,
+  });
+  const ended = new Promise<void>((resolve) => {
+    client.on("error", () => undefined);
+    client.on("end", () => resolve());
+    socket.once("close", () => resolve());
+  });
+  await client.connect();
+  const { rows } = await client.query("SELECT pg_backend_pid() AS backend");
+  return {
+    backend: Number(rows[0]?.backend),
+    ended,
+    query: (text, values) => client.query(text, values),
+    onNotification: (listener) => void client.on("notification", ({ payload }) => listener(payload ?? "")),
+    destroy: () => void socket.destroy(),
+  };
 }

@@ -1,0 +1,334 @@
+import { endsWithin, raceSignal } from "../../base/abort.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
+import { lineOf } from "../shared/dispatches/dispatch-store.ts";
+import { closing, defaultLimits, type EngineLimits, leaseLost, stopped } from "../shared/engine-base.ts";
+import { Outcomes } from "../shared/outcomes.ts";
+import { JobQueue } from "../shared/queue/job-queue.ts";
+import { Schedules } from "../shared/schedules.ts";
+import { parseStored } from "../shared/stored-json.ts";
+import { Dispatches } from "./dispatches.ts";
+import { DatabaseClock, openEngineDatabase } from "./engine-database.ts";
+import { PostgresEventLog } from "./event-log.ts";
+import { pruneEvents } from "./event-rows.ts";
+import { type News, NewsWire } from "./news.ts";
+import { Ownership } from "./ownership.ts";
+import { type PostgresBase, toText } from "./postgres-base.ts";
+import { Runs } from "./runs.ts";
+import { shardOf, shardOfJob } from "./shards.ts";
+import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
+
+export interface PostgresEngineOptions {
+  /** `postgres://user:password@host:5432/name`; without a pooler in between. */
+  readonly url: string;
+  /** The schema of kit's tables, made when it is missing; default "kit". */
+  readonly schema?: string | undefined;
+  /** Limits that are left out keep their defaults. */
+  readonly limits?: Partial<EngineLimits> | undefined;
+  /** Connections of this node at most, beside two of its own for locks and news; default 10. */
+  readonly maxConnections?: number | undefined;
+  /** The version of kit, for operators. */
+  readonly version?: string | undefined;
+  /** For tests: nodes do not tell each other anything, and find it in the rows. */
+  readonly isMute?: boolean | undefined;
+}
+
+/** How often a node looks in the rows for what no other node has told it. */
+const sweepMs = 250;
+/** How often it looks for attempts that were claimed while their shard changed hands. */
+const recoverMs = 5_000;
+const pruneMs = 60_000;
+/** How long a drain waits for a handler that ignores its aborted signal. */
+const abortPatienceMs = 2_000;
+/** How long a drain waits for work that waits for an approval, which may take days. */
+const approvalPatienceMs = 5_000;
+
+/**
+ * The engine that several machines share: accepted work lies in Postgres, and each instance and each run is owned by one node
+ * at a time. Any node accepts, lists and answers; the owner does the work.
+ *
+ * Throws `invalid_request` for an address that is none of Postgres, and `unavailable` where the database, or the package `pg`, is
+ * not there, or its tables are of a newer kit.
+ */
+export async function createPostgresEngine(options: PostgresEngineOptions): Promise<Engine> {
+  if (!isPostgresUrl(options.url)) throw badUrl();
+  const database = await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
+  return new PostgresEngine(database, options).toEngine();
+}
+
+class PostgresEngine {
+  readonly #database: Awaited<ReturnType<typeof openEngineDatabase>>;
+  readonly #base: PostgresBase;
+  readonly #ownership: Ownership;
+  readonly #news: NewsWire;
+  readonly #clock = new DatabaseClock();
+  readonly #events: PostgresEventLog;
+  readonly #dispatches: Dispatches;
+  readonly #runs: Runs;
+  readonly #schedules: Schedules;
+  readonly #outcomes: Outcomes;
+  readonly #stopping = new AbortController();
+  readonly #draining = new AbortController();
+  readonly #over = new AbortController();
+  readonly #started = Promise.withResolvers<void>();
+  readonly #background: Promise<void>[] = [];
+  #handlers: EngineHandlers | undefined;
+  #state: "new" | "started" | "closed" = "new";
+  #drained: Promise<void> | undefined;
+
+  constructor(database: Awaited<ReturnType<typeof openEngineDatabase>>, options: PostgresEngineOptions) {
+    const clock = this.#clock;
+    const limits = { ...defaultLimits, ...options.limits };
+    this.#database = database;
+    this.#news = new NewsWire({
+      database,
+      clock,
+      isMute: options.isMute,
+      hear: (news) => this.#hear(news),
+    });
+    this.#ownership = new Ownership({
+      database,
+      clock,
+      version: options.version ?? "",
+      onGained: (shards) => this.#takeOver(shards),
+      onLost: (shards) => this.#lose(shards),
+      isIdle: (shard) => this.#dispatches.isIdle(shard) && this.#runs.isIdle(shard),
+      beforeRelease: (shards) => this.#events.release(new Set(shards)),
+    });
+    const base: PostgresBase = {
+      clock,
+      time: clock,
+      limits,
+      database,
+      ownership: this.#ownership,
+      news: this.#news,
+      blobs: { store: async (value) => toText(value), load: parseStored, size: (text) => text.length },
+      queue: new JobQueue({ clock, slots: limits.running }),
+      stopping: this.#stopping.signal,
+      draining: this.#draining.signal,
+      leaseOf: (owned) => this.#ownership.leaseOf(owned),
+      checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),
+      handlers: () => this.#handlers,
+    };
+    this.#base = base;
+    this.#events = new PostgresEventLog(base);
+    this.#dispatches = new Dispatches(base);
+    this.#runs = new Runs(base, {
+      events: this.#events,
+      admit: (request) => this.#dispatches.admit(request),
+    });
+    this.#schedules = new Schedules(base, {
+      store: createScheduleRows(base),
+      startRun: (request) => this.#runs.startRun(request),
+      isWorking: () => this.#state === "started" && !this.#draining.signal.aborted,
+    });
+    this.#outcomes = new Outcomes(base, createOutcomeRows(base));
+    this.#news.start();
+  }
+
+  toEngine(): Engine {
+    const open =
+      <Arguments extends unknown[], Result>(call: (...given: Arguments) => Promise<Result>) =>
+      async (...given: Arguments): Promise<Result> => {
+        this.#checkOpen();
+        return await call(...given);
+      };
+    const dispatches = this.#dispatches;
+    const runs = this.#runs;
+    const schedules = this.#schedules;
+    return {
+      capabilities: { durable: true, distributed: true },
+      events: this.#events,
+      load: open(() => this.#load()),
+      start: (handlers) => this.#start(handlers),
+      drain: ({ timeoutMs = 30_000 } = {}) => {
+        this.#drained ??= this.#drain(timeoutMs);
+        return this.#drained;
+      },
+      admit: open((request) => dispatches.admit(request)),
+      inLine: async (place, work, how) => {
+        this.#checkOpen();
+        // Work of callers goes behind the inputs that were accepted before, so it waits until those are in line.
+        if (this.#state === "new") await raceSignal(this.#started.promise, how?.signal);
+        this.#checkOpen();
+        return await dispatches.inLine(place, work, how);
+      },
+      once: open((key, work) => this.#outcomes.once(key, work)),
+      getDispatch: open((id) => dispatches.getDispatch(id)),
+      listDispatches: open((filter) => dispatches.listDispatches(filter)),
+      awaitDispatch: open((id, how) => dispatches.awaitDispatch(id, how)),
+      cancelDispatch: open((id) => dispatches.cancelDispatch(id)),
+      listDeadLetters: open((filter) => dispatches.listDeadLetters(filter)),
+      redrive: open((id) => dispatches.redrive(id)),
+      mayForget: open((key, touchedMs) => this.#mayForget(key, touchedMs)),
+      startRun: open((request) => runs.startRun(request)),
+      getRun: open((id) => runs.getRun(id)),
+      listRuns: open((filter) => runs.listRuns(filter)),
+      awaitRun: open((id, how) => runs.awaitRun(id, how)),
+      cancelRun: open((id) => runs.cancelRun(id)),
+      signal: open((id, signal) => runs.signal(id, signal)),
+      putSchedule: open((schedule) => schedules.putSchedule(schedule)),
+      deleteSchedule: open((name) => schedules.deleteSchedule(name)),
+      listSchedules: open(() => schedules.listSchedules()),
+    };
+  }
+
+  #checkOpen(): void {
+    if (this.#state === "closed") throw closing();
+  }
+
+  async #start(handlers: EngineHandlers): Promise<void> {
+    this.#checkOpen();
+    if (this.#state === "started") throw alreadyStarted();
+    this.#state = "started";
+    this.#handlers = handlers;
+    this.#base.queue.open();
+    try {
+      await this.#ownership.start();
+      await this.#schedules.arm();
+    } catch (error) {
+      this.#state = "new";
+      this.#handlers = undefined;
+      throw error;
+    }
+    this.#background.push(
+      this.#every(sweepMs, () => this.#sweep()),
+      this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
+      this.#every(recoverMs, () => this.#schedules.arm()),
+      this.#every(pruneMs, () => this.#prune()),
+    );
+    this.#started.resolve();
+  }
+
+  /** Again and again. What fails is tried again at its next time: a database that is away is no reason to stop. */
+  async #every(ms: number, task: () => Promise<void>): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      await this.#clock.sleep(ms, signal).catch(() => undefined);
+      if (!signal.aborted) await task().catch(() => undefined);
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    await this.#dispatches.sweep();
+    await this.#runs.sweep();
+  }
+
+  /** Requeues what other nodes have left at work in these shards, and enqueues what waits there. */
+  async #takeOver(shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return;
+    await this.#dispatches.takeOver(shards);
+    await this.#runs.takeOver(shards);
+  }
+
+  #lose(shards: ReadonlySet<number>): void {
+    this.#runs.leave(shards, leaseLost());
+    this.#base.queue.forget((job) => shards.has(shardOfJob(job)));
+    this.#events.forget(shards);
+  }
+
+  #hear(news: News): void {
+    const [kind, id = ""] = news;
+    if (kind === "session") this.#dispatches.onQueued({ agent: id, instance_id: news[2], session: news[3] });
+    else if (kind === "run") this.#runs.onQueued(id);
+    else if (kind === "signal") this.#runs.onSignal(id);
+    else if (kind === "stream") this.#events.onWritten(id);
+    else if (kind === "schedule") void this.#schedules.arm().catch(() => undefined);
+    else {
+      const isEnd = kind === "ended";
+      for (const part of [this.#dispatches, this.#runs]) {
+        if (isEnd) part.onEnded(id);
+        else part.onCancel(id);
+      }
+    }
+  }
+
+  async #checkLease(shard: number, fence: number): Promise<void> {
+    const row = await this.#database.row(
+      "SELECT 1 FROM $s.shards WHERE shard = $1 AND fence = $2 AND node = $3",
+      [shard, fence, this.#ownership.node],
+    );
+    if (row === undefined || this.#ownership.leaseOfShard(shard).signal.aborted) throw leaseLost();
+  }
+
+  /** One node does what the whole database needs. */
+  async #prune(): Promise<void> {
+    if (!this.#ownership.isKeeper) return;
+    const before = this.#clock.now() - this.#base.limits.retentionMs;
+    const batches = [
+      () => this.#dispatches.prune(before),
+      () => this.#runs.prune(before),
+      () => pruneEvents(this.#base, before),
+    ];
+    for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
+    await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
+  }
+
+  async #load(): Promise<EngineLoad> {
+    const row = await this.#database.row<Record<keyof EngineLoad, string>>(
+      `SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued') AS queued_dispatches,
+         (SELECT count(*) FROM $s.runs WHERE status = 'queued') AS queued_runs,
+         (SELECT count(*) FROM $s.runs WHERE status = 'running') AS running_runs,
+         (SELECT count(*) FROM $s.runs WHERE status = 'waiting') AS waiting_runs,
+         (SELECT count(*) FROM $s.dispatches WHERE status = 'failed') AS dead_letters`,
+    );
+    return {
+      queued_dispatches: Number(row?.queued_dispatches) + this.#dispatches.attached(),
+      queued_runs: Number(row?.queued_runs),
+      running_runs: Number(row?.running_runs),
+      waiting_runs: Number(row?.waiting_runs),
+      dead_letters: Number(row?.dead_letters),
+    };
+  }
+
+  async #mayForget({ agent, instance_id, session }: SessionKey, touchedMs: number): Promise<boolean> {
+    const owned = { agent, instance_id };
+    if (this.#ownership.leaseOf(owned).signal.aborted) return false;
+    if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
+    if (this.#events.isRead(agentStream(agent, instance_id))) return false;
+    const busy = await this.#database.row(
+      `SELECT 1 FROM $s.dispatches WHERE agent = $1 AND instance_id = $2 AND status IN ('queued', 'running')
+       UNION ALL
+       SELECT 1 FROM $s.runs WHERE status IN ('queued', 'running', 'waiting') AND (accepted_at <= $3 OR run_id = $2)
+       LIMIT 1`,
+      [agent, instance_id, touchedMs],
+    );
+    return busy === undefined;
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    const { queue } = this.#base;
+    this.#state = "closed";
+    this.#started.resolve();
+    queue.close({ clear: true });
+    this.#draining.abort(stopped());
+    if (await endsWithin(timeoutMs, queue.slotsFree(), this.#clock)) {
+      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), this.#clock);
+    }
+    this.#stopping.abort(stopped());
+    await endsWithin(abortPatienceMs, queue.idle(), this.#clock);
+    this.#over.abort();
+    this.#schedules.stop();
+    await Promise.all(this.#background);
+    await this.#events.close();
+    await this.#ownership.stop();
+    await this.#news.stop();
+    this.#dispatches.close(closing());
+    this.#runs.close(closing());
+    await this.#database.close();
+  }
+}
+
+function alreadyStarted(): KitError {
+  return new KitError({ code: "conflict", message: "The engine has been started already." });
+}
+
+function badUrl(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The address of the engine's database is none of Postgres.",
+    hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
+  });
+}

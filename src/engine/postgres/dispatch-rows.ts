@@ -1,0 +1,163 @@
+import { Batcher } from "../../postgres/batcher.ts";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import type { DispatchFilter, Page } from "../contract.ts";
+import {
+  type DispatchEnd,
+  type DispatchPlace,
+  type DispatchRow,
+  type DispatchStore,
+  isDispatchId,
+  toRecord,
+} from "../shared/dispatches/dispatch-store.ts";
+import { leaseLost } from "../shared/engine-base.ts";
+import { badCursor, readPage } from "../shared/read-page.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardOf } from "./shards.ts";
+
+interface Claim {
+  readonly place: DispatchPlace;
+  readonly fence: number;
+}
+
+interface Settlement {
+  readonly row: DispatchRow;
+  readonly end: DispatchEnd;
+}
+
+/** The rows of inputs, for the attempts at them. Claims and settlements of a moment share a statement. */
+export class DispatchRows implements DispatchStore {
+  readonly #base: PostgresBase;
+  readonly #claims: Batcher<Claim, DispatchRow | undefined>;
+  readonly #settlements: Batcher<Settlement, void>;
+
+  constructor(base: PostgresBase) {
+    this.#base = base;
+    this.#claims = new Batcher((all) => this.#claimAll(all));
+    this.#settlements = new Batcher<Settlement, void>((all) => this.#finishAll(all));
+  }
+
+  claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined> {
+    return this.#claims.add({ place, fence });
+  }
+
+  finish(row: DispatchRow, end: DispatchEnd): Promise<void> {
+    return this.#settlements.add({ row, end });
+  }
+
+  async dueAt(dispatchId: string): Promise<number | null | undefined> {
+    const row = await this.#base.database.row<Pick<DispatchRow, "next_attempt_at">>(
+      "SELECT next_attempt_at FROM $s.dispatches WHERE dispatch_id = $1 AND status = 'queued'",
+      [dispatchId],
+    );
+    return row?.next_attempt_at;
+  }
+
+  async requeue(
+    { dispatch_id, fence }: DispatchRow,
+    { counts, at, error }: Parameters<DispatchStore["requeue"]>[1],
+  ): Promise<boolean> {
+    const row = await this.#base.database.row<{ back: boolean }>(
+      `UPDATE $s.dispatches SET
+         status = CASE WHEN cancelling THEN status ELSE 'queued' END,
+         attempts = attempts - CASE WHEN cancelling THEN 0 ELSE $1::int END,
+         next_attempt_at = CASE WHEN cancelling THEN NULL ELSE $2::bigint END,
+         error = CASE WHEN cancelling THEN error ELSE $3 END
+       WHERE dispatch_id = $4 AND status = 'running' AND fence = $5 RETURNING NOT cancelling AS back`,
+      [counts ? 0 : 1, at, error, dispatch_id, fence],
+    );
+    if (row === undefined) throw leaseLost();
+    return row.back;
+  }
+
+  /** The shard's row is locked for the moment: a claim under a fence that has risen finds nothing. */
+  async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
+    const rows = await this.#base.database.rows<DispatchRow>(
+      `WITH wanted AS (
+         SELECT * FROM unnest($1::text[], $2::int[], $3::bigint[]) AS wanted (dispatch_id, shard, fence)
+       ), own AS MATERIALIZED (
+         SELECT shard, fence FROM $s.shards WHERE shard = ANY($2::int[]) ORDER BY shard FOR SHARE
+       )
+       UPDATE $s.dispatches AS d SET status = 'running', attempts = attempts + 1, fence = own.fence,
+         next_attempt_at = NULL, started_at = coalesce(started_at, $4)
+       FROM wanted JOIN own USING (shard, fence)
+       WHERE d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
+       RETURNING d.*`,
+      [
+        all.map(({ place }) => place.dispatch_id),
+        all.map(({ place }) => shardOf(place)),
+        all.map(({ fence }) => fence),
+        this.#base.clock.now(),
+      ],
+    );
+    const found = new Map(rows.map((row) => [row.dispatch_id, row]));
+    return all.map(({ place }) => found.get(place.dispatch_id));
+  }
+
+  async #finishAll(all: readonly Settlement[]): Promise<readonly (Error | undefined)[]> {
+    const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
+      `UPDATE $s.dispatches AS d SET ended_at = $6, cancelling = false,
+         status = CASE WHEN d.cancelling THEN 'cancelled' ELSE ended.status END,
+         result = CASE WHEN d.cancelling THEN NULL ELSE ended.result END, error = ended.error
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+         AS ended (dispatch_id, fence, status, result, error)
+       WHERE d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence AND d.status = 'running'
+       RETURNING d.dispatch_id`,
+      [
+        all.map(({ row }) => row.dispatch_id),
+        all.map(({ row }) => row.fence),
+        all.map(({ end }) => end.status),
+        all.map(({ end }) => end.result),
+        all.map(({ end }) => end.error),
+        this.#base.clock.now(),
+      ],
+    );
+    const settled = new Set(rows.map(({ dispatch_id }) => dispatch_id));
+    return all.map(({ row }) => (settled.has(row.dispatch_id) ? undefined : leaseLost()));
+  }
+}
+
+const columns = ["agent", "instance_id", "status"] as const;
+
+/** Newest first, by their ids, which sort by time: the last one of a page is the cursor to the next. */
+export async function listDispatches(
+  base: PostgresBase,
+  filter: DispatchFilter = {},
+): Promise<Page<DispatchRecord>> {
+  const { cursor, limit } = filter;
+  if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
+  const values: unknown[] = [cursor ?? "~"];
+  const conditions = columns.flatMap((column) => {
+    if (filter[column] === undefined) return [];
+    values.push(filter[column]);
+    return [`${column} = $${values.length}`];
+  });
+  const where = ["dispatch_id < $1", ...conditions].join(" AND ");
+  const read = (most: number): Promise<DispatchRow[]> =>
+    base.database.rows<DispatchRow>(
+      `SELECT * FROM $s.dispatches WHERE ${where} ORDER BY dispatch_id DESC LIMIT ${most}`,
+      values,
+    );
+  return await readPageOf(read, {
+    limit,
+    size: ({ input, result }) => input.length + (result?.length ?? 0),
+    toItem: (row) => toRecord(row, base),
+    toCursor: ({ dispatch_id }) => dispatch_id,
+  });
+}
+
+/** `readPage` of rows that have to be waited for. A limit that is none is refused before the database is asked. */
+export async function readPageOf<Row, Item>(
+  read: (most: number) => Promise<readonly Row[]>,
+  how: Omit<Parameters<typeof readPage<Row, Item>>[0], "rows">,
+): Promise<Page<Item>> {
+  let most = 0;
+  readPage<Row, Item>({
+    ...how,
+    rows(wanted) {
+      most = wanted;
+      return [];
+    },
+  });
+  const rows = await read(most);
+  return readPage<Row, Item>({ ...how, rows: () => rows });
+}

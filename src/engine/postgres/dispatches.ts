@@ -1,0 +1,305 @@
+import { Batcher } from "../../postgres/batcher.ts";
+import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type {
+  AdmitRequest,
+  DispatchFilter,
+  Engine,
+  LinePlace,
+  Page,
+  WaitOptions,
+  WorkContext,
+} from "../contract.ts";
+import { AttachedCalls } from "../shared/dispatches/attached-calls.ts";
+import { DispatchAttempts } from "../shared/dispatches/dispatch-attempts.ts";
+import {
+  type DispatchPlace,
+  type DispatchRow,
+  diedText,
+  lineOf,
+  toRecord,
+  unknownDispatch,
+} from "../shared/dispatches/dispatch-store.ts";
+import { closing } from "../shared/engine-base.ts";
+import { ownerOfInput } from "../shared/queue/owner.ts";
+import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
+import { DispatchAdmission } from "./dispatch-admission.ts";
+import { DispatchRows, listDispatches } from "./dispatch-rows.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardOf } from "./shards.ts";
+
+type QueuedPlace = DispatchPlace & { readonly risky: boolean };
+
+const places = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
+/** A number may become visible after higher ones, of inputs that were written in the same moment. */
+const seqMargin = 1_000;
+const sweepRows = 2_000;
+const pruned = 500;
+
+/** Inputs for sessions, from admission to their end. */
+export class Dispatches
+  implements
+    Pick<
+      Engine,
+      | "admit"
+      | "getDispatch"
+      | "listDispatches"
+      | "awaitDispatch"
+      | "cancelDispatch"
+      | "listDeadLetters"
+      | "redrive"
+      | "inLine"
+    >
+{
+  readonly #base: PostgresBase;
+  readonly #waiters: Waiters = createWaiters();
+  readonly #calls: AttachedCalls;
+  readonly #admission: DispatchAdmission;
+  readonly #attempts: DispatchAttempts;
+  /** Sessions in which an input was queued. */
+  readonly #looks: Batcher<SessionKey, void>;
+  /** The highest number of an input that was enqueued on this node. */
+  #seen = 0;
+
+  constructor(base: PostgresBase) {
+    const { limits } = base;
+    this.#base = base;
+    this.#calls = new AttachedCalls(base);
+    this.#admission = new DispatchAdmission(base, {
+      attached: (scope) => this.#calls.waiting(scope),
+      admitted: (sessions) => this.#announce(sessions),
+    });
+    this.#attempts = new DispatchAttempts(base, new DispatchRows(base), {
+      limits,
+      ended: (id) => this.#noteEnd(id),
+    });
+    this.#looks = new Batcher<SessionKey, void>((all) => this.#look(all));
+  }
+
+  async admit(request: AdmitRequest): Promise<DispatchReceipt> {
+    return await this.#admission.admit(request);
+  }
+
+  /** `Engine.inLine`, on the node that owns the instance. */
+  async inLine<Value>(
+    place: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    options?: WaitOptions,
+  ): Promise<Value> {
+    await this.#admission.checkRoomInLine(place, ownerOfInput(place));
+    // Inputs that any node has accepted before go first.
+    await this.#looks.add(place);
+    if (this.#base.leaseOf(place).signal.aborted) throw closing();
+    return await this.#calls.run(place, work, options?.signal);
+  }
+
+  /** How many inputs of callers wait without being stored. */
+  attached(): number {
+    return this.#calls.waiting();
+  }
+
+  async getDispatch(id: string): Promise<DispatchRecord | undefined> {
+    const row = await this.#find(id);
+    return row === undefined ? undefined : toRecord(row, this.#base);
+  }
+
+  async listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>> {
+    return await listDispatches(this.#base, filter);
+  }
+
+  async listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>> {
+    return await listDispatches(this.#base, { ...filter, status: "failed" });
+  }
+
+  async awaitDispatch(id: string, options?: WaitOptions): Promise<DispatchRecord | undefined> {
+    options?.signal?.throwIfAborted();
+    for (;;) {
+      // The wait begins before the row is read: an end in between is not missed.
+      const leave = new AbortController();
+      const ended = this.#waiters.wait(
+        id,
+        options?.signal === undefined ? leave.signal : AbortSignal.any([options.signal, leave.signal]),
+      );
+      ended.catch(() => undefined);
+      try {
+        const row = await this.#find(id);
+        if (row === undefined) return undefined;
+        if (row.ended_at !== null) return toRecord(row, this.#base);
+        await ended;
+      } finally {
+        leave.abort();
+      }
+    }
+  }
+
+  async cancelDispatch(id: string): Promise<boolean> {
+    const { database, clock, news } = this.#base;
+    const row = await database.row<DispatchRow>(
+      `UPDATE $s.dispatches SET cancelling = (status = 'running'), next_attempt_at = NULL,
+         ended_at = CASE WHEN status = 'running' THEN NULL ELSE $1::bigint END,
+         status = CASE WHEN status = 'running' THEN status ELSE 'cancelled' END
+       WHERE dispatch_id = $2 AND status IN ('queued', 'running') RETURNING *`,
+      [clock.now(), id],
+    );
+    if (row === undefined) return false;
+    if (row.status === "running") {
+      this.#attempts.cancel(id);
+      news.tell(["cancel", id]);
+    } else {
+      this.#attempts.leave(row);
+      this.#noteEnd(id);
+    }
+    return true;
+  }
+
+  async redrive(id: string): Promise<DispatchRecord> {
+    await this.#admission.redrive(id);
+    const record = await this.getDispatch(id);
+    if (record === undefined) throw unknownDispatch();
+    return record;
+  }
+
+  /** Another node says that inputs were queued in a session. */
+  onQueued(key: SessionKey): void {
+    if (this.#isOwn(key)) this.#looks.add(key).catch(() => undefined);
+  }
+
+  /** Another node says that a dispatch has ended. */
+  onEnded(id: string): void {
+    this.#waiters.wake(id);
+  }
+
+  /** Another node says that a running dispatch was cancelled. */
+  onCancel(id: string): void {
+    this.#attempts.cancel(id);
+  }
+
+  /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
+  async takeOver(shards: readonly number[]): Promise<void> {
+    await this.#recover(shards);
+    const rows = await this.#base.database.rows<QueuedPlace>(
+      `SELECT ${places} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' ORDER BY seq`,
+      [shards],
+    );
+    this.#join(rows);
+  }
+
+  /** Finds what no other node has told: new inputs, ends that callers wait for, running ones that were cancelled. */
+  async sweep(): Promise<void> {
+    const { database, ownership } = this.#base;
+    const rows = await database.rows<QueuedPlace>(
+      `SELECT ${places} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' AND seq > $2
+       ORDER BY seq LIMIT ${sweepRows}`,
+      [ownership.shards, this.#seen - seqMargin],
+    );
+    this.#join(rows);
+    await this.#wakeEnded();
+    const running = this.#attempts.running().map(({ dispatch_id }) => dispatch_id);
+    const retrying = this.#attempts.retrying();
+    if (running.length + retrying.length === 0) return;
+    const states = await database.rows<{ dispatch_id: string; status: string; cancelling: boolean }>(
+      "SELECT dispatch_id, status, cancelling FROM $s.dispatches WHERE dispatch_id = ANY($1)",
+      [[...running, ...retrying.map(({ dispatch_id }) => dispatch_id)]],
+    );
+    const queued = new Set(states.filter(({ status }) => status === "queued").map((row) => row.dispatch_id));
+    for (const { dispatch_id, cancelling } of states) if (cancelling) this.#attempts.cancel(dispatch_id);
+    for (const place of retrying) if (!queued.has(place.dispatch_id)) this.#attempts.leave(place);
+  }
+
+  /** Whether nothing of a shard is at work on this node. */
+  isIdle(shard: number): boolean {
+    return this.#attempts.running().every((row) => shardOf(row) !== shard);
+  }
+
+  close(reason: unknown): void {
+    this.#waiters.close(reason);
+  }
+
+  async prune(endedBefore: number): Promise<boolean> {
+    const rows = await this.#base.database.rows(
+      `DELETE FROM $s.dispatches WHERE seq IN
+         (SELECT seq FROM $s.dispatches WHERE ended_at < $1 LIMIT ${pruned}) RETURNING 1`,
+      [endedBefore],
+    );
+    return rows.length === pruned;
+  }
+
+  async #find(id: string): Promise<DispatchRow | undefined> {
+    return await this.#base.database.row<DispatchRow>("SELECT * FROM $s.dispatches WHERE dispatch_id = $1", [
+      id,
+    ]);
+  }
+
+  #isOwn(key: SessionKey): boolean {
+    return !this.#base.leaseOf(key).signal.aborted;
+  }
+
+  #announce(sessions: readonly SessionKey[]): void {
+    const unique = new Map(sessions.map((key) => [lineOf(key), key]));
+    for (const key of unique.values()) {
+      if (this.#isOwn(key)) this.#looks.add(key).catch(() => undefined);
+      else this.#base.news.tell(["session", key.agent, key.instance_id, key.session]);
+    }
+  }
+
+  /** Enqueues what waits in some sessions, in its order, whichever node has accepted it. */
+  async #look(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
+    const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
+    const rows = await this.#base.database.rows<QueuedPlace>(
+      `SELECT ${places} FROM $s.dispatches
+       JOIN unnest($1::text[], $2::text[], $3::text[]) AS asked (agent, instance_id, session)
+         USING (agent, instance_id, session)
+       WHERE status = 'queued' ORDER BY seq`,
+      [
+        unique.map(({ agent }) => agent),
+        unique.map(({ instance_id }) => instance_id),
+        unique.map(({ session }) => session),
+      ],
+    );
+    this.#join(rows);
+    return keys.map(() => undefined);
+  }
+
+  #join(rows: readonly QueuedPlace[]): void {
+    const handlers = this.#base.handlers();
+    if (handlers === undefined || this.#base.draining.aborted) return;
+    const { queue } = this.#base;
+    for (const { risky, ...place } of rows) {
+      if (!this.#isOwn(place) || queue.has({ id: place.dispatch_id, line: lineOf(place) })) continue;
+      this.#seen = Math.max(this.#seen, place.seq);
+      queue.join(this.#attempts.toJob(place, handlers, risky));
+    }
+  }
+
+  #noteEnd(id: string): void {
+    this.#waiters.wake(id);
+    this.#base.news.tell(["ended", id]);
+  }
+
+  async #wakeEnded(): Promise<void> {
+    const ids = this.#waiters.ids();
+    if (ids.length === 0) return;
+    const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
+      "SELECT dispatch_id FROM $s.dispatches WHERE dispatch_id = ANY($1) AND ended_at IS NULL",
+      [ids],
+    );
+    const open = new Set(rows.map(({ dispatch_id }) => dispatch_id));
+    for (const id of ids) if (!open.has(id)) this.#waiters.wake(id);
+  }
+
+  /** An attempt under a fence that has risen since is over, whatever its node believes. */
+  async #recover(shards: readonly number[]): Promise<void> {
+    const { database, clock, limits } = this.#base;
+    const rows = await database.rows<Pick<DispatchRow, "dispatch_id" | "status">>(
+      `UPDATE $s.dispatches AS d SET cancelling = false,
+         status = CASE WHEN d.cancelling THEN 'cancelled' WHEN attempts >= $2 THEN 'failed' ELSE 'queued' END,
+         ended_at = CASE WHEN d.cancelling OR attempts >= $2 THEN $3::bigint END,
+         error = CASE WHEN NOT d.cancelling AND attempts >= $2 THEN $4 ELSE error END
+       FROM $s.shards AS own
+       WHERE d.shard = ANY($1) AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence
+       RETURNING d.dispatch_id, d.status`,
+      [shards, limits.attempts, clock.now(), diedText],
+    );
+    for (const { dispatch_id, status } of rows) if (status !== "queued") this.#noteEnd(dispatch_id);
+  }
+}

@@ -1,0 +1,179 @@
+import type { Migration, Migrations } from "../../postgres/migrate.ts";
+import { shardCount } from "./shards.ts";
+
+/**
+ * The tables of accepted work. Times are milliseconds since 1970, by the database's clock. `seq` is the place in line: a
+ * redriven input gets a new one. `fence` is that of the shard under which the row was claimed. Most rows are
+ * completed ones, so the indices that serve the others leave those out.
+ */
+const workTables: Migration = (schema) => `
+CREATE TABLE ${schema}.shards (
+  shard int PRIMARY KEY,
+  fence bigint NOT NULL DEFAULT 0,
+  node text
+) WITH (fillfactor = 50);
+INSERT INTO ${schema}.shards (shard) SELECT generate_series(0, ${shardCount - 1});
+
+CREATE TABLE ${schema}.nodes (
+  node text PRIMARY KEY,
+  backend int NOT NULL,
+  beat timestamptz NOT NULL,
+  started_at timestamptz NOT NULL,
+  version text NOT NULL,
+  host text NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE ${schema}.dispatches (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  dispatch_id text COLLATE "C" NOT NULL UNIQUE,
+  agent text NOT NULL,
+  instance_id text NOT NULL,
+  session text NOT NULL,
+  shard int NOT NULL,
+  status text NOT NULL,
+  attempts int NOT NULL DEFAULT 0,
+  fence bigint NOT NULL DEFAULT 0,
+  cancelling boolean NOT NULL DEFAULT false,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  next_attempt_at bigint,
+  started_at bigint,
+  ended_at bigint,
+  error text,
+  input text NOT NULL,
+  result text,
+  owner text NOT NULL,
+  trace text
+) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX dispatches_by_key ON ${schema}.dispatches (agent, instance_id, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX dispatches_by_agent ON ${schema}.dispatches (agent, dispatch_id);
+CREATE INDEX dispatches_by_instance ON ${schema}.dispatches (instance_id, dispatch_id);
+CREATE INDEX dispatches_by_status ON ${schema}.dispatches (status, dispatch_id) WHERE status <> 'completed';
+CREATE INDEX dispatches_queued ON ${schema}.dispatches (shard, seq) WHERE status = 'queued';
+CREATE INDEX dispatches_running ON ${schema}.dispatches (shard) WHERE status = 'running';
+CREATE INDEX dispatches_in_session ON ${schema}.dispatches (agent, instance_id, session, seq) WHERE status = 'queued';
+CREATE INDEX dispatches_of_owner ON ${schema}.dispatches (owner) WHERE status = 'queued';
+CREATE INDEX dispatches_ended ON ${schema}.dispatches (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE SEQUENCE ${schema}.run_queue;
+CREATE TABLE ${schema}.runs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run_id text NOT NULL UNIQUE,
+  workflow text NOT NULL,
+  shard int NOT NULL,
+  status text NOT NULL,
+  fence bigint NOT NULL DEFAULT 0,
+  cancelling boolean NOT NULL DEFAULT false,
+  crashes int NOT NULL DEFAULT 0,
+  crashed_at int NOT NULL DEFAULT 0,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  started_at bigint,
+  ended_at bigint,
+  wake_at bigint,
+  queued_as bigint NOT NULL DEFAULT nextval('${schema}.run_queue'),
+  error text,
+  payload text NOT NULL,
+  result text,
+  owner text NOT NULL,
+  trace text,
+  parent text
+) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX runs_by_key ON ${schema}.runs (workflow, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX runs_by_workflow ON ${schema}.runs (workflow, id);
+CREATE INDEX runs_by_status ON ${schema}.runs (status, id) WHERE status <> 'completed';
+CREATE INDEX runs_queued ON ${schema}.runs (shard, queued_as) WHERE status = 'queued';
+CREATE INDEX runs_running ON ${schema}.runs (shard) WHERE status = 'running';
+CREATE INDEX runs_by_wake ON ${schema}.runs (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX runs_of_owner ON ${schema}.runs (owner) WHERE status = 'queued';
+CREATE INDEX runs_by_parent ON ${schema}.runs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_ended ON ${schema}.runs (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE ${schema}.run_journal (
+  run bigint NOT NULL,
+  position int NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  state text NOT NULL,
+  deadline bigint,
+  ended_as int,
+  value text,
+  PRIMARY KEY (run, position)
+);
+CREATE INDEX run_journal_open ON ${schema}.run_journal (run, position) WHERE state = 'pending';
+
+CREATE TABLE ${schema}.run_signals (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run bigint NOT NULL,
+  name text NOT NULL,
+  taken boolean NOT NULL DEFAULT false,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  payload text
+);
+CREATE INDEX run_signals_by_name ON ${schema}.run_signals (run, name, id) WHERE NOT taken;
+CREATE UNIQUE INDEX run_signals_by_key ON ${schema}.run_signals (run, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX run_signals_by_run ON ${schema}.run_signals (run);
+
+CREATE TABLE ${schema}.schedules (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  workflow text NOT NULL,
+  cron text NOT NULL,
+  timezone text,
+  next_at bigint,
+  last_run_id text,
+  payload text,
+  round int NOT NULL DEFAULT 0
+);
+
+CREATE TABLE ${schema}.outcomes (
+  outcome_key text PRIMARY KEY,
+  claim text NOT NULL,
+  claimed_until bigint NOT NULL,
+  done_at bigint,
+  value text
+);
+CREATE INDEX outcomes_by_age ON ${schema}.outcomes (coalesce(done_at, claimed_until));
+`;
+
+/** A stream without a writer was closed in order: its next writer goes on at its last index. */
+const eventTables: Migration = (schema) => `
+CREATE TABLE ${schema}.streams (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  writer text,
+  last bigint NOT NULL DEFAULT 0,
+  events bigint NOT NULL DEFAULT 0,
+  ended boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 70);
+CREATE INDEX streams_by_writer ON ${schema}.streams (writer) WHERE writer IS NOT NULL;
+CREATE TABLE ${schema}.batches (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  stream_id bigint NOT NULL,
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  events int NOT NULL,
+  written_ms bigint NOT NULL,
+  data text NOT NULL
+);
+CREATE INDEX batches_by_stream ON ${schema}.batches (stream_id, last);
+CREATE INDEX batches_by_age ON ${schema}.batches (written_ms);
+`;
+
+/** A step that was released never changes; what comes later is a further one, at the end. */
+const steps: readonly Migration[] = [(schema) => workTables(schema) + eventTables(schema)];
+
+/** The migrations of the engine's tables in a quoted schema. */
+export function engineMigrations(schema: string, known: readonly Migration[] = steps): Migrations {
+  // The number is kit's own ("kite").
+  return {
+    steps: known,
+    schema,
+    table: "engine_migrations",
+    lockId: 0x6b697465,
+    store: "The engine's store",
+  };
+}

@@ -1,0 +1,347 @@
+import { setImmediate } from "node:timers/promises";
+import { KitError } from "../../base/kit-error.ts";
+import { Batcher } from "../../postgres/batcher.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { storeUnavailable } from "../../protocol/store-fault.ts";
+import type { EventLog, EventReadOptions, EventSubscription } from "../contract.ts";
+import { type Lease, leaseLost } from "../shared/engine-base.ts";
+import { positionAfter } from "../shared/events/live-stream.ts";
+import { crashGap, notAbove, toOwn } from "../shared/events/own-events.ts";
+import { joinDeltas, toBatches } from "../shared/events/stored-events.ts";
+import { type EventPage, EventReader } from "./event-reader.ts";
+import { claimStreams, findStream, readEvents, type StreamRow, writeEvents } from "./event-rows.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardOfStream } from "./shards.ts";
+
+/** From an append to its statement. */
+const gatherMs = 25;
+/** Until a database that refused is tried again. */
+const retryMs = 500;
+/** Buffered events of a stream that are written at once. */
+const manyEvents = crashGap / 2;
+/** Events on disk that stay in memory for readers on this node. */
+const keptEvents = 1_000;
+/** Streams at rest whose last index stays in memory. */
+const keptStreams = 5_000;
+
+/** A stream that this node writes. */
+interface OwnStream {
+  readonly name: string;
+  /** Its row names this node as its writer. */
+  isClaimed: boolean;
+  last: number;
+  /** All events above this index are in the tail. */
+  floor: number;
+  tail: KitEvent[];
+  unwritten: number;
+  ended: boolean;
+}
+
+/**
+ * Events in Postgres. The owner of an instance or a run numbers its events, serves readers on its node from memory and writes
+ * every 25 ms what has come, all streams in one statement. Readers on other nodes are told of each write, and look by
+ * themselves four times a second.
+ */
+export class PostgresEventLog implements EventLog {
+  readonly #base: PostgresBase;
+  readonly #own = new Map<string, OwnStream>();
+  readonly #dirty = new Set<OwnStream>();
+  readonly #readers = new Map<string, Set<EventReader>>();
+  readonly #claims: Batcher<OwnStream, void>;
+  readonly #closing = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(base: PostgresBase) {
+    this.#base = base;
+    this.#claims = new Batcher<OwnStream, void>((all) => this.#claimAll(all));
+  }
+
+  async last(stream: string): Promise<number> {
+    if (!this.#leaseOf(stream).signal.aborted) return (await this.#open(stream)).last;
+    const row = await findStream(this.#base, stream);
+    return row?.last ?? 0;
+  }
+
+  async begin(stream: string): Promise<void> {
+    if (!this.#leaseOf(stream).signal.aborted) await this.#open(stream);
+  }
+
+  /** A stream that was not opened (`last`, `begin`) is opened with its first write. */
+  append(stream: string, event: KitEvent): void {
+    const own = this.#know(stream);
+    if (event.index <= own.last) throw notAbove(event.index, own.last);
+    if (own.unwritten >= crashGap) throw full();
+    own.tail.push(toOwn(event).own);
+    own.unwritten += 1;
+    own.last = event.index;
+    own.ended = false;
+    this.#touch(own);
+    if (own.unwritten === manyEvents) void this.#flushSoon();
+    this.#wake(stream);
+  }
+
+  end(stream: string): void {
+    const own = this.#know(stream);
+    own.ended = true;
+    this.#touch(own);
+    this.#wake(stream);
+  }
+
+  /** Writes what is due; one statement at a time. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const writing = this.#writing.then(() => this.#write());
+    this.#writing = writing.catch(() => undefined);
+    await writing;
+  }
+
+  async read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
+    const { after = 0, limit = 100, types } = options;
+    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+    const events: KitEvent[] = [];
+    for (let cursor = after; ; ) {
+      const { events: page } = await this.page(stream, cursor);
+      for (const event of page) {
+        if (types === undefined || types.includes(event.type)) events.push(event);
+        if (events.length === limit) return events;
+      }
+      const last = page.at(-1);
+      if (last === undefined) return events;
+      cursor = last.index;
+      // A long stream with few events of the types that are asked for: others have their turn in between.
+      await setImmediate();
+    }
+  }
+
+  subscribe(stream: string, options: EventSubscription = {}): AsyncIterable<KitEvent> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        const reader: EventReader = new EventReader(this, {
+          stream,
+          ...options,
+          closing: this.#closing.signal,
+          clock: this.#base.clock,
+          onEnd: () => this.#leave(stream, reader),
+        });
+        const readers = this.#readers.get(stream) ?? new Set();
+        this.#readers.set(stream, readers.add(reader));
+        return reader;
+      },
+    };
+  }
+
+  async delete(stream: string): Promise<void> {
+    const own = this.#own.get(stream);
+    this.#own.delete(stream);
+    if (own !== undefined) this.#dirty.delete(own);
+    await this.#writing;
+    await this.#base.database.run(
+      `WITH gone AS (DELETE FROM $s.streams WHERE name = $1 RETURNING id)
+       DELETE FROM $s.batches WHERE stream_id IN (SELECT id FROM gone)`,
+      [stream],
+    );
+    for (const reader of [...(this.#readers.get(stream) ?? [])]) reader.finish();
+    this.#base.news.tell(["stream", stream]);
+  }
+
+  /** How many events streams have. */
+  async counts(streams: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    if (streams.length === 0) return new Map();
+    const rows = await this.#base.database.rows<Pick<StreamRow, "name" | "events">>(
+      "SELECT name, events FROM $s.streams WHERE name = ANY($1)",
+      [streams],
+    );
+    const counts = new Map(rows.map(({ name, events }) => [name, events]));
+    for (const name of streams) {
+      const unwritten = this.#own.get(name)?.unwritten ?? 0;
+      if (unwritten > 0) counts.set(name, (counts.get(name) ?? 0) + unwritten);
+    }
+    return counts;
+  }
+
+  isRead(stream: string): boolean {
+    return this.#readers.has(stream);
+  }
+
+  /** A batch of events after an index; what comes after them is asked for next. */
+  async page(stream: string, after: number): Promise<EventPage> {
+    const own = this.#own.get(stream);
+    // Taken before the rows are read: what is written meanwhile stands in both, and nothing is missing.
+    const tail = own?.tail ?? [];
+    const ended = own?.ended;
+    const behind = tail.slice(positionAfter(tail, after));
+    if (own?.isClaimed === true && after >= own.floor)
+      return { events: behind, isEnded: own.ended, id: undefined };
+    const row = await findStream(this.#base, stream);
+    const stored = row === undefined ? [] : await readEvents(this.#base, row, after);
+    if (stored.length > 0) return { events: stored, isEnded: false, id: row?.id };
+    return { events: behind, isEnded: ended ?? row?.ended ?? false, id: row?.id };
+  }
+
+  /** Another node has written. */
+  onWritten(stream: string): void {
+    this.#wake(stream);
+  }
+
+  /** Shards go to another node, which goes on at the last index. */
+  async release(shards: ReadonlySet<number>): Promise<void> {
+    const names = [...this.#own.keys()].filter((name) => shards.has(Number(shardOfStream(name))));
+    await this.flush();
+    await this.#base.database.run(
+      "UPDATE $s.streams SET writer = NULL WHERE writer = $1 AND name = ANY($2)",
+      [this.#base.ownership.node, names],
+    );
+  }
+
+  /** Another node writes these streams now. */
+  forget(shards: ReadonlySet<number>): void {
+    for (const own of [...this.#own.values()]) {
+      if (!shards.has(Number(shardOfStream(own.name)))) continue;
+      this.#own.delete(own.name);
+      this.#dirty.delete(own);
+      this.#wake(own.name);
+    }
+  }
+
+  /** Writes what is due, gives its streams free, and lets readers get to their end. */
+  async close(): Promise<void> {
+    await this.flush().catch(() => undefined);
+    await this.#base.database
+      .run("UPDATE $s.streams SET writer = NULL WHERE writer = $1", [this.#base.ownership.node])
+      .catch(() => undefined);
+    this.#closing.abort();
+    clearTimeout(this.#timer);
+    for (const readers of [...this.#readers.values()]) for (const reader of readers) reader.wake();
+  }
+
+  #leaseOf(stream: string): Lease {
+    return this.#base.ownership.leaseOfShard(shardOfStream(stream) ?? -1);
+  }
+
+  #know(name: string): OwnStream {
+    const { signal } = this.#leaseOf(name);
+    if (signal.aborted) throw leaseLost(signal.reason);
+    let own = this.#own.get(name);
+    if (own === undefined) {
+      own = { name, isClaimed: false, last: 0, floor: 0, tail: [], unwritten: 0, ended: false };
+      this.#own.set(name, own);
+    }
+    return own;
+  }
+
+  async #open(name: string): Promise<OwnStream> {
+    const own = this.#know(name);
+    if (!own.isClaimed) await this.#claims.add(own);
+    return own;
+  }
+
+  #touch(own: OwnStream): void {
+    this.#dirty.add(own);
+    this.#timer ??= setTimeout(() => void this.#flushSoon(), gatherMs);
+  }
+
+  async #flushSoon(): Promise<void> {
+    try {
+      await this.flush();
+    } catch {
+      if (!this.#closing.signal.aborted) this.#timer ??= setTimeout(() => void this.#flushSoon(), retryMs);
+    }
+  }
+
+  async #write(): Promise<void> {
+    const unclaimed = [...this.#dirty].filter(({ isClaimed }) => !isClaimed);
+    await Promise.all(unclaimed.map((own) => this.#claims.add(own)));
+    const written = [...this.#dirty].map((own) => ({
+      own,
+      count: own.unwritten,
+      ended: own.ended,
+      last: own.last,
+    }));
+    if (written.length === 0) return;
+    const ours = await writeEvents(
+      this.#base,
+      written.map(({ own, count, ...state }) => ({
+        name: own.name,
+        ...state,
+        batches: toBatches(joinDeltas(own.tail.slice(own.tail.length - count)).events),
+      })),
+    );
+    for (const state of written) this.#settle(state, ours.has(state.own.name));
+  }
+
+  #settle(
+    { own, count, ended, last }: { own: OwnStream; count: number; ended: boolean; last: number },
+    isOurs: boolean,
+  ): void {
+    // Another node has taken the stream over: what it has not seen of this one cannot be written any more.
+    if (!isOurs) {
+      if (this.#own.get(own.name) === own) this.#own.delete(own.name);
+      this.#dirty.delete(own);
+      return;
+    }
+    own.unwritten -= count;
+    const isClean = own.unwritten === 0 && own.ended === ended && own.last === last;
+    if (isClean) this.#dirty.delete(own);
+    const kept = own.unwritten + (this.#readers.has(own.name) ? keptEvents : 0);
+    const gone = Math.max(0, own.tail.length - kept);
+    if (gone > 0) {
+      own.floor = own.tail[gone - 1]?.index ?? own.floor;
+      own.tail = own.tail.slice(gone);
+    }
+    if (isClean && this.#own.size > keptStreams && !this.#readers.has(own.name)) this.#own.delete(own.name);
+    this.#base.news.tell(["stream", own.name]);
+  }
+
+  async #claimAll(all: readonly OwnStream[]): Promise<readonly (Error | undefined)[]> {
+    const open = [...new Map(all.filter((own) => !own.isClaimed).map((own) => [own.name, own])).values()];
+    const rows = await claimStreams(
+      this.#base,
+      open.map(({ name }) => name),
+    );
+    const found = new Map(rows.map((row) => [row.name, row]));
+    for (const own of open) {
+      const row = found.get(own.name);
+      if (row !== undefined) this.#noteClaim(own, row);
+    }
+    return all.map((own) => (own.isClaimed ? undefined : leaseLost()));
+  }
+
+  #noteClaim(own: OwnStream, { last, ended }: StreamRow): void {
+    own.isClaimed = true;
+    own.floor = last;
+    // Events that were appended before the stream was opened keep their indexes where these are new.
+    const known = positionAfter(own.tail, last);
+    own.tail.splice(0, known);
+    own.unwritten = own.tail.length;
+    if (own.tail.length === 0 && !this.#dirty.has(own)) own.ended = ended;
+    own.last = Math.max(own.last, last);
+  }
+
+  #leave(stream: string, reader: EventReader): void {
+    const readers = this.#readers.get(stream);
+    readers?.delete(reader);
+    if (readers?.size === 0) this.#readers.delete(stream);
+  }
+
+  #wake(stream: string): void {
+    for (const reader of this.#readers.get(stream) ?? []) reader.wake();
+  }
+}
+
+function full(): KitError {
+  return storeUnavailable({
+    store: "The event log",
+    reason: "too many events wait to be written",
+    hint: "Postgres does not take them, or not fast enough.",
+  });
+}
+
+function badLimit(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The limit is a whole number from 1 to 1,000.",
+    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
+  });
+}

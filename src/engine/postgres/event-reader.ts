@@ -1,0 +1,113 @@
+import type { Clock } from "../../base/clock.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { EventSubscription } from "../contract.ts";
+
+/** The next events of a stream. */
+export interface EventPage {
+  readonly events: readonly KitEvent[];
+  /** Nothing more will come, as it is now. */
+  readonly isEnded: boolean;
+  /** The number of its row; undefined where it has none yet. */
+  readonly id: number | undefined;
+}
+
+export interface EventReaderOptions extends EventSubscription {
+  readonly stream: string;
+  readonly clock: Clock;
+  /** Fires when the log closes. */
+  readonly closing: AbortSignal;
+  onEnd(): void;
+}
+
+/** How soon a reader sees what no node has told it of. */
+const pollMs = 250;
+
+const ended: IteratorResult<KitEvent> = { done: true, value: undefined };
+
+/** Reads a stream by pulling: all it holds is how far it has come, and the rest of one page. */
+export class EventReader implements AsyncIterator<KitEvent> {
+  readonly #log: { page(stream: string, after: number): Promise<EventPage> };
+  readonly #options: EventReaderOptions;
+  #cursor: number;
+  #page: readonly KitEvent[] = [];
+  #position = 0;
+  /** The number of the stream's row: a stream that was made anew under its name is another. */
+  #id: number | undefined;
+  #isDone = false;
+  #wake = Promise.withResolvers<void>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(log: { page(stream: string, after: number): Promise<EventPage> }, options: EventReaderOptions) {
+    this.#log = log;
+    this.#options = options;
+    this.#cursor = options.after ?? 0;
+    options.signal?.addEventListener("abort", () => this.wake(), { once: true });
+  }
+
+  next(): Promise<IteratorResult<KitEvent>> {
+    const next = this.#turn.then(() => this.#next());
+    this.#turn = next.catch(() => undefined);
+    return next;
+  }
+
+  return(): Promise<IteratorResult<KitEvent>> {
+    this.finish();
+    return Promise.resolve(ended);
+  }
+
+  /** Something may have come. */
+  wake(): void {
+    this.#wake.resolve();
+  }
+
+  finish(): IteratorResult<KitEvent> {
+    if (!this.#isDone) this.#options.onEnd();
+    this.#isDone = true;
+    this.#page = [];
+    this.wake();
+    return ended;
+  }
+
+  async #next(): Promise<IteratorResult<KitEvent>> {
+    const { stream, signal, closing } = this.#options;
+    for (;;) {
+      if (this.#isDone || closing.aborted || signal?.aborted === true) return this.finish();
+      const event = this.#page[this.#position];
+      if (event !== undefined) {
+        this.#position += 1;
+        this.#cursor = event.index;
+        return { done: false, value: event };
+      }
+      // An event that comes while the page is read wakes the reader, too.
+      this.#wake = Promise.withResolvers<void>();
+      const page = await this.#read(stream);
+      if (page === undefined) return this.finish();
+      this.#page = page.events;
+      this.#position = 0;
+      if (page.events.length > 0) continue;
+      if (page.isEnded) return this.finish();
+      await this.#wait();
+    }
+  }
+
+  /** The next page; undefined for a stream that was deleted. */
+  async #read(stream: string): Promise<EventPage | undefined> {
+    try {
+      const page = await this.#log.page(stream, this.#cursor);
+      const isOther = this.#id !== undefined && page.id !== undefined && page.id !== this.#id;
+      if (isOther) return undefined;
+      this.#id ??= page.id;
+      return page;
+    } catch (error) {
+      this.finish();
+      throw error;
+    }
+  }
+
+  async #wait(): Promise<void> {
+    const over = new AbortController();
+    const timer = this.#options.clock.sleep(pollMs, over.signal).catch(() => undefined);
+    await Promise.race([this.#wake.promise, timer]);
+    over.abort();
+  }
+}

@@ -1,0 +1,128 @@
+import type { KitEvent } from "../../protocol/event.ts";
+import { crashGap, toGap } from "../shared/events/own-events.ts";
+import { type Batch, decodeEvents, eventAfter } from "../shared/events/stored-events.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardOfStream } from "./shards.ts";
+
+/** Rows that a reader is given at a time. */
+const readRows = 8;
+const pruneRows = 500;
+
+export interface StreamRow {
+  readonly id: number;
+  readonly name: string;
+  readonly last: number;
+  readonly ended: boolean;
+  readonly events: number;
+}
+
+/** The part of one statement that belongs to a stream. */
+export interface StreamWrite {
+  readonly name: string;
+  readonly last: number;
+  readonly ended: boolean;
+  readonly batches: readonly Batch[];
+}
+
+export async function findStream({ database }: PostgresBase, name: string): Promise<StreamRow | undefined> {
+  return await database.row<StreamRow>("SELECT * FROM $s.streams WHERE name = $1", [name]);
+}
+
+/** The next few rows of a stream after an index. */
+export async function readEvents(
+  { database }: PostgresBase,
+  { id, name, last }: StreamRow,
+  after: number,
+): Promise<readonly KitEvent[]> {
+  const rows = await database.rows<Batch>(
+    `SELECT first, last, events, data FROM $s.batches WHERE stream_id = $1 AND last > $2 ORDER BY last LIMIT ${readRows}`,
+    [id, after],
+  );
+  const [oldest] = rows;
+  const events = rows.flatMap(({ data }) =>
+    decodeEvents(data).flatMap((event) => eventAfter(event, after) ?? []),
+  );
+  if (after <= 0 || oldest === undefined || oldest.first <= after + 1) return events;
+  // Indexes that a dead process may have given are no events; those that retention has removed are.
+  const before = await database.row("SELECT 1 FROM $s.batches WHERE stream_id = $1 AND last <= $2 LIMIT 1", [
+    id,
+    after,
+  ]);
+  return before === undefined && last > after ? [toGap(name, after, oldest.first - 1), ...events] : events;
+}
+
+/** Writes all in one statement; gives the names of those streams of which this node is the writer still. */
+export async function writeEvents(
+  { database, ownership, clock }: PostgresBase,
+  writes: readonly StreamWrite[],
+): Promise<ReadonlySet<string>> {
+  const batches = writes.flatMap((write) => write.batches.map((batch) => ({ name: write.name, batch })));
+  const rows = await database.rows<Pick<StreamRow, "name">>(
+    `WITH written AS (
+       UPDATE $s.streams AS s SET last = greatest(s.last, new.last), ended = new.ended, events = s.events + new.events
+       FROM unnest($2::text[], $3::bigint[], $4::boolean[], $5::int[]) AS new (name, last, ended, events)
+       WHERE s.name = new.name AND s.writer = $1 RETURNING s.id, s.name
+     ), added AS (
+       INSERT INTO $s.batches (stream_id, first, last, events, written_ms, data)
+       SELECT written.id, new.first, new.last, new.events, $11, new.data
+       FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::int[], $10::text[])
+         WITH ORDINALITY AS new (name, first, last, events, data, number)
+       JOIN written USING (name) ORDER BY number
+     )
+     SELECT name FROM written`,
+    [
+      ownership.node,
+      writes.map(({ name }) => name),
+      writes.map(({ last }) => last),
+      writes.map(({ ended }) => ended),
+      writes.map((write) => write.batches.reduce((sum, { events }) => sum + events, 0)),
+      batches.map(({ name }) => name),
+      batches.map(({ batch }) => batch.first),
+      batches.map(({ batch }) => batch.last),
+      batches.map(({ batch }) => batch.events),
+      batches.map(({ batch }) => batch.data),
+      clock.now(),
+    ],
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/**
+ * Names this node as the writer of streams, under the fences of their shards. After an unclean end the indexes go on above a
+ * gap. Gives the rows of those that are this node's.
+ */
+export async function claimStreams(
+  { database, ownership }: PostgresBase,
+  names: readonly string[],
+): Promise<readonly StreamRow[]> {
+  return await database.rows<StreamRow>(
+    `INSERT INTO $s.streams AS s (name, writer)
+     SELECT name, $1 FROM unnest($2::text[], $3::int[], $4::bigint[]) AS asked (name, shard, fence)
+     JOIN $s.shards USING (shard, fence)
+     ON CONFLICT (name) DO UPDATE SET writer = $1,
+       last = s.last + CASE WHEN s.writer IS NULL OR s.writer = $1 THEN 0 ELSE ${crashGap} END
+     RETURNING id, name, last, ended, events`,
+    [
+      ownership.node,
+      names,
+      names.map((name) => shardOfStream(name)),
+      names.map((name) => ownership.leaseOfShard(shardOfStream(name) ?? -1).fence),
+    ],
+  );
+}
+
+/** Deletes a few rows that are older than a time; whether there may be more. */
+export async function pruneEvents({ database }: PostgresBase, before: number): Promise<boolean> {
+  const rows = await database.rows(
+    `WITH old AS (
+       DELETE FROM $s.batches WHERE id IN (SELECT id FROM $s.batches WHERE written_ms < $1 LIMIT ${pruneRows})
+       RETURNING stream_id, events
+     ), fewer AS (
+       UPDATE $s.streams SET events = streams.events - gone.events
+       FROM (SELECT stream_id, sum(events) AS events FROM old GROUP BY stream_id) AS gone WHERE id = gone.stream_id
+     )
+     SELECT 1 FROM old`,
+    [before],
+  );
+  return rows.length === pruneRows;
+}

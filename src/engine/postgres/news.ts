@@ -1,0 +1,113 @@
+import type { OwnConnection } from "../../postgres/pool.ts";
+import { openConnection } from "../../postgres/pool.ts";
+import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
+
+/**
+ * Messages between nodes. Each message only hastens what the receiver would find in the rows a moment later:
+ * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: one that runs was cancelled;
+ * `signal`: a run has a signal; `stream`: events were written; `schedule`: schedules were changed.
+ */
+export type News =
+  | readonly ["session", agent: string, instance_id: string, session: string]
+  | readonly ["run" | "ended" | "cancel" | "signal" | "stream", id: string]
+  | readonly ["schedule"];
+
+export interface NewsOptions {
+  readonly database: EngineDatabase;
+  readonly clock: DatabaseClock;
+  /** For tests: nothing is said and nothing heard. */
+  readonly isMute?: boolean | undefined;
+  hear(news: News): void;
+}
+
+/** News of so many ms are said together. */
+const gatherMs = 5;
+/** A payload of Postgres has 8,000 bytes at most. */
+const largestPayload = 7_800;
+const retryMs = 500;
+
+/** Carries news between the nodes: `LISTEN` on a direct connection, `NOTIFY` in batches. */
+export class NewsWire {
+  readonly #options: NewsOptions;
+  readonly #stopped = new AbortController();
+  #pending: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #connection: OwnConnection | undefined;
+  #loop: Promise<void> | undefined;
+
+  constructor(options: NewsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#options.isMute !== true) this.#loop ??= this.#listen();
+  }
+
+  /** Tells the other nodes, soon. This node is told by its caller. */
+  tell(news: News): void {
+    if (this.#options.isMute === true || this.#stopped.signal.aborted) return;
+    const text = JSON.stringify(news);
+    if (Buffer.byteLength(text) > largestPayload - 2) return;
+    this.#pending.push(text);
+    this.#timer ??= setTimeout(() => void this.flush(), gatherMs);
+  }
+
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const { database } = this.#options;
+    for (const payload of toPayloads(this.#pending.splice(0))) {
+      await database.run("SELECT pg_notify($1, $2)", [this.#channel, payload]).catch(() => undefined);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.flush();
+    this.#stopped.abort();
+    this.#connection?.destroy();
+    await this.#loop;
+  }
+
+  /** A name of Postgres has 63 bytes at most. */
+  get #channel(): string {
+    return `kit ${this.#options.database.schema}`.slice(0, 40);
+  }
+
+  async #listen(): Promise<void> {
+    const { database, clock, hear } = this.#options;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        const connection = await openConnection(database.url);
+        this.#connection = connection;
+        if (signal.aborted) connection.destroy();
+        connection.onNotification((payload) => {
+          for (const news of JSON.parse(payload) as News[]) hear(news);
+        });
+        await connection.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
+        await connection.ended;
+      } catch {
+        // The database is away: what was said meanwhile is found in the rows.
+      }
+      await clock.sleep(retryMs, signal).catch(() => undefined);
+    }
+  }
+}
+
+function toPayloads(news: readonly string[]): readonly string[] {
+  const payloads: string[] = [];
+  let group: string[] = [];
+  let bytes = 2;
+  for (const text of news) {
+    const size = Buffer.byteLength(text) + 1;
+    if (bytes + size > largestPayload) {
+      payloads.push(`[${group.join(",")}]`);
+      group = [];
+      bytes = 2;
+    }
+    group.push(text);
+    bytes += size;
+  }
+  if (group.length > 0) payloads.push(`[${group.join(",")}]`);
+  return payloads;
+}

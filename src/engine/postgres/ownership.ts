@@ -1,0 +1,253 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
+import { type Lease, leaseLost, type Owned } from "../shared/engine-base.ts";
+import { type DatabaseClock, databaseNow, type EngineDatabase } from "./engine-database.ts";
+import { shardCount, shardOf } from "./shards.ts";
+
+export interface OwnershipOptions {
+  readonly database: EngineDatabase;
+  readonly clock: DatabaseClock;
+  /** The version of kit, for operators. */
+  readonly version: string;
+  /** Shards have become this node's: their work is to be taken up. */
+  onGained(shards: readonly number[]): Promise<void>;
+  /** Shards are no longer this node's: their signals have fired. */
+  onLost(shards: ReadonlySet<number>): void;
+  /** Whether a shard may be handed to another node now: nothing of it is at work. */
+  isIdle(shard: number): boolean;
+  /** Called before idle shards are handed over: what was appended to their streams has to be written. */
+  beforeRelease(shards: readonly number[]): Promise<void>;
+}
+
+/** How often a node says that it lives, and looks for others. */
+const beatMs = 200;
+/** A node that could not say so for this long fires `lease_lost` itself; well before another may take over. */
+const ownSilenceMs = 2_000;
+/** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
+const silenceMs = 3_000;
+
+interface Shard {
+  readonly fence: number;
+  readonly controller: AbortController;
+}
+
+interface Beat {
+  readonly now: number;
+  readonly nodes: number;
+}
+
+const unheld = AbortSignal.abort(leaseLost());
+
+/**
+ * Which shards this node owns. A node holds a shard by an advisory lock of Postgres on one direct connection, which ends with
+ * the node's process, so that a dead node is noticed at once. A frozen one keeps its connection: others end that after three
+ * seconds without a heartbeat. At each change of hands the shard's fence rises.
+ */
+export class Ownership {
+  readonly node: string = randomUUID();
+  readonly #options: OwnershipOptions;
+  readonly #shards = new Map<number, Shard>();
+  readonly #stopped = new AbortController();
+  #connection: OwnConnection | undefined;
+  /** When the last heartbeat that reached the database was sent, by `performance.now`. */
+  #beatAt = 0;
+  #loop: Promise<void> | undefined;
+  /** The work of shards that were gained last; the heartbeat does not wait for it. */
+  #taking: Promise<void> | undefined;
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(options: OwnershipOptions) {
+    this.#options = options;
+  }
+
+  /** The lease of an instance or a run; one that has ended where another node owns it. */
+  leaseOf(owned: Owned): Lease {
+    return this.leaseOfShard(shardOf(owned));
+  }
+
+  leaseOfShard(shard: number): Lease {
+    const held = this.#shards.get(shard);
+    return held === undefined
+      ? { fence: 0, signal: unheld }
+      : { fence: held.fence, signal: held.controller.signal };
+  }
+
+  /** The shards that this node owns now. */
+  get shards(): readonly number[] {
+    return [...this.#shards.keys()];
+  }
+
+  /** Whether this node owns the shard that one node alone needs: for chores of the whole database. */
+  get isKeeper(): boolean {
+    return this.#shards.has(0);
+  }
+
+  /** Joins the cluster, and takes this node's share of the shards that are free. */
+  async start(): Promise<void> {
+    await this.#turn();
+    await this.#taking;
+    this.#watch = setInterval(() => this.#checkSilence(), beatMs / 2);
+    this.#loop = this.#run();
+  }
+
+  /** Hands all shards over and leaves the cluster. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#loop;
+    clearInterval(this.#watch);
+    const connection = this.#connection;
+    const { inSchema } = this.#options.database;
+    await connection
+      ?.query(inSchema("DELETE FROM $s.nodes WHERE node = $1"), [this.node])
+      .catch(() => undefined);
+    // The locks go with their connection.
+    this.#connection = undefined;
+    connection?.destroy();
+    this.#lose([...this.#shards.keys()]);
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#stopped.signal.aborted) {
+      await clock.sleep(beatMs, this.#stopped.signal).catch(() => undefined);
+      if (this.#stopped.signal.aborted) return;
+      await this.#turn().catch(() => this.#disconnect());
+    }
+  }
+
+  /** One heartbeat, and what follows from what it has found. */
+  async #turn(): Promise<void> {
+    const connection = await this.#connect();
+    const { nodes } = await this.#beat(connection);
+    await this.#removeDead(connection);
+    const share = Math.ceil(shardCount / Math.max(1, nodes));
+    if (this.#shards.size > share) await this.#release(connection, this.#shards.size - share);
+    else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
+  }
+
+  async #connect(): Promise<OwnConnection> {
+    if (this.#connection !== undefined) return this.#connection;
+    const { database } = this.#options;
+    const connection = await openConnection(database.url);
+    if (this.#stopped.signal.aborted) connection.destroy();
+    this.#connection = connection;
+    void connection.ended.then(() => {
+      if (this.#connection === connection) this.#disconnect();
+    });
+    await connection.query(
+      database.inSchema(
+        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4)
+         ON CONFLICT (node) DO UPDATE SET backend = excluded.backend, beat = excluded.beat`,
+      ),
+      [this.node, connection.backend, this.#options.version, hostname()],
+    );
+    return connection;
+  }
+
+  async #beat(connection: OwnConnection): Promise<Beat> {
+    const { database, clock } = this.#options;
+    const sentAt = performance.now();
+    const { rows } = await connection.query(
+      database.inSchema(
+        `WITH own AS (
+           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host)
+           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4)
+           ON CONFLICT (node) DO UPDATE SET beat = excluded.beat)
+         SELECT ${databaseNow} AS now, (SELECT count(*) FROM $s.nodes WHERE node <> $1) + 1 AS nodes`,
+      ),
+      [this.node, connection.backend, this.#options.version, hostname()],
+    );
+    const [row] = rows;
+    // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
+    if (this.#beatAt > 0 && this.#shards.size > 0) this.#checkSilence();
+    if (this.#connection !== connection) throw leaseLost();
+    this.#beatAt = sentAt;
+    clock.set(Number(row?.now), sentAt, performance.now());
+    return { now: Number(row?.now), nodes: Number(row?.nodes) };
+  }
+
+  /** Ends the connections of nodes that are silent, and forgets nodes whose connection has ended. */
+  async #removeDead(connection: OwnConnection): Promise<void> {
+    await connection.query(
+      this.#options.database.inSchema(
+        `WITH silent AS (
+           DELETE FROM $s.nodes WHERE node <> $1
+             AND (beat < clock_timestamp() - interval '${silenceMs} ms'
+               OR backend NOT IN (SELECT pid FROM pg_stat_activity))
+           RETURNING backend)
+         SELECT pg_terminate_backend(backend) FROM silent
+         WHERE backend IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = hashtext($2)::oid)`,
+      ),
+      [this.node, this.#lockSpace],
+    );
+  }
+
+  /** Locks of one schema of one database: two clusters in a database do not meet. */
+  get #lockSpace(): string {
+    return `kit shards of ${this.#options.database.schema}`;
+  }
+
+  async #acquire(connection: OwnConnection, count: number): Promise<void> {
+    const { database } = this.#options;
+    const { rows } = await connection.query(
+      `SELECT shard FROM generate_series(0, ${shardCount - 1}) AS shard
+       WHERE shard NOT IN (SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted
+         AND classid = hashtext($1)::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
+      [this.#lockSpace],
+    );
+    const free = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
+    if (free.length === 0) return;
+    const locked = await connection.query(
+      `SELECT shard, pg_try_advisory_lock(hashtext($1), shard) AS held FROM unnest($2::int[]) AS shard`,
+      [this.#lockSpace, free.slice(0, count)],
+    );
+    const gained = locked.rows.filter(({ held }) => held === true).map(({ shard }) => Number(shard));
+    if (gained.length === 0) return;
+    const raised = await connection.query(
+      database.inSchema(
+        "UPDATE $s.shards SET fence = fence + 1, node = $1 WHERE shard = ANY($2) RETURNING shard, fence",
+      ),
+      [this.node, gained],
+    );
+    if (this.#connection !== connection) throw leaseLost();
+    for (const { shard, fence } of raised.rows) {
+      this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
+    }
+    this.#taking = this.#options.onGained(gained);
+  }
+
+  /** Hands shards over of which nothing is at work; the others follow when they rest. */
+  async #release(connection: OwnConnection, count: number): Promise<void> {
+    const idle = [...this.#shards.keys()].filter((shard) => this.#options.isIdle(shard)).slice(0, count);
+    if (idle.length === 0) return;
+    await this.#options.beforeRelease(idle);
+    this.#lose(idle);
+    await connection.query(`SELECT pg_advisory_unlock(hashtext($1), shard) FROM unnest($2::int[]) AS shard`, [
+      this.#lockSpace,
+      idle,
+    ]);
+  }
+
+  /** A process that was frozen, or cannot reach the database, must stop before another node may have begun. */
+  #checkSilence(): void {
+    if (this.#shards.size > 0 && performance.now() - this.#beatAt > ownSilenceMs) this.#disconnect();
+  }
+
+  #disconnect(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    connection?.destroy();
+    this.#lose([...this.#shards.keys()]);
+  }
+
+  #lose(shards: readonly number[]): void {
+    if (shards.length === 0) return;
+    const lost = shards.map((shard) => this.#shards.get(shard));
+    for (const shard of shards) this.#shards.delete(shard);
+    const reason = leaseLost();
+    for (const shard of lost) shard?.controller.abort(reason);
+    this.#options.onLost(new Set(shards));
+  }
+}

@@ -1,0 +1,256 @@
+import type { RunWait } from "../../protocol/run.ts";
+import { leaseLost } from "../shared/engine-base.ts";
+import type { EntryEnd, EntryKind, JournalEntry } from "../shared/runs/replay.ts";
+import type { BegunWait, EndedWait, EntryHead, RunJournal, RunJournals } from "../shared/runs/run-journal.ts";
+import { toRunWait } from "../shared/runs/run-store.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+
+interface EntryRow {
+  readonly position: number;
+  readonly kind: EntryKind;
+  readonly name: string;
+  readonly state: JournalEntry["outcome"]["state"];
+  readonly deadline: number | null;
+  readonly ended_as: number | null;
+  readonly value: string | null;
+}
+
+interface SignalRow {
+  readonly id: number;
+  readonly name: string;
+  readonly accepted_at: number;
+  readonly payload: string;
+}
+
+/** One statement: the rows of the journal that it writes, and the signals that it takes. */
+interface Draft {
+  readonly rows: EntryRow[];
+  readonly taken: number[];
+  /** The number of the last end. */
+  ends: number;
+}
+
+interface Pending {
+  readonly waits: readonly BegunWait[];
+  write(draft: Draft, signals: readonly SignalRow[]): unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** The journals of runs. The owner of a run is the only one that takes its signals, so it may read them before it writes. */
+export class JournalRows implements RunJournals {
+  readonly #base: PostgresBase;
+
+  constructor(base: PostgresBase) {
+    this.#base = base;
+  }
+
+  async open(run: { readonly id: number; readonly run_id: string }, fence: number): Promise<RunJournal> {
+    const rows = await this.#base.database.rows<EntryRow>(
+      `SELECT position, kind, name, state, deadline, ended_as, value FROM $s.run_journal
+       WHERE run = $1 ORDER BY position`,
+      [run.id],
+    );
+    return new OpenJournal(this.#base, { run: run.id, fence, entries: rows.map(toEntry) });
+  }
+
+  /** The schema of the first open wait of a name, as it was stored; undefined where that wait has none. */
+  async schemaOf(run: number, name: string): Promise<string | undefined> {
+    const row = await this.#base.database.row<Pick<EntryRow, "value">>(
+      `SELECT value FROM $s.run_journal
+       WHERE run = $1 AND state = 'pending' AND kind = 'wait' AND name = $2 ORDER BY position LIMIT 1`,
+      [run, name],
+    );
+    return row?.value ?? undefined;
+  }
+
+  /** The open waits of some runs. */
+  async waits(runs: readonly number[]): Promise<ReadonlyMap<number, readonly RunWait[]>> {
+    const found = new Map<number, RunWait[]>();
+    if (runs.length === 0) return found;
+    const rows = await this.#base.database.rows<EntryRow & { readonly id: number }>(
+      `SELECT run AS id, kind, name, deadline FROM $s.run_journal
+       WHERE run = ANY($1) AND state = 'pending' ORDER BY run, position LIMIT 10000`,
+      [runs],
+    );
+    for (const row of rows) {
+      const waits = found.get(row.id) ?? [];
+      found.set(row.id, waits);
+      if (waits.length < 100) waits.push(toRunWait(row, this.#base));
+    }
+    return found;
+  }
+}
+
+/** The journal of one run: one statement at a time, what is asked for meanwhile shares the next. */
+class OpenJournal implements RunJournal {
+  readonly entries: readonly JournalEntry[];
+  readonly #base: PostgresBase;
+  readonly #run: number;
+  readonly #fence: number;
+  /** Ends that are on disk. */
+  #ends: number;
+  #pending: Pending[] = [];
+  #busy = false;
+
+  constructor(
+    base: PostgresBase,
+    of: { readonly run: number; readonly fence: number; readonly entries: readonly JournalEntry[] },
+  ) {
+    this.#base = base;
+    this.#run = of.run;
+    this.#fence = of.fence;
+    this.entries = of.entries;
+    this.#ends = of.entries.filter(({ outcome }) => outcome.state !== "pending").length;
+  }
+
+  end(head: EntryHead, outcome: Omit<EntryEnd, "ended_as">): Promise<EntryEnd> {
+    return this.#write([], (draft) => recordEnd(draft, head, outcome));
+  }
+
+  beginWait(wait: BegunWait, schema: string | null): Promise<EntryEnd | undefined> {
+    return this.#write([wait], (draft, signals) => {
+      const end = this.#endWait(draft, wait, signals);
+      if (end !== undefined) return end;
+      draft.rows.push({
+        ...wait.head,
+        state: "pending",
+        deadline: wait.deadline ?? null,
+        ended_as: null,
+        value: schema,
+      });
+      return undefined;
+    });
+  }
+
+  async hasDue(waits: readonly BegunWait[]): Promise<boolean> {
+    if (waits.some((wait) => this.#isOver(wait))) return true;
+    const signals = await this.#signals(waits);
+    return waits.some((wait) => findSignal(wait, signals, []) !== undefined);
+  }
+
+  endWaits(waits: readonly BegunWait[]): Promise<readonly EndedWait[]> {
+    return this.#write(waits, (draft, signals) =>
+      waits.flatMap((wait): EndedWait[] => {
+        const end = this.#endWait(draft, wait, signals);
+        return end === undefined ? [] : [{ position: wait.head.position, end }];
+      }),
+    );
+  }
+
+  #isOver({ deadline }: BegunWait): boolean {
+    return deadline !== undefined && deadline <= this.#base.time.now();
+  }
+
+  #endWait(draft: Draft, wait: BegunWait, signals: readonly SignalRow[]): EntryEnd | undefined {
+    const signal = findSignal(wait, signals, draft.taken);
+    if (signal !== undefined) {
+      draft.taken.push(signal.id);
+      return recordEnd(draft, wait.head, { state: "done", value: signal.payload });
+    }
+    return this.#isOver(wait) ? recordEnd(draft, wait.head, { state: "done", value: null }) : undefined;
+  }
+
+  #write<Value>(
+    waits: readonly BegunWait[],
+    write: (draft: Draft, signals: readonly SignalRow[]) => Value,
+  ): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ waits, write, resolve, reject });
+      if (this.#busy) return;
+      this.#busy = true;
+      setImmediate(() => void this.#flush());
+    });
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.splice(0);
+      try {
+        const signals = await this.#signals(batch.flatMap(({ waits }) => waits));
+        const draft: Draft = { rows: [], taken: [], ends: this.#ends };
+        const values = batch.map((one) => one.write(draft, signals));
+        await this.#store(draft);
+        this.#ends = draft.ends;
+        for (const [index, { resolve }] of batch.entries()) resolve(values[index] as never);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#busy = false;
+  }
+
+  async #signals(waits: readonly BegunWait[]): Promise<readonly SignalRow[]> {
+    const names = waits.flatMap(({ head }) => (head.kind === "wait" ? [head.name] : []));
+    if (names.length === 0) return [];
+    return await this.#base.database.rows<SignalRow>(
+      `SELECT id, name, accepted_at, payload FROM $s.run_signals
+       WHERE run = $1 AND NOT taken AND name = ANY($2) ORDER BY id LIMIT 1000`,
+      [this.#run, names],
+    );
+  }
+
+  /** Writes while the run is this node's, which the lock of its row keeps so until the statement has ended. */
+  async #store({ rows, taken }: Draft): Promise<void> {
+    if (rows.length === 0 && taken.length === 0) return;
+    const column = (value: (row: EntryRow) => unknown): unknown[] => rows.map(value);
+    const own = await this.#base.database.row<{ count: number }>(
+      `WITH own AS MATERIALIZED (
+         SELECT id FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE
+       ), written AS (
+         INSERT INTO $s.run_journal (run, position, kind, name, state, deadline, ended_as, value)
+         SELECT own.id, new.* FROM own, unnest($3::int[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[],
+           $9::text[]) AS new (position, kind, name, state, deadline, ended_as, value)
+         ON CONFLICT (run, position) DO UPDATE
+         SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value
+       ), taken AS (
+         UPDATE $s.run_signals SET taken = true, payload = NULL FROM own WHERE run_signals.id = ANY($10::bigint[])
+       )
+       SELECT count(*) AS count FROM own`,
+      [
+        this.#run,
+        this.#fence,
+        column(({ position }) => position),
+        column(({ kind }) => kind),
+        column(({ name }) => name),
+        column(({ state }) => state),
+        column(({ deadline }) => deadline),
+        column(({ ended_as }) => ended_as),
+        column(({ value }) => value),
+        taken,
+      ],
+    );
+    if (own?.count !== 1) throw leaseLost();
+  }
+}
+
+function findSignal(
+  { head, deadline }: BegunWait,
+  signals: readonly SignalRow[],
+  taken: readonly number[],
+): SignalRow | undefined {
+  if (head.kind !== "wait") return undefined;
+  const latest = deadline ?? Number.MAX_SAFE_INTEGER;
+  return signals.find(
+    ({ id, name, accepted_at }) => name === head.name && accepted_at <= latest && !taken.includes(id),
+  );
+}
+
+function recordEnd(
+  draft: Draft,
+  { position, kind, name }: EntryHead,
+  { state, value }: Omit<EntryEnd, "ended_as">,
+): EntryEnd {
+  draft.ends += 1;
+  const ended_as = draft.ends;
+  draft.rows.push({ position, kind, name, state, deadline: null, ended_as, value });
+  return { state, value, ended_as };
+}
+
+function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
+  const outcome =
+    state === "pending"
+      ? { state, deadline: deadline ?? undefined }
+      : { state, ended_as: Number(ended_as), value };
+  return { position, kind, name, outcome };
+}

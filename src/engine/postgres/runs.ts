@@ -1,0 +1,360 @@
+import { Batcher } from "../../postgres/batcher.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import {
+  type Engine,
+  type Page,
+  type RunFilter,
+  type RunReceipt,
+  type RunRequest,
+  type RunSignal,
+  runStream,
+  type WaitOptions,
+} from "../contract.ts";
+import { sleepUntil } from "../shared/durable-time.ts";
+import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
+import { badCursor } from "../shared/read-page.ts";
+import type { Dispatcher } from "../shared/runs/execution-core.ts";
+import { RunJobs, sayCancelled } from "../shared/runs/run-jobs.ts";
+import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../shared/runs/run-store.ts";
+import { readPageOf } from "./dispatch-rows.ts";
+import type { PostgresEventLog } from "./event-log.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { admitRun, sendSignal } from "./run-admission.ts";
+import { JournalRows } from "./run-journal.ts";
+import { RunRows, recoverRuns } from "./run-rows.ts";
+import { shardOf } from "./shards.ts";
+
+export interface RunsOptions {
+  readonly events: PostgresEventLog;
+  /** Admits the inputs that a run dispatches. */
+  readonly admit: Dispatcher;
+}
+
+const sweepRows = 2_000;
+const wokenAtATime = 500;
+const pruned = 100;
+
+/** Invocations of workflows, from admission to their end. */
+export class Runs
+  implements Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+{
+  readonly #base: PostgresBase;
+  readonly #events: PostgresEventLog;
+  readonly #waiters: Waiters = createWaiters();
+  readonly #journals: JournalRows;
+  readonly #jobs: RunJobs;
+  /** Looks for runs that were queued: of this node's shards, in their order. */
+  readonly #looks: Batcher<null, void>;
+  #alarm: AbortController | undefined;
+
+  constructor(base: PostgresBase, { events, admit }: RunsOptions) {
+    this.#base = base;
+    this.#events = events;
+    this.#journals = new JournalRows(base);
+    this.#jobs = new RunJobs(
+      { base, events, journals: this.#journals, admit },
+      {
+        store: new RunRows(base),
+        ended: (runId) => this.#noteEnd(runId),
+        waits: () => void this.#arm(),
+        queued: () => this.#lookSoon(),
+      },
+    );
+    this.#looks = new Batcher((all) => this.#look().then(() => all.map(() => undefined)));
+    base.stopping.addEventListener("abort", () => this.#leaveAll(base.stopping.reason), { once: true });
+  }
+
+  async startRun(request: RunRequest): Promise<RunReceipt> {
+    const receipt = await admitRun(this.#base, request);
+    this.#announce(receipt.run_id);
+    return receipt;
+  }
+
+  async getRun(runId: string): Promise<RunRecord | undefined> {
+    const row = await this.#find(runId);
+    return row === undefined ? undefined : (await this.#toRecords([row]))[0];
+  }
+
+  async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
+    const { workflow, status, limit, cursor } = filter;
+    const values: unknown[] = [cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor)];
+    const conditions = Object.entries({ workflow, status }).flatMap(([column, value]) => {
+      if (value === undefined) return [];
+      values.push(value);
+      return [`${column} = $${values.length}`];
+    });
+    const where = ["id < $1", ...conditions].join(" AND ");
+    const read = (most: number): Promise<RunRow[]> =>
+      this.#base.database.rows<RunRow>(
+        `SELECT * FROM $s.runs WHERE ${where} ORDER BY id DESC LIMIT ${most}`,
+        values,
+      );
+    const page = await readPageOf(read, {
+      limit,
+      size: ({ payload, result }) => payload.length + (result?.length ?? 0),
+      toItem: (row: RunRow) => row,
+      toCursor: ({ id }) => String(id),
+    });
+    return { ...page, items: await this.#toRecords(page.items) };
+  }
+
+  async awaitRun(runId: string, { signal }: WaitOptions = {}): Promise<RunRecord | undefined> {
+    signal?.throwIfAborted();
+    for (;;) {
+      // The wait begins before the row is read: an end in between is not missed.
+      const leave = new AbortController();
+      const ended = this.#waiters.wait(
+        runId,
+        signal === undefined ? leave.signal : AbortSignal.any([signal, leave.signal]),
+      );
+      ended.catch(() => undefined);
+      try {
+        const row = await this.#find(runId);
+        if (row === undefined) return undefined;
+        if (hasEnded(row.status)) return (await this.#toRecords([row]))[0];
+        await ended;
+      } finally {
+        leave.abort();
+      }
+    }
+  }
+
+  async cancelRun(runId: string): Promise<boolean> {
+    const cancelled = await this.#cancel(runId);
+    // A node that ends in between leaves the rest to the one that takes its shards over.
+    if (cancelled) for (const child of await this.#below(runId)) await this.#cancel(child);
+    return cancelled;
+  }
+
+  async signal(run_id: string, signal: RunSignal): Promise<void> {
+    const isQueued = await sendSignal(this.#base, this.#journals, { run_id, signal });
+    if (isQueued) this.#announce(run_id);
+    else if (!this.onSignal(run_id)) this.#base.news.tell(["signal", run_id]);
+  }
+
+  /** A run was queued on another node. */
+  onQueued(runId: string): void {
+    if (this.#isOwn(runId)) this.#lookSoon();
+  }
+
+  /** A run has ended on another node. */
+  onEnded(runId: string): void {
+    this.#waiters.wake(runId);
+  }
+
+  /** A running run was cancelled on another node. */
+  onCancel(runId: string): void {
+    this.#jobs.executions.get(runId)?.cancel();
+  }
+
+  /** Gives whether the run is at work on this node. */
+  onSignal(runId: string): boolean {
+    const execution = this.#jobs.executions.get(runId);
+    execution?.checkWaits();
+    return execution !== undefined;
+  }
+
+  /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
+  async takeOver(shards: readonly number[]): Promise<void> {
+    for (const run of await recoverRuns(this.#base, shards)) {
+      if (run.status === "cancelled") await sayCancelled(this.#events, run, this.#base.clock.now());
+      this.#noteEnd(run.run_id);
+    }
+    await this.#looks.add(null);
+    await this.#arm();
+    const orphans = await this.#base.database.rows<Pick<RunRow, "run_id">>(
+      `SELECT child.run_id FROM $s.runs AS child JOIN $s.runs AS above ON above.run_id = child.parent
+       WHERE child.shard = ANY($1) AND child.status IN ('queued', 'running', 'waiting')
+         AND (above.status = 'cancelled' OR above.cancelling)`,
+      [shards],
+    );
+    for (const { run_id } of orphans) await this.cancelRun(run_id);
+  }
+
+  /** This node no longer owns some shards: their runs go on elsewhere. */
+  leave(shards: ReadonlySet<number>, reason: unknown): void {
+    for (const [run_id, execution] of this.#jobs.executions)
+      if (shards.has(shardOf({ run_id }))) execution.leave(reason);
+  }
+
+  /** Finds what no other node has told: runs that were queued, signals, ends that callers wait for, cancelled runs. */
+  async sweep(): Promise<void> {
+    const { database } = this.#base;
+    await this.#looks.add(null);
+    await this.#arm();
+    const waited = this.#waiters.ids();
+    if (waited.length > 0) {
+      const rows = await database.rows<Pick<RunRow, "run_id">>(
+        "SELECT run_id FROM $s.runs WHERE run_id = ANY($1) AND ended_at IS NULL",
+        [waited],
+      );
+      const open = new Set(rows.map(({ run_id }) => run_id));
+      for (const id of waited) if (!open.has(id)) this.#waiters.wake(id);
+    }
+    const working = [...this.#jobs.executions.keys()];
+    if (working.length === 0) return;
+    const states = await database.rows<{ run_id: string; cancelling: boolean; signalled: boolean }>(
+      `SELECT run_id, cancelling, EXISTS (SELECT 1 FROM $s.run_signals WHERE run = runs.id AND NOT taken) AS signalled
+       FROM $s.runs WHERE run_id = ANY($1)`,
+      [working],
+    );
+    for (const { run_id, cancelling, signalled } of states) {
+      const execution = this.#jobs.executions.get(run_id);
+      if (cancelling) execution?.cancel();
+      else if (signalled) execution?.checkWaits();
+    }
+  }
+
+  /** Whether nothing of a shard is at work on this node. */
+  isIdle(shard: number): boolean {
+    return [...this.#jobs.executions.keys()].every((run_id) => shardOf({ run_id }) !== shard);
+  }
+
+  close(reason: unknown): void {
+    this.#alarm?.abort();
+    this.#waiters.close(reason);
+  }
+
+  async prune(endedBefore: number): Promise<boolean> {
+    const { database } = this.#base;
+    const rows = await database.rows<Pick<RunRow, "id" | "run_id">>(
+      `SELECT id, run_id FROM $s.runs WHERE ended_at < $1 LIMIT ${pruned}`,
+      [endedBefore],
+    );
+    // Its events go first: a run without them can be pruned again, events without a run cannot be found.
+    for (const { run_id } of rows) await this.#events.delete(runStream(run_id));
+    const ids = rows.map(({ id }) => id);
+    await database.transaction(async (ask) => {
+      await ask("DELETE FROM $s.run_journal WHERE run = ANY($1)", [ids]);
+      await ask("DELETE FROM $s.run_signals WHERE run = ANY($1)", [ids]);
+      await ask("DELETE FROM $s.runs WHERE id = ANY($1)", [ids]);
+    });
+    return rows.length === pruned;
+  }
+
+  async #find(runId: string): Promise<RunRow | undefined> {
+    return await this.#base.database.row<RunRow>("SELECT * FROM $s.runs WHERE run_id = $1", [runId]);
+  }
+
+  #isOwn(run_id: string): boolean {
+    return !this.#base.leaseOf({ run_id }).signal.aborted;
+  }
+
+  #announce(runId: string): void {
+    if (this.#isOwn(runId)) this.#lookSoon();
+    else this.#base.news.tell(["run", runId]);
+  }
+
+  #lookSoon(): void {
+    this.#looks.add(null).catch(() => undefined);
+  }
+
+  async #look(): Promise<void> {
+    const handlers = this.#base.handlers();
+    const { queue, database, ownership, draining } = this.#base;
+    if (handlers === undefined || draining.aborted) return;
+    const rows = await database.rows<RunPlace>(
+      `SELECT id, run_id, crashes, owner FROM $s.runs WHERE shard = ANY($1) AND status = 'queued'
+       ORDER BY queued_as LIMIT ${sweepRows}`,
+      [ownership.shards],
+    );
+    for (const place of rows) {
+      const { run_id } = place;
+      // The execution that has put its run back may still be the head of its line: the run goes behind it.
+      if (this.#isOwn(run_id) && !queue.isWaiting({ id: run_id, line: lineOfRun(place) }))
+        queue.join(this.#jobs.toJob(place, handlers));
+    }
+  }
+
+  /** Queues the runs whose time has come, and sets the one alarm to the next. */
+  async #arm(): Promise<void> {
+    const { database, ownership, time, stopping } = this.#base;
+    if (this.#base.handlers() === undefined || stopping.aborted) return;
+    this.#alarm?.abort();
+    const alarm = new AbortController();
+    this.#alarm = alarm;
+    try {
+      const woken = await database.rows(
+        `UPDATE $s.runs SET status = 'queued', wake_at = NULL, queued_as = nextval('$s.run_queue')
+         WHERE id IN (SELECT id FROM $s.runs WHERE wake_at <= $1 AND status = 'waiting' AND shard = ANY($2)
+           ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING 1`,
+        [time.now(), ownership.shards],
+      );
+      if (woken.length > 0) this.#lookSoon();
+      const next = await database.row<{ at: number | null }>(
+        "SELECT min(wake_at) AS at FROM $s.runs WHERE wake_at IS NOT NULL AND shard = ANY($1)",
+        [ownership.shards],
+      );
+      if (next?.at === null || next?.at === undefined || alarm.signal.aborted) return;
+      sleepUntil(time, next.at, alarm.signal).then(
+        () => void this.#arm(),
+        () => undefined,
+      );
+    } catch {
+      // The next sweep tries again.
+    }
+  }
+
+  async #toRecords(rows: readonly RunRow[]): Promise<RunRecord[]> {
+    const open = rows.filter(({ status }) => !hasEnded(status)).map(({ id }) => id);
+    const waits = await this.#journals.waits(open);
+    const counts = await this.#events.counts(rows.map(({ run_id }) => runStream(run_id)));
+    return rows.map((row) =>
+      toRunRecord(row, this.#base, {
+        waits: waits.get(row.id) ?? [],
+        event_count: counts.get(runStream(row.run_id)) ?? 0,
+      }),
+    );
+  }
+
+  #leaveAll(reason: unknown): void {
+    for (const execution of this.#jobs.executions.values()) execution.leave(reason);
+  }
+
+  async #cancel(runId: string): Promise<boolean> {
+    const { clock, queue, database, news } = this.#base;
+    const row = await database.row<RunRow>(
+      `UPDATE $s.runs SET cancelling = (status = 'running'), wake_at = NULL,
+         ended_at = CASE WHEN status = 'running' THEN NULL ELSE $1::bigint END,
+         status = CASE WHEN status = 'running' THEN status ELSE 'cancelled' END
+       WHERE run_id = $2 AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+      [clock.now(), runId],
+    );
+    if (row === undefined) return false;
+    if (row.status === "running") {
+      this.onCancel(runId);
+      news.tell(["cancel", runId]);
+      return true;
+    }
+    queue.leave({ id: runId, line: lineOfRun(row) });
+    await sayCancelled(this.#events, row, clock.now());
+    this.#noteEnd(runId);
+    return true;
+  }
+
+  async #below(runId: string): Promise<readonly string[]> {
+    const rows = await this.#base.database.rows<Pick<RunRow, "run_id">>(
+      `WITH RECURSIVE below AS (
+         SELECT run_id, id FROM $s.runs WHERE parent = $1
+         UNION SELECT r.run_id, r.id FROM $s.runs AS r JOIN below ON r.parent = below.run_id)
+       SELECT run_id FROM below ORDER BY id`,
+      [runId],
+    );
+    return rows.map(({ run_id }) => run_id);
+  }
+
+  #noteEnd(runId: string): void {
+    try {
+      this.#events.end(runStream(runId));
+    } catch {
+      // Another node writes the stream, and ends it when it hears of this.
+    }
+    this.#waiters.wake(runId);
+    this.#base.news.tell(["ended", runId]);
+  }
+}
+
+function placeOf(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
+  return Number(cursor);
+}

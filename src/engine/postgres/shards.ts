@@ -1,0 +1,33 @@
+import { createHash } from "node:crypto";
+import type { Owned } from "../shared/engine-base.ts";
+import type { Job } from "../shared/queue/job.ts";
+
+/** Instances and runs of one shard have one owner. There are more shards than nodes, so that a few nodes have equal shares; stored in rows, so never changed. */
+export const shardCount = 256;
+
+const sessionLine = "session/";
+
+/** The shard of an agent's instance, with all its sessions, or of a run. */
+export function shardOf(owned: Owned): number {
+  return "run_id" in owned
+    ? hash(`run\0${owned.run_id}`)
+    : hash(`agent\0${owned.agent}\0${owned.instance_id}`);
+}
+
+/** The shard of queued work: `lineOf` names the session, a run's job is named after the run. */
+export function shardOfJob({ id, line }: Pick<Job, "id" | "line">): number {
+  if (!line.startsWith(sessionLine)) return shardOf({ run_id: id });
+  const [agent = "", instance_id = ""] = line.slice(sessionLine.length).split("\0");
+  return shardOf({ agent, instance_id });
+}
+
+/** The shard of an event stream; undefined for a name that is neither an instance's nor a run's. */
+export function shardOfStream(stream: string): number | undefined {
+  const [, agent, instance_id] = /^agent\/([^/]*)\/(.*)$/s.exec(stream) ?? [];
+  if (agent !== undefined && instance_id !== undefined) return shardOf({ agent, instance_id });
+  return stream.startsWith("run/") ? shardOf({ run_id: stream.slice(4) }) : undefined;
+}
+
+function hash(text: string): number {
+  return createHash("sha1").update(text).digest().readUInt32BE(0) % shardCount;
+}

@@ -1,0 +1,81 @@
+import { beingDone, type OutcomeStore } from "../shared/outcomes.ts";
+import type { ScheduleRow, ScheduleStore } from "../shared/schedules.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+
+/** The rows of schedules. Any node may start an occurrence: its name is the key of its run, so one is started. */
+export function createScheduleRows({ database, news }: PostgresBase): ScheduleStore {
+  return {
+    async first() {
+      const row = await database.row<{ at: number | null }>("SELECT min(next_at) AS at FROM $s.schedules");
+      return row?.at;
+    },
+    due: (now) =>
+      database.rows<ScheduleRow>("SELECT * FROM $s.schedules WHERE next_at <= $1 ORDER BY next_at", [now]),
+    all: () => database.rows<ScheduleRow>('SELECT * FROM $s.schedules ORDER BY name COLLATE "C"'),
+    async put({ name, workflow, cron, timezone, next_at, payload }) {
+      const row = await database.row<ScheduleRow>(
+        `INSERT INTO $s.schedules AS old (name, workflow, cron, timezone, next_at, payload)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (name) DO UPDATE SET
+           next_at = CASE WHEN old.cron = excluded.cron AND old.timezone IS NOT DISTINCT FROM excluded.timezone
+             THEN old.next_at ELSE excluded.next_at END,
+           workflow = excluded.workflow, cron = excluded.cron, timezone = excluded.timezone, payload = excluded.payload
+         RETURNING *`,
+        [name, workflow, cron, timezone, next_at, payload],
+      );
+      news.tell(["schedule"]);
+      return row as ScheduleRow;
+    },
+    advance: ({ id, next_at }, next, runId) =>
+      database.run("UPDATE $s.schedules SET next_at = $1, last_run_id = $2 WHERE id = $3 AND next_at = $4", [
+        next,
+        runId,
+        id,
+        next_at,
+      ]),
+    async remove(name) {
+      const row = await database.row("DELETE FROM $s.schedules WHERE name = $1 RETURNING 1", [name]);
+      news.tell(["schedule"]);
+      return row !== undefined;
+    },
+  };
+}
+
+/** The outcomes of `Engine.once`. */
+export function createOutcomeRows({ database, clock }: PostgresBase): OutcomeStore {
+  return {
+    async claimOrFind(key, claim, until) {
+      const now = clock.now();
+      // A claim that stands, or an outcome, keeps its row: then there is nothing to return.
+      const mine = await database.row(
+        `INSERT INTO $s.outcomes AS old (outcome_key, claim, claimed_until) VALUES ($1, $2, $3)
+         ON CONFLICT (outcome_key) DO UPDATE SET claim = excluded.claim, claimed_until = excluded.claimed_until
+         WHERE old.value IS NULL AND old.claimed_until <= $4 RETURNING 1`,
+        [key, claim, until, now],
+      );
+      if (mine !== undefined) return undefined;
+      const row = await database.row<{ value: string | null; at: number }>(
+        "SELECT value, claimed_until AS at FROM $s.outcomes WHERE outcome_key = $1",
+        [key],
+      );
+      if (row === undefined || row.value === null) throw beingDone((row?.at ?? now) - now);
+      return row.value;
+    },
+    renew: (key, claim, until) =>
+      database.run("UPDATE $s.outcomes SET claimed_until = $3 WHERE outcome_key = $1 AND claim = $2", [
+        key,
+        claim,
+        until,
+      ]),
+    settle: (key, value) =>
+      database.run(
+        "UPDATE $s.outcomes SET value = $2, done_at = $3 WHERE outcome_key = $1 AND value IS NULL",
+        [key, value, clock.now()],
+      ),
+    giveUp: (key, claim) =>
+      database.run("DELETE FROM $s.outcomes WHERE outcome_key = $1 AND claim = $2 AND value IS NULL", [
+        key,
+        claim,
+      ]),
+  };
+}
