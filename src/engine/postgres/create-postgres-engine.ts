@@ -126,6 +126,13 @@ class PostgresEngine {
     });
     this.#outcomes = new Outcomes(base, createOutcomeRows(base));
     this.#news.start();
+    // A process that only accepts has callers who wait, too.
+    this.#background.push(
+      this.#every(sweepMs, async () => {
+        await this.#dispatches.wakeEnded();
+        await this.#runs.wakeEnded();
+      }),
+    );
   }
 
   toEngine(): Engine {

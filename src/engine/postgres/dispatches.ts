@@ -23,6 +23,7 @@ import {
 import { closing } from "../shared/engine-base.ts";
 import { ownerOfInput } from "../shared/queue/owner.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
+import { awaitEnd } from "./await-end.ts";
 import { DispatchAdmission } from "./dispatch-admission.ts";
 import { DispatchRows, listDispatches } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -112,24 +113,13 @@ export class Dispatches
   }
 
   async awaitDispatch(id: string, options?: WaitOptions): Promise<DispatchRecord | undefined> {
-    options?.signal?.throwIfAborted();
-    for (;;) {
-      // The wait begins before the row is read: an end in between is not missed.
-      const leave = new AbortController();
-      const ended = this.#waiters.wait(
-        id,
-        options?.signal === undefined ? leave.signal : AbortSignal.any([options.signal, leave.signal]),
-      );
-      ended.catch(() => undefined);
-      try {
-        const row = await this.#find(id);
-        if (row === undefined) return undefined;
-        if (row.ended_at !== null) return toRecord(row, this.#base);
-        await ended;
-      } finally {
-        leave.abort();
-      }
-    }
+    const row = await awaitEnd(id, {
+      waiters: this.#waiters,
+      signal: options?.signal,
+      read: () => this.#find(id),
+      hasEnded: ({ ended_at }) => ended_at !== null,
+    });
+    return row === undefined ? undefined : toRecord(row, this.#base);
   }
 
   async cancelDispatch(id: string): Promise<boolean> {
@@ -184,7 +174,7 @@ export class Dispatches
     this.#join(rows);
   }
 
-  /** Finds what no other node has told: new inputs, ends that callers wait for, running ones that were cancelled. */
+  /** Finds what no other node has told: new inputs, and running ones that were cancelled. */
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const rows = await database.rows<QueuedPlace>(
@@ -193,7 +183,6 @@ export class Dispatches
       [ownership.shards, this.#seen - seqMargin],
     );
     this.#join(rows);
-    await this.#wakeEnded();
     const running = this.#attempts.running().map(({ dispatch_id }) => dispatch_id);
     const retrying = this.#attempts.retrying();
     if (running.length + retrying.length === 0) return;
@@ -276,7 +265,8 @@ export class Dispatches
     this.#base.news.tell(["ended", id]);
   }
 
-  async #wakeEnded(): Promise<void> {
+  /** Wakes callers who wait for an end that no other node has told. */
+  async wakeEnded(): Promise<void> {
     const ids = this.#waiters.ids();
     if (ids.length === 0) return;
     const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(

@@ -16,6 +16,7 @@ import { badCursor } from "../shared/read-page.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";
 import { RunJobs, sayCancelled } from "../shared/runs/run-jobs.ts";
 import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../shared/runs/run-store.ts";
+import { awaitEnd } from "./await-end.ts";
 import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresEventLog } from "./event-log.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -99,24 +100,13 @@ export class Runs
   }
 
   async awaitRun(runId: string, { signal }: WaitOptions = {}): Promise<RunRecord | undefined> {
-    signal?.throwIfAborted();
-    for (;;) {
-      // The wait begins before the row is read: an end in between is not missed.
-      const leave = new AbortController();
-      const ended = this.#waiters.wait(
-        runId,
-        signal === undefined ? leave.signal : AbortSignal.any([signal, leave.signal]),
-      );
-      ended.catch(() => undefined);
-      try {
-        const row = await this.#find(runId);
-        if (row === undefined) return undefined;
-        if (hasEnded(row.status)) return (await this.#toRecords([row]))[0];
-        await ended;
-      } finally {
-        leave.abort();
-      }
-    }
+    const row = await awaitEnd(runId, {
+      waiters: this.#waiters,
+      signal,
+      read: () => this.#find(runId),
+      hasEnded: ({ status }) => hasEnded(status),
+    });
+    return row === undefined ? undefined : (await this.#toRecords([row]))[0];
   }
 
   async cancelRun(runId: string): Promise<boolean> {
@@ -177,20 +167,11 @@ export class Runs
       if (shards.has(shardOf({ run_id }))) execution.leave(reason);
   }
 
-  /** Finds what no other node has told: runs that were queued, signals, ends that callers wait for, cancelled runs. */
+  /** Finds what no other node has told: runs that were queued, signals, cancelled runs. */
   async sweep(): Promise<void> {
     const { database } = this.#base;
     await this.#looks.add(null);
     await this.#arm();
-    const waited = this.#waiters.ids();
-    if (waited.length > 0) {
-      const rows = await database.rows<Pick<RunRow, "run_id">>(
-        "SELECT run_id FROM $s.runs WHERE run_id = ANY($1) AND ended_at IS NULL",
-        [waited],
-      );
-      const open = new Set(rows.map(({ run_id }) => run_id));
-      for (const id of waited) if (!open.has(id)) this.#waiters.wake(id);
-    }
     const working = [...this.#jobs.executions.keys()];
     if (working.length === 0) return;
     const states = await database.rows<{ run_id: string; cancelling: boolean; signalled: boolean }>(
@@ -203,6 +184,18 @@ export class Runs
       if (cancelling) execution?.cancel();
       else if (signalled) execution?.checkWaits();
     }
+  }
+
+  /** Wakes callers who wait for an end that no other node has told. */
+  async wakeEnded(): Promise<void> {
+    const waited = this.#waiters.ids();
+    if (waited.length === 0) return;
+    const rows = await this.#base.database.rows<Pick<RunRow, "run_id">>(
+      "SELECT run_id FROM $s.runs WHERE run_id = ANY($1) AND ended_at IS NULL",
+      [waited],
+    );
+    const open = new Set(rows.map(({ run_id }) => run_id));
+    for (const id of waited) if (!open.has(id)) this.#waiters.wake(id);
   }
 
   /** Whether nothing of a shard is at work on this node. */
