@@ -1,14 +1,16 @@
 /**
  * Checks the documentation: every link inside the repository leads to a file and a heading that are
  * there, and every `ts` fence of README.md, docs/ and of an `@example` in src/ compiles against the sources of the
- * entries it imports. `tests/docs.test.ts` runs the command lines of the same pages.
+ * entries it imports; and the public functions and classes have such an example. `tests/docs.test.ts` runs the command lines of the same pages.
  */
 import { execFile } from "node:child_process";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
+import { readEntries } from "./entries.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
 import { type MarkdownPage, readMarkdownPage } from "./markdown-page.ts";
+import { faultsOfPublicNames } from "./public-names.ts";
 
 const fenceSettings = {
   extends: "../examples/tsconfig.json",
@@ -27,7 +29,7 @@ const pages = new Map<string, MarkdownPage>();
 for (const file of await listMarkdownFiles()) pages.set(file, await readMarkdownPage(file));
 const guides = [...pages].filter(([file]) => /^(README|docs\/.*)\.md$/.test(toRelative(file)));
 
-const problems = [...(await checkLinks()), ...(await checkFences())];
+const problems = [...(await checkLinks()), ...(await checkPublicNames()), ...(await checkFences())];
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exitCode = 1;
 else console.log(`${pages.size} pages: links and ts fences are right.`);
@@ -67,6 +69,13 @@ async function reasonAgainst(file: string, target: string): Promise<string | und
   return page.anchors.has(anchor) ? undefined : "is not a heading of that page.";
 }
 
+async function checkPublicNames(): Promise<readonly string[]> {
+  const sources = (await readEntries()).map(({ types }) =>
+    types.replace(join(repositoryRoot, "dist"), join(repositoryRoot, "src")).replace(/\.d\.ts$/, ".ts"),
+  );
+  return faultsOfPublicNames(sources).map(({ file, fault }) => `${toRelative(file)}: ${fault}`);
+}
+
 interface Fence {
   readonly file: string;
   readonly line: number;
@@ -85,24 +94,24 @@ async function listFences(): Promise<readonly Fence[]> {
   return fences;
 }
 
-/** The fences behind `@example` tags in the doc comments of a source, without the comments' stars. */
+/** The code behind `@example` tags in the doc comments of a source, in fences or without, as it stands without the stars. */
 function examplesIn(file: string, text: string): readonly Fence[] {
   const found: Fence[] = [];
   let example: { readonly line: number; readonly code: string[] } | undefined;
-  let isTagged = false;
+  const end = (): void => {
+    const code = example?.code.join("\n") ?? "";
+    if (example !== undefined && code.trim() !== "") found.push({ file, line: example.line, code });
+    example = undefined;
+  };
   for (const [index, line] of text.split("\n").entries()) {
     const content = /^\s*\* ?(.*)$/.exec(line)?.[1];
-    if (content === undefined || content === "/") {
-      isTagged = false;
-      example = undefined;
+    if (content === undefined || content === "/" || content.startsWith("@")) {
+      end();
+      if (content === "@example") example = { line: index + 2, code: [] };
     } else if (example !== undefined) {
-      if (content.trimEnd() === "```") {
-        found.push({ file, line: example.line, code: example.code.join("\n") });
-        example = undefined;
-      } else example.code.push(content);
-    } else if (content.startsWith("@")) isTagged = content.startsWith("@example");
-    else if (isTagged && /^```(ts|typescript)$/.test(content.trimEnd()))
-      example = { line: index + 2, code: [] };
+      // An empty line keeps the lines in step with the source.
+      example.code.push(content.startsWith("```") ? "" : content);
+    }
   }
   return found;
 }

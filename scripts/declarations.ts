@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Module, type ModuleItem, parseSync, printSync } from "@swc/core";
 
-/** A declaration of a `.d.ts` file, and the type names it refers to. */
+/** A declaration of a `.d.ts` file or a source, and the type names it refers to. */
 export interface Declaration {
   readonly file: string;
   readonly name: string;
   /** As TypeScript, without comments; overloads follow each other. */
   readonly code: string;
   readonly refersTo: readonly string[];
+  readonly items: readonly ModuleItem[];
 }
 
 interface DeclarationFile {
@@ -36,7 +37,13 @@ export function findDeclaration(file: string, name: string): Declaration {
   if (imported !== undefined) return findDeclaration(imported.from, imported.name);
   const found = items.get(local);
   if (found === undefined) throw new Error(`${file} does not declare ${name}.`);
-  return { file, name, code: printItems(found), refersTo: ownTypeNames(found, { imports, items }) };
+  return {
+    file,
+    name,
+    code: printItems(found),
+    refersTo: ownTypeNames(found, { imports, items }),
+    items: found,
+  };
 }
 
 /** Type names that are declared in this package: the others belong to TypeScript or to a library. */
@@ -67,7 +74,9 @@ function toDeclarationFile(file: string, module: Module): DeclarationFile {
   const imports = new Map<string, { name: string; from: string }>();
   const items = new Map<string, ModuleItem[]>();
   const resolve = (specifier: string) =>
-    specifier.startsWith(".") ? join(dirname(file), specifier.replace(/\.[jt]s$/, ".d.ts")) : undefined;
+    specifier.startsWith(".")
+      ? join(dirname(file), specifier.replace(/\.[jt]s$/, file.endsWith(".d.ts") ? ".d.ts" : ".ts"))
+      : undefined;
   const declare = (name: string, item: ModuleItem) => items.set(name, [...(items.get(name) ?? []), item]);
 
   for (const item of module.body) {
@@ -114,7 +123,7 @@ function isNode(value: unknown): value is Record<string, unknown> & { type: stri
   return typeof value === "object" && value !== null && "type" in value;
 }
 
-function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
+export function walk(value: unknown, visit: (node: Record<string, unknown>) => void): void {
   if (Array.isArray(value)) {
     for (const entry of value) walk(entry, visit);
   } else if (typeof value === "object" && value !== null) {

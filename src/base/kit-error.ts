@@ -15,6 +15,21 @@ const brand = Symbol.for("kit.error");
 /**
  * The one error class of kit. Branch on `code`, never on the text of `message`. `instanceof` holds for errors of
  * another copy of kit in the same process, too: a project's own beside the one that runs it.
+ *
+ * @example
+ * ```ts
+ * import { KitError, openAgents } from "kit";
+ *
+ * const agents = await openAgents();
+ * try {
+ *   await agents.run("release");
+ * } catch (error) {
+ *   if (error instanceof KitError && error.code === "workflow_not_found") console.error(error.hint);
+ *   else throw error;
+ * } finally {
+ *   await agents.close();
+ * }
+ * ```
  */
 export class KitError<Code extends string = string> extends Error {
   override readonly name = "KitError";

@@ -3,7 +3,7 @@
  * path below the sources without extension. The sources run as they are; `dist/` holds these modules under the
  * same paths and the rest in `dist/chunks/`, so a path relative to the calling module would not hold in both.
  *
- * @example
+ * For example:
  * new Worker(ownModule("project/store/writer-thread"));
  */
 export function ownModule(path: string): URL {

@@ -17,6 +17,11 @@ export type { EngineCaseLimits, EngineSubject } from "./cases/engine-check.ts";
  * Cases that reopen stored work are left out for a subject without `reopen`.
  *
  * @example
+ * import { test } from "node:test";
+ * import type { Engine } from "kit/contracts";
+ * import { type EngineCaseLimits, engineCases } from "kit/testing";
+ *
+ * declare const createMyEngine: (limits: EngineCaseLimits | undefined) => Engine;
  * for (const { name, run } of engineCases({ create: (limits) => createMyEngine(limits) })) test(name, run);
  */
 export function engineCases(subject: EngineSubject): readonly ContractCase[] {

@@ -6,6 +6,14 @@ import type { GuidelineRecord } from "./guideline-record.ts";
 /**
  * All guidelines in one file under a project heading, a sub-heading each. Read back, it gives the same
  * titles, contents and file patterns. Samples are left out unless they are all there is.
+ *
+ * @example
+ * ```ts
+ * import { exportGuidelines, readGuidelines } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
+ * console.log(exportGuidelines(records, "fw_c", "shop").filename);
+ * ```
  */
 export function exportGuidelines(
   records: readonly GuidelineRecord[],

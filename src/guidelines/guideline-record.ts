@@ -42,7 +42,17 @@ export function compareRecords(
   return a.position - b.position;
 }
 
-/** The record as it crosses the wire. */
+/**
+ * The record as it crosses the wire.
+ *
+ * @example
+ * ```ts
+ * import { readGuidelines, toGuideline } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "Use tabs.\n" });
+ * console.log(records.map(toGuideline));
+ * ```
+ */
 export function toGuideline(record: GuidelineRecord): Guideline {
   const pattern = filePatternOf(record);
   return {

@@ -15,6 +15,8 @@ export interface GuidelineSource {
  * The guidelines of one file; none where no adapter knows one of its names.
  *
  * @example
+ * import { readGuidelines } from "kit/guidelines";
+ *
  * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
  */
 export function readGuidelines({ path, text, aliases = [] }: GuidelineSource): {

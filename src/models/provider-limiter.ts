@@ -25,7 +25,7 @@ const minuteMs = 60_000;
  * Holds calls of a provider back until its limits have room for them, in the order in which they came. Counted
  * over the last 60 seconds, whatever the clock is set to. One limiter serves all sessions of a process.
  *
- * @example
+ * For example:
  * const limiter = new ProviderLimiter({ requests_per_minute: 50 }, systemClock);
  * const admission = await limiter.admit(1_200, signal);
  */

@@ -19,6 +19,9 @@ export interface OpenTelemetryObserver {
  * It enters `@opentelemetry/api` alone; without an SDK, nothing is recorded.
  *
  * @example
+ * import { openService } from "kit";
+ * import { createOpenTelemetryObserver } from "kit/otel";
+ *
  * const service = await openService({ onEvent: createOpenTelemetryObserver() });
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
@@ -38,6 +41,10 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
  * event makes no span. Makes no metrics, which were counted when the events happened.
  *
  * @example
+ * import { openService } from "kit";
+ * import { replayEvents } from "kit/otel";
+ *
+ * const service = await openService();
  * replayEvents(await service.engine.events.read("agent/reviewer/pr-7", { limit: 1_000 }));
  */
 export function replayEvents(

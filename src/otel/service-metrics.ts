@@ -19,6 +19,10 @@ export interface ServiceLoad {
  * Returns the function that stops it. When `load` fails, because a store is away for instance, the next read measures again.
  *
  * @example
+ * import { openService } from "kit";
+ * import { observeService } from "kit/otel";
+ *
+ * const service = await openService();
  * const stop = observeService(async () => ({ ...(await service.engine.load()), waiting_approvals: 0 }));
  */
 export function observeService(

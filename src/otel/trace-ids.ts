@@ -36,7 +36,10 @@ export function withSeed<Value>(of: string, begin: () => Value): Value {
  * sets it.
  *
  * @example
- * const provider = new NodeTracerProvider({ idGenerator: createIdGenerator() });
+ * import { TracerProvider } from "@opentelemetry/sdk-trace";
+ * import { createIdGenerator } from "kit/otel";
+ *
+ * const provider = new TracerProvider({ idGenerator: createIdGenerator() });
  */
 export function createIdGenerator(): IdGenerator {
   return {
@@ -97,6 +100,9 @@ export function toHeaders(span: SpanContext | undefined): TraceContext | undefin
  * The trace headers of the caller's active span; undefined without one.
  *
  * @example
+ * import { KitClient } from "kit/client";
+ * import { activeTrace } from "kit/otel";
+ *
  * const client = new KitClient({ baseUrl: "http://localhost:4000", trace: activeTrace });
  */
 export function activeTrace(): TraceContext | undefined {

@@ -15,6 +15,8 @@ import { watchProject } from "./watch/watch-project.ts";
  * `onProgress` belong to the first pass. Throws `invalid_request` when the root is not a folder.
  *
  * @example
+ * import { openProject } from "kit";
+ *
  * const project = await openProject({ root: "." });
  * const { specs, total_count } = project.specs.query({ q: "login" });
  * await project.close();

@@ -19,6 +19,16 @@ export interface PythonOptions {
 /**
  * Python for code that is not trusted: Monty, in processes apart from this one, which are killed where they
  * pass a limit. Nothing is started, and Monty not loaded, before the first run.
+ *
+ * @example
+ * ```ts
+ * import { createPython } from "kit/python";
+ *
+ * const python = createPython({ maxRunning: 2 });
+ * const { result } = await python.createSession().run("sum(prices)", { inputs: { prices: [3, 4] } });
+ * console.log(result); // 7
+ * await python.close();
+ * ```
  */
 export function createPython(options: PythonOptions = {}): PythonRunner {
   const keys = ["maxRunning", "maxProcesses", "idleMs", "backend"];

@@ -10,7 +10,23 @@ export interface PythonExceptionInfo {
 const errorMark = Symbol.for("kit.error.python");
 const exceptionMark = Symbol.for("kit.error.python_exception");
 
-/** Thrown by a run whose code raised an exception, could not be compiled, or passed a limit. */
+/**
+ * Thrown by a run whose code raised an exception, could not be compiled, or passed a limit.
+ *
+ * @example
+ * ```ts
+ * import { createPython, PythonError } from "kit/python";
+ *
+ * const python = createPython();
+ * try {
+ *   await python.createSession().run("1 / 0");
+ * } catch (error) {
+ *   if (error instanceof PythonError) console.error(error.exception.type); // ZeroDivisionError
+ * } finally {
+ *   await python.close();
+ * }
+ * ```
+ */
 export class PythonError extends KitError<"python_error"> {
   readonly exception: PythonExceptionInfo;
   /** As Python prints it, with the user's code only, and the hint where there is one. */
@@ -46,6 +62,20 @@ export class PythonError extends KitError<"python_error"> {
 /**
  * Throw it in a function of the host to raise this very exception in Python: `new PythonException("KeyError",
  * "no such user")`. A type that Python does not know becomes a RuntimeError.
+ *
+ * @example
+ * ```ts
+ * import { createPython, PythonException } from "kit/python";
+ *
+ * const python = createPython();
+ * await python.createSession().run("user('ann')", {
+ *   functions: {
+ *     user: () => {
+ *       throw new PythonException("KeyError", "no such user");
+ *     },
+ *   },
+ * });
+ * ```
  */
 export class PythonException extends Error {
   override readonly name = "PythonException";

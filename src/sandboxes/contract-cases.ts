@@ -20,6 +20,17 @@ export interface SandboxSubject {
  * The promises of `Sandbox` as tests for any runner; each opens a fresh workspace and closes it:
  * `for (const { name, run } of sandboxCases({ create })) test(name, run)`. What takes commands holds of
  * itself for a sandbox that runs none.
+ *
+ * @example
+ * ```ts
+ * import { test } from "node:test";
+ * import { virtual } from "kit/sandboxes/virtual";
+ * import { sandboxCases } from "kit/testing";
+ *
+ * let count = 0;
+ * const create = () => virtual().open({ agent: "tester", instance_id: "1", session: String((count += 1)) });
+ * for (const { name, run } of sandboxCases({ create })) test(name, run);
+ * ```
  */
 export function sandboxCases(subject: SandboxSubject): readonly ContractCase[] {
   const takesCommands = { ...linkCases, ...commandCases, ...endingCases };

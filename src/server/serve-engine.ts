@@ -13,7 +13,7 @@ import { createEventStreams } from "./streams/event-streams.ts";
  * The routes of runs and dispatches over an engine alone, as a `fetch` for clients in this process. It asks for no key, and
  * takes a run of any workflow: the process that works on the run knows whether there is one of that name.
  *
- * @example
+ * For example:
  * const client = new KitClient({ baseUrl: "http://kit.invalid", fetch: serveEngine(engine) });
  */
 export function serveEngine(engine: Engine): typeof fetch {

@@ -37,12 +37,31 @@ export const frameworkInfos: readonly FrameworkInfo[] = [
   { id: "custom", label: "Custom", aliases: [], sources: "globs named in the config; openspec/**" },
 ];
 
-/** The framework of an id or alias in any case; undefined for any other text. */
+/**
+ * The framework of an id or alias in any case; undefined for any other text.
+ *
+ * @example
+ * ```ts
+ * import { frameworkOf } from "kit/specs";
+ *
+ * console.log(frameworkOf("Kiro")); // fw_a
+ * ```
+ */
 export function frameworkOf(name: string): Framework | undefined {
   const wanted = name.toLowerCase();
   return frameworkInfos.find((info) => info.id === wanted || info.aliases.includes(wanted))?.id;
 }
 
+/**
+ * The label that people see for a framework.
+ *
+ * @example
+ * ```ts
+ * import { frameworkLabel } from "kit/specs";
+ *
+ * console.log(frameworkLabel("fw_a")); // Kiro
+ * ```
+ */
 export function frameworkLabel(id: Framework): string {
   return frameworkInfos.find((info) => info.id === id)?.label ?? id;
 }

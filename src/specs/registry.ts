@@ -29,7 +29,17 @@ const builtIn: readonly SpecAdapter[] = [
   claudeAdapter,
 ];
 
-/** Creates the registry of a project. An adapter that has the name of a built-in one replaces it. */
+/**
+ * Creates the registry of a project. An adapter that has the name of a built-in one replaces it.
+ *
+ * @example
+ * ```ts
+ * import { createSpecRegistry } from "kit/specs";
+ *
+ * const adapter = createSpecRegistry().adapterFor(".kiro/specs/returns/requirements.md");
+ * console.log(adapter?.name);
+ * ```
+ */
 export function createSpecRegistry(options: SpecRegistryOptions = {}): SpecRegistry {
   const own = options.adapters ?? [];
   const custom = options.custom ?? [];

@@ -18,6 +18,15 @@ const conflict = { code: "conflict" };
 /**
  * The promises of `SessionStore` as tests for any runner; each opens a fresh store and closes it:
  * `for (const { name, run } of sessionStoreCases({ create })) test(name, run)`.
+ *
+ * @example
+ * ```ts
+ * import { test } from "node:test";
+ * import { InMemorySessionStore } from "kit";
+ * import { sessionStoreCases } from "kit/testing";
+ *
+ * for (const { name, run } of sessionStoreCases({ create: () => new InMemorySessionStore() })) test(name, run);
+ * ```
  */
 export function sessionStoreCases(subject: SessionStoreSubject): readonly ContractCase[] {
   const cases = Object.entries(checks).map(([name, check]) => ({

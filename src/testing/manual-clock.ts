@@ -10,7 +10,19 @@ export interface ManualClock extends Clock {
   suspend(ms: number): void;
 }
 
-/** A clock that stands still until it is told to go on. */
+/**
+ * A clock that stands still until it is told to go on.
+ *
+ * @example
+ * ```ts
+ * import { createManualClock, createScriptedModel, openTestApp } from "kit/testing";
+ *
+ * const clock = createManualClock();
+ * const app = await openTestApp({ root: ".", model: createScriptedModel([]), clock });
+ * console.log(new Date(clock.now()));
+ * await app.close();
+ * ```
+ */
 export function createManualClock(startMs: number = Date.parse("2026-11-21T10:00:00Z")): ManualClock {
   const sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
   // Sleepers count `now`; the clock adds `ahead` to it.

@@ -51,6 +51,15 @@ export interface ScriptedModel extends LanguageModelV4 {
  *
  * A list is answered turn by turn; past its end the model fails, so that a test that asks once too
  * often is noticed.
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel, createTestAgent } from "kit/testing";
+ *
+ * const model = createScriptedModel([{ toolCalls: [{ name: "read", input: { path: "a.txt" } }] }, { text: "Read." }]);
+ * const { text } = await createTestAgent(model).session().prompt("Read it.");
+ * console.log(text, model.calls.length); // Read. 2
+ * ```
  */
 export function createScriptedModel(
   script: Script,

@@ -42,10 +42,15 @@ export interface TestAppOptions extends WaitAnswers {
  * without them is cancelled, and `run` rejects with `conflict`. Close it at the end of the test.
  *
  * @example
+ * import { createScriptedModel, openTestApp } from "kit/testing";
+ *
+ * const model = createScriptedModel([{ text: "Released." }]);
  * const app = await openTestApp({ root: ".", model, signals: { approval: { approved: true } } });
  * const { result } = await app.run("release");
  *
  * @example
+ * import { openTestApp } from "kit/testing";
+ *
  * // KIT_RECORD=tests/release.jsonl kit run release
  * const app = await openTestApp({ root: ".", recording: "tests/release.jsonl" });
  */

@@ -7,7 +7,17 @@ import { resolveBackend } from "../backends/resolve-backend.ts";
 import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 
-/** A runtime in memory around one model: no files, no network. Fields given replace the defaults. */
+/**
+ * A runtime in memory around one model: no files, no network. Fields given replace the defaults.
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel, createTestRuntime } from "kit/testing";
+ *
+ * const runtime = createTestRuntime(createScriptedModel([{ text: "Hello." }]), { maxWaitingOperations: 1 });
+ * console.log(runtime.defaultModel); // scripted/test
+ * ```
+ */
 export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRuntime> = {}): AgentRuntime {
   return {
     store: new InMemorySessionStore(),
@@ -32,7 +42,17 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
   };
 }
 
-/** An agent in memory: `createTestAgent(model, { instructions: "…" })`. */
+/**
+ * An agent in memory: `createTestAgent(model, { instructions: "…" })`.
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel, createTestAgent } from "kit/testing";
+ *
+ * const agent = createTestAgent(createScriptedModel([{ text: "Hello." }]), { instructions: "Be brief." });
+ * console.log((await agent.session().prompt("Hi")).text); // Hello.
+ * ```
+ */
 export function createTestAgent(
   model: LanguageModelV4,
   profile: AgentProfile = {},

@@ -19,6 +19,16 @@ export interface TestService extends Service {
 /**
  * Opens a project as `kit start` serves it, without the HTTP: prompts, dispatches and workflows go through a
  * durable engine, answered by a model of the test's own. Close it at the end of the test.
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel, openTestService } from "kit/testing";
+ *
+ * const service = await openTestService({ root: ".", model: createScriptedModel([{ text: "Done." }]) });
+ * const target = { agent: "reviewer", instance_id: "pr-7", session: "default" };
+ * console.log((await service.prompt(target, { message: "Review it." })).text); // Done.
+ * await service.close();
+ * ```
  */
 export async function openTestService(options: TestServiceOptions): Promise<TestService> {
   return await createTestService(options);

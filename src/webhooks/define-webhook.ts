@@ -76,6 +76,8 @@ export function faultOfWebhook(definition: object): string | undefined {
  * Defines a verified webhook. Throws `TypeError` for a secret that is a text, and for an unknown field.
  *
  * @example
+ * import { defineWebhook } from "kit/webhooks";
+ *
  * export default defineWebhook({
  *   secret: (env) => env.GITHUB_SECRET,
  *   scheme: "github",

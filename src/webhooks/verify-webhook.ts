@@ -44,6 +44,9 @@ export interface VerifiedWebhook {
  * Throws `KitError` `invalid_signature` or `stale_timestamp` (both 401), `TypeError` for an empty secret.
  *
  * @example
+ * import { verifyWebhook } from "kit/webhooks";
+ *
+ * declare const request: Request;
  * const { deliveryId, body } = await verifyWebhook(request, { scheme: "github", secret: "a long random text" });
  */
 export async function verifyWebhook(
@@ -90,6 +93,8 @@ async function bytesOf(
  * Remembers deliveries as long as the process lives, at most `max` of them (default 100,000).
  *
  * @example
+ * import { createMemoryDeliveries } from "kit/webhooks";
+ *
  * const deliveries = createMemoryDeliveries({ max: 10_000 });
  */
 export function createMemoryDeliveries(options: { readonly max?: number } = {}): DeliveryLog {

@@ -5,7 +5,7 @@ import { parse, type TomlTable } from "smol-toml";
  * The text of a TOML file with one more key of a text value: comments, order and line ends stay. Undefined where no place is
  * found at which the file means the same and the key beside it: the caller then shows the line to a person.
  *
- * @example
+ * For example:
  * setTomlKey('[agent]\nmax_turns = 5 # enough\n', ["agent", "sandbox"], "e2b");
  */
 export function setTomlKey(text: string, path: readonly string[], value: string): string | undefined {

@@ -57,6 +57,8 @@ export interface InitAgentOptions extends OpenAgentsOptions {
  * left. Close it when it is no longer needed.
  *
  * @example
+ * import { openService } from "kit";
+ *
  * const service = await openService({ root: "." });
  * const target = { agent: "reviewer", instance_id: "pr-7", session: "default" };
  * const { dispatch_id } = await service.dispatch(target, "Review the change.", { idempotencyKey: "pr-7" });
@@ -74,6 +76,8 @@ export async function openService(options: OpenServiceOptions = {}): Promise<Pro
  * on disk.
  *
  * @example
+ * import { openAgents } from "kit";
+ *
  * const agents = await openAgents({ root: "." });
  * const reviewer = await agents.instance("reviewer", "pr-7");
  * const { text } = await reviewer.session().prompt("Review the change.");
@@ -89,6 +93,8 @@ export async function openAgents(options: OpenAgentsOptions = {}): Promise<Agent
  * it when it is no longer needed: it keeps the repository's index and the session store open.
  *
  * @example
+ * import { createAgent, initAgent } from "kit";
+ *
  * const agent = await initAgent(createAgent({ model: "offline/guide" }), { root: "." });
  * const { text } = await agent.session().prompt("Which specs are there?");
  * await agent.close();

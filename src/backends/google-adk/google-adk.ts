@@ -32,7 +32,12 @@ export interface GoogleAdkOptions {
  * choose among the tools in TypeScript, name their type: `googleAdk<BaseTool>(…)`.
  *
  * @example
- * createAgent({ backend: googleAdk(({ tools }) => new LlmAgent({ name: "shop", tools, subAgents: [billing] })) })
+ * import { createAgent } from "kit";
+ * import { googleAdk } from "kit/backends/google-adk";
+ *
+ * // ({ tools }) => new LlmAgent({ name: "shop", tools, subAgents: [billing] }), of `@google/adk`
+ * declare const createShop: Parameters<typeof googleAdk>[0];
+ * export default createAgent({ backend: googleAdk(createShop) });
  */
 export function googleAdk<Tool = never>(
   build:

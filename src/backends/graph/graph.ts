@@ -41,7 +41,11 @@ export interface GraphOptions {
  * Its checkpoints are kept in the session's log: a graph that was interrupted goes on from its last step.
  *
  * @example
- * createAgent({ backend: graph(({ model, tools }) => createReactAgent({ llm: model, tools })) })
+ * import { createReactAgent } from "@langchain/langgraph/prebuilt";
+ * import { createAgent } from "kit";
+ * import { graph } from "kit/backends/graph";
+ *
+ * export default createAgent({ backend: graph(({ model, tools }) => createReactAgent({ llm: model, tools })) })
  */
 export function graph(
   build:

@@ -30,7 +30,12 @@ export interface OpenAiAgentsOptions {
  * Kit calls the model of its own agent: `model` and `modelSettings` of the package's agents do not count.
  *
  * @example
- * createAgent({ backend: openaiAgents(({ tools }) => new Agent({ name: "Shop", tools, handoffs: [billing] })) })
+ * import { Agent } from "@openai/agents";
+ * import { createAgent } from "kit";
+ * import { openaiAgents } from "kit/backends/openai-agents";
+ *
+ * const billing = new Agent({ name: "Billing" });
+ * export default createAgent({ backend: openaiAgents(({ tools }) => new Agent({ name: "Shop", tools, handoffs: [billing] })) })
  */
 export function openaiAgents(
   build:

@@ -24,6 +24,13 @@ const maxExpandedLength = 16_384;
  * Compiles a glob: `*` and `?` stay within one folder, `**` spans any number of them, `{a,b}` is
  * either, `[a-z]` one character, `\` takes the next character as it is. Everything else is text;
  * extended globs (`*(a|b)`) and negation are not part of any tool's meaning. Hidden files count.
+ *
+ * @example
+ * ```ts
+ * import { compileGlob } from "kit/guidelines";
+ *
+ * console.log(compileGlob("src/*.{ts,tsx}").matches("src/total.ts")); // true
+ * ```
  */
 export function compileGlob(source: string): Glob {
   if (source.length > maxGlobLength)

@@ -13,6 +13,14 @@ export interface ConversionContext {
 /**
  * A guideline in another format. To the format it already has, the result is the source byte for byte:
  * the whole file, or the lines of the section. Nothing is guessed; `losses` lists what is left out.
+ *
+ * @example
+ * ```ts
+ * import { convertGuideline, readGuidelines } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
+ * for (const record of records) console.log(convertGuideline(record, "steering").filename);
+ * ```
  */
 export function convertGuideline(
   record: GuidelineRecord,

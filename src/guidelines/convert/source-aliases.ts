@@ -2,7 +2,16 @@ import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
 import type { ConversionFormat, SourceType } from "../../protocol/guideline.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 
-/** The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`. */
+/**
+ * The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`.
+ *
+ * @example
+ * ```ts
+ * import { sourceTypeOf } from "kit/guidelines";
+ *
+ * console.log(sourceTypeOf("kiro")); // steering
+ * ```
+ */
 export function sourceTypeOf(name: string): SourceType | undefined {
   const wanted = name.toLowerCase();
   const framework = frameworkOf(wanted);
@@ -10,7 +19,16 @@ export function sourceTypeOf(name: string): SourceType | undefined {
   return sourceTypes.find((type) => type === value);
 }
 
-/** The same for a format to convert to. */
+/**
+ * The same for a format to convert to.
+ *
+ * @example
+ * ```ts
+ * import { conversionFormatOf } from "kit/guidelines";
+ *
+ * console.log(conversionFormatOf("claude")); // fw_c
+ * ```
+ */
 export function conversionFormatOf(name: string): ConversionFormat | undefined {
   const type = sourceTypeOf(name);
   return conversionFormats.find((format) => format === type);

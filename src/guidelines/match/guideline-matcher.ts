@@ -37,6 +37,14 @@ interface Scope {
  * Compiles all scopes and globs. A guideline applies to a path that lies below the folder of its scope
  * when its tool always loads it, or when it declares no glob, or when one of its globs matches the path
  * relative to that folder.
+ *
+ * @example
+ * ```ts
+ * import { createGuidelineMatcher, readGuidelines } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "web/AGENTS.md", text: "Use tabs.\n" });
+ * console.log(createGuidelineMatcher(records).match("web/cart.ts").length); // 1
+ * ```
  */
 export function createGuidelineMatcher(records: readonly GuidelineRecord[]): GuidelineMatcher {
   const sorted = [...records].sort(compareRecords).flatMap(viewsOf);

@@ -11,6 +11,14 @@ import { type GuidelineMatcher, isAsked } from "./guideline-matcher.ts";
  * the whole match, not the page.
  *
  * Throws `invalid_request` for a cursor that is not one of ours.
+ *
+ * @example
+ * ```ts
+ * import { createGuidelineMatcher, listGuidelines, readGuidelines } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
+ * console.log(listGuidelines(records, { q: "tabs" }, createGuidelineMatcher(records)).total_count); // 1
+ * ```
  */
 export function listGuidelines(
   records: readonly GuidelineRecord[],

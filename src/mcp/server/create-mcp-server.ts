@@ -18,7 +18,18 @@ import { specStaleTool } from "./tools/spec-stale.ts";
 const instructions =
   "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. An answer that ends in [cut: …] goes on with its cursor.";
 
-/** An MCP server with a project's specs, guidelines and impact as tools that only read. */
+/**
+ * An MCP server with a project's specs, guidelines and impact as tools that only read.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { createMcpServer } from "kit/mcp";
+ *
+ * const server = createMcpServer(await openProject({ root: "." }));
+ * export default server; // connect it to a transport of the MCP package
+ * ```
+ */
 export function createMcpServer(project: Project, options: ToolOptions = {}): McpServer {
   const { specs, guidelines } = project;
   const server = new McpServer(

@@ -14,6 +14,16 @@ export interface ServeMcpOptions extends ToolOptions {
 /**
  * Serves a project over stdin and stdout until the client hangs up, and keeps the index current
  * meanwhile. Nothing else may write to stdout. Does not close the project.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { serveMcp } from "kit/mcp";
+ *
+ * const project = await openProject({ root: "." });
+ * await serveMcp(project, { onError: (error) => console.error(error) });
+ * await project.close();
+ * ```
  */
 export async function serveMcp(project: Project, options: ServeMcpOptions = {}): Promise<void> {
   const { onError, signal } = options;

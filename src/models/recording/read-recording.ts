@@ -34,6 +34,17 @@ const ownId = /\b([a-z]{2,12})_[0-9A-HJKMNP-TV-Z]{26}\b/g;
  * first differs from the nearest one.
  *
  * Throws `invalid_request` for a file that is no recording, `not_found` where there is none.
+ *
+ * @example
+ * ```ts
+ * import { openTestApp, readRecording } from "kit/testing";
+ *
+ * const recording = readRecording("tests/release.jsonl");
+ * const app = await openTestApp({ root: ".", recording });
+ * await app.run("release");
+ * console.log(recording.unused); // 0
+ * await app.close();
+ * ```
  */
 export function readRecording(file: string, { ignore = [] }: RecordingOptions = {}): Recording {
   const exchanges = readExchanges(file);

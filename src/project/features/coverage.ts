@@ -40,6 +40,17 @@ const mostTests = 100;
  * by its title: one that was renamed has none.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { specCoverage } from "kit/project";
+ *
+ * const project = await openProject({ root: "." });
+ * const { criteria } = await specCoverage(project);
+ * console.log(criteria);
+ * await project.close();
+ * ```
  */
 export async function specCoverage(
   project: Pick<Project, "root" | "specs" | "files" | "realPath">,

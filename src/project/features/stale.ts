@@ -27,6 +27,16 @@ type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
  * blocks describe the past, so they are never stale.
  *
  * Without a repository no block is stale, and the report has a note.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { staleSpecs } from "kit/project";
+ *
+ * const project = await openProject({ root: "." });
+ * for (const { id } of (await staleSpecs(project)).stale) console.log(id);
+ * await project.close();
+ * ```
  */
 export async function staleSpecs(project: StaleProject, options: StaleOptions = {}): Promise<StaleReport> {
   const { root } = project;
@@ -72,6 +82,16 @@ export function pageStale(report: StaleReport, query: StaleQuery): StalePage {
  *
  * Throws `spec_not_found` for an unknown id, `forbidden` in a read-only project and `conflict` for a
  * file of acceptances that cannot be read.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { acceptStale } from "kit/project";
+ *
+ * const project = await openProject({ root: "." });
+ * await acceptStale(project, { ids: ["fw_a-returns-requirements-req1"] });
+ * await project.close();
+ * ```
  */
 export async function acceptStale(
   project: StaleProject & Pick<Project, "readOnly">,

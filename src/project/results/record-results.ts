@@ -18,7 +18,7 @@ const mostUnknown = 20;
  * the files of the report is replaced, what was known of others stays. Throws `invalid_request` for a report that cannot
  * be read, and `forbidden` in a read-only project.
  *
- * @example
+ * For example:
  * const project = await openProject({ root: "." });
  * const { passed, failed } = await recordResults(project, readFileSync("junit.xml", "utf8"));
  */

@@ -15,6 +15,13 @@ export type PlainValue =
 /**
  * Turns dicts into objects and sets into arrays, all the way down. Keys become texts; each is a
  * property of the object itself, `__proto__` too.
+ *
+ * @example
+ * ```ts
+ * import { toPlain } from "kit/python";
+ *
+ * console.log(toPlain(new Map([["tea", 3]]))); // { tea: 3 }
+ * ```
  */
 export function toPlain(value: PythonValue): PlainValue {
   if (value === null || typeof value !== "object") return value;

@@ -7,7 +7,10 @@ import type { DaytonaOptions } from "./daytona-driver.ts";
  * removed with the session. Needs the package `@daytona/sdk`, and `DAYTONA_API_KEY`.
  *
  * @example
- * createAgent({ sandbox: daytona({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
+ * import { createAgent } from "kit";
+ * import { daytona } from "kit/sandboxes/daytona";
+ *
+ * export default createAgent({ sandbox: daytona({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
  */
 export function daytona(options: DaytonaOptions = {}): SandboxFactory {
   return createRemoteFactory("daytona", options, async (root) => {

@@ -7,7 +7,10 @@ import type { E2bOptions } from "./e2b-driver.ts";
  * with the session. Needs the package `e2b`, and `E2B_API_KEY`.
  *
  * @example
- * createAgent({ sandbox: e2b({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
+ * import { createAgent } from "kit";
+ * import { e2b } from "kit/sandboxes/e2b";
+ *
+ * export default createAgent({ sandbox: e2b({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
  */
 export function e2b(options: E2bOptions = {}): SandboxFactory {
   return createRemoteFactory("e2b", options, async (root) => {

@@ -8,6 +8,9 @@ import type { LocalOptions } from "./open-local.ts";
  * leave the folder, but a command can do all that its user may: grant commands with that in mind.
  *
  * @example
+ * import { createAgent } from "kit";
+ * import { local } from "kit/sandboxes/local";
+ *
  * export default createAgent(() => ({ instructions: "Fix the tests.", sandbox: local() }));
  */
 export function local(options: LocalOptions = {}): SandboxFactory {

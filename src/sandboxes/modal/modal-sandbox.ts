@@ -9,7 +9,10 @@ import type { ModalOptions } from "./modal-sdk.ts";
  * package `modal` at 0.11.1, and `MODAL_TOKEN_ID` with `MODAL_TOKEN_SECRET`.
  *
  * @example
- * createAgent({ sandbox: modal({ image: "node:24", upload: true, idleMs: 3_600_000 }), allowShell: true })
+ * import { createAgent } from "kit";
+ * import { modal } from "kit/sandboxes/modal";
+ *
+ * export default createAgent({ sandbox: modal({ image: "node:24", upload: true, idleMs: 3_600_000 }), allowShell: true })
  */
 export function modal(options: ModalOptions = {}): SandboxFactory {
   // A driver has connections of its own and knows its app and image: one serves all sessions of a project.

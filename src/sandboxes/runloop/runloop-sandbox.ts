@@ -7,7 +7,10 @@ import type { RunloopOptions } from "./runloop-options.ts";
  * removed with the session. Needs the package `@runloop/api-client`, and `RUNLOOP_API_KEY`.
  *
  * @example
- * createAgent({ sandbox: runloop({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
+ * import { createAgent } from "kit";
+ * import { runloop } from "kit/sandboxes/runloop";
+ *
+ * export default createAgent({ sandbox: runloop({ upload: true, network: ["registry.npmjs.org"] }), allowShell: true })
  */
 export function runloop(options: RunloopOptions = {}): SandboxFactory {
   return createRemoteFactory("runloop", options, async (root) => {

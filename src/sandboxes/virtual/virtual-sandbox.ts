@@ -10,6 +10,9 @@ import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
  * this process's environment, but it is not walled in: grant commands with that in mind.
  *
  * @example
+ * import { createAgent } from "kit";
+ * import { virtual } from "kit/sandboxes/virtual";
+ *
  * export default createAgent(() => ({ instructions: "Draft a report.", sandbox: virtual() }));
  */
 export function virtual(options: VirtualOptions = {}): SandboxFactory {

@@ -15,6 +15,17 @@ export type SpecExportFormat = "json" | "jsonl" | Framework;
  *
  * The rendered files are read back to find the parts that a format cannot hold; these are listed as losses, one
  * sentence for each block. Nothing is written to disk.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { exportSpecs } from "kit/specs";
+ *
+ * const project = await openProject({ root: "." });
+ * const { files, losses } = exportSpecs([...project.specs.all()], "jsonl");
+ * console.log(files.length, losses);
+ * await project.close();
+ * ```
  */
 export function exportSpecs(
   blocks: readonly SpecBlock[],

@@ -31,6 +31,14 @@ const none = { data: {}, raw: "", problems: [], bodyLine: 1 } as const;
  * Text that is not YAML is read line by line, because the tools' own files are not always YAML:
  * Cursor writes `globs: *.ts,**\/*.tsx`, which YAML takes for an alias. Only a value that cannot be
  * read that way either is a problem. Linear in the text.
+ *
+ * @example
+ * ```ts
+ * import { readFrontMatter, scanMarkdown } from "kit/specs";
+ *
+ * const { data, bodyLine } = readFrontMatter(scanMarkdown("---\ntitle: Returns\n---\nWithin 30 days.\n"));
+ * console.log(data, bodyLine);
+ * ```
  */
 export function readFrontMatter(scan: MarkdownScan): FrontMatter {
   const open = scan.unclosed.find((entry) => entry.kind === "front_matter");

@@ -34,12 +34,30 @@ export interface MarkdownScan {
   }[];
 }
 
-/** The text of a 1-based line, without its terminator; empty past the end. */
+/**
+ * The text of a 1-based line, without its terminator; empty past the end.
+ *
+ * @example
+ * ```ts
+ * import { lineText, scanMarkdown } from "kit/specs";
+ *
+ * console.log(lineText(scanMarkdown("# Returns\n\nWithin 30 days.\n"), 3)); // Within 30 days.
+ * ```
+ */
 export function lineText(scan: MarkdownScan, line: number): string {
   return scan.text.slice(scan.starts[line - 1] ?? scan.text.length, scan.ends[line - 1] ?? scan.text.length);
 }
 
-/** The text from line `from` to line `to`, inclusive, with the line ends as they lie in the file. */
+/**
+ * The text from line `from` to line `to`, inclusive, with the line ends as they lie in the file.
+ *
+ * @example
+ * ```ts
+ * import { scanMarkdown, textOfLines } from "kit/specs";
+ *
+ * console.log(textOfLines(scanMarkdown("one\ntwo\nthree\n"), 1, 2)); // one\ntwo
+ * ```
+ */
 export function textOfLines(scan: MarkdownScan, from: number, to: number): string {
   if (to < from) return "";
   return scan.text.slice(scan.starts[from - 1] ?? scan.text.length, scan.ends[to - 1] ?? scan.text.length);
@@ -55,6 +73,14 @@ export function textOfLines(scan: MarkdownScan, from: number, to: number): strin
  * quotes are not parsed.
  *
  * @see CommonMark 0.31.2, sections 4.2 (ATX), 4.3 (setext), 4.5 (fences), 4.6 (HTML)
+ *
+ * @example
+ * ```ts
+ * import { scanMarkdown } from "kit/specs";
+ *
+ * const { headings } = scanMarkdown("# Returns\n\n## Refunds\n");
+ * console.log(headings.map(({ level, line }) => [level, line])); // [[1, 1], [2, 3]]
+ * ```
  */
 export function scanMarkdown(text: string): MarkdownScan {
   const { starts, ends } = splitLines(text);

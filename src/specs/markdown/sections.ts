@@ -11,7 +11,17 @@ export interface Section {
   readonly body: string;
 }
 
-/** The sections whose heading passes `accepts`; a section may contain others. Linear in the text. */
+/**
+ * The sections whose heading passes `accepts`; a section may contain others. Linear in the text.
+ *
+ * @example
+ * ```ts
+ * import { scanMarkdown, sectionsOf } from "kit/specs";
+ *
+ * const scan = scanMarkdown("# Returns\n\n## Refunds\n\nWithin 30 days.\n");
+ * console.log(sectionsOf(scan, ({ level }) => level === 2).map(({ body }) => body)); // ["Within 30 days."]
+ * ```
+ */
 export function sectionsOf(scan: MarkdownScan, accepts: (heading: Heading) => boolean): Section[] {
   const sections: Section[] = [];
   // Per level, the line before the next heading that closes it, seen from the end of the text.

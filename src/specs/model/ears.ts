@@ -33,6 +33,14 @@ const furtherAnyCase = /[,、，]\s*(?:and\s+)?(?:when|whenever|while|where|if)\
  * is `unclassified`, its whole text the response. Never throws; linear in the text.
  *
  * @see Mavin et al., "Easy Approach to Requirements Syntax (EARS)", RE 2009
+ *
+ * @example
+ * ```ts
+ * import { classifyCriterion } from "kit/specs";
+ *
+ * const { pattern } = classifyCriterion("WHEN the order is paid, THE SYSTEM SHALL send a receipt.");
+ * console.log(pattern); // event_driven
+ * ```
  */
 export function classifyCriterion(text: string): EarsClassification {
   const sentence = plain(text);

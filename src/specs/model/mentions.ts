@@ -13,6 +13,14 @@ const kiroReference = "#[[file:";
  *
  * Only prose lines count: code fences, comments, HTML blocks and front matter name paths for other
  * reasons. Whether a path exists is for the caller to find out. Linear in the text of the lines.
+ *
+ * @example
+ * ```ts
+ * import { mentionsIn, scanMarkdown } from "kit/specs";
+ *
+ * const scan = scanMarkdown("See `src/cart.ts`.\n");
+ * console.log(mentionsIn(scan, 1, scan.lineCount)); // src/cart.ts, on line 1
+ * ```
  */
 export function mentionsIn(scan: MarkdownScan, fromLine: number, toLine: number): DraftMention[] {
   const found = new Map<string, DraftMention>();

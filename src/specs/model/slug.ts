@@ -4,6 +4,13 @@ const maxSlugLength = 60;
 /**
  * A text as an id or file name part: lower case, words joined by hyphens, letters and digits of
  * any script, at most `maxSlugLength` UTF-16 units. Empty when the text has no letter or digit.
+ *
+ * @example
+ * ```ts
+ * import { slugOf } from "kit/specs";
+ *
+ * console.log(slugOf("Refunds & returns")); // refunds-returns
+ * ```
  */
 export function slugOf(text: string): string {
   const words =

@@ -41,6 +41,14 @@ const labelLine = /^(?:[-*+][ \t]+)?[_*]{1,3}[^_*\s][^:：]{0,60}[:：]/;
  * An item ends at a heading and where the text returns to its indent or left of it. A heading may be
  * an item itself (`#### - [ ] 1.1 Title`), with all that is below it. Linear in the text, however deep
  * the nesting.
+ *
+ * @example
+ * ```ts
+ * import { scanMarkdown, taskItemsIn } from "kit/specs";
+ *
+ * const scan = scanMarkdown("- [x] 1. Pay\n- [ ] 2. Ship\n");
+ * console.log(taskItemsIn(scan, 1, scan.lineCount).length); // 2
+ * ```
  */
 export function taskItemsIn(scan: MarkdownScan, fromLine: number, toLine: number): TaskItem[] {
   const items: OpenItem[] = [];

@@ -16,6 +16,13 @@ const enumFields: readonly (readonly [field: string, values: readonly string[]])
  * block's path, id and field, in the order of the blocks. A value of the wrong type breaks the rule
  * of its field, or `structure` where no rule is about it. A block without a path of its own is named
  * by its place: `blocks[3]`.
+ *
+ * @example
+ * ```ts
+ * import { validateBlocks } from "kit/specs";
+ *
+ * for (const { rule, message } of validateBlocks([{ id: "returns" }])) console.error(rule, message);
+ * ```
  */
 export function validateBlocks(blocks: readonly unknown[]): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];

@@ -24,6 +24,9 @@ interface Log {
  * Sessions that live as long as the process: for tests, and for work that is never continued.
  *
  * @example
+ * import { createAgent } from "kit";
+ * import { InMemorySessionStore } from "kit/stores/memory";
+ *
  * const store = new InMemorySessionStore();
  * export default createAgent(() => ({ instructions: "Answer briefly.", store }));
  */

@@ -31,6 +31,8 @@ export type PostgresSessionStoreOptions = {
  * throws `unavailable` where the database, or the package `pg`, is not there; the next one tries again.
  *
  * @example
+ * import { PostgresSessionStore } from "kit/stores/postgres";
+ *
  * const store = new PostgresSessionStore({ url: "postgres://kit@localhost:5432/kit" });
  */
 export class PostgresSessionStore implements SessionStore {

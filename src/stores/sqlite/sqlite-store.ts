@@ -73,6 +73,9 @@ interface DueAppend {
  * cannot be read or written: the disk is full, another process holds it for long.
  *
  * @example
+ * import { createAgent } from "kit";
+ * import { SqliteSessionStore } from "kit/stores/sqlite";
+ *
  * const store = new SqliteSessionStore({ file: ".kit/sessions.db" });
  * export default createAgent(() => ({ instructions: "Answer briefly.", store }));
  */

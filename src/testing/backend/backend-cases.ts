@@ -7,6 +7,16 @@ import { workChecks } from "./work-cases.ts";
 /**
  * Returns the tests that every backend passes, for any runner; each has an agent of its own in memory, around a
  * scripted model: `for (const { name, run } of backendCases({ create: () => myBackend })) test(name, run)`.
+ *
+ * @example
+ * ```ts
+ * import { test } from "node:test";
+ * import type { AgentBackend } from "kit";
+ * import { backendCases } from "kit/testing";
+ *
+ * declare const planFirst: AgentBackend; // yours
+ * for (const { name, run } of backendCases({ create: () => planFirst })) test(name, run);
+ * ```
  */
 export function backendCases(subject: BackendSubject): readonly ContractCase[] {
   const checks = { ...loopChecks, ...workChecks, ...durableChecks };

@@ -22,6 +22,13 @@ export interface ChangedFilesOptions {
  *
  * Throws `invalid_request` for a revision that Git does not know, and `unavailable` where there is
  * no repository or Git does not answer.
+ *
+ * @example
+ * ```ts
+ * import { readChangedFiles } from "kit/project";
+ *
+ * for (const { path, change } of await readChangedFiles({ root: ".", since: "main" })) console.log(change, path);
+ * ```
  */
 export async function readChangedFiles(options: ChangedFilesOptions): Promise<readonly ChangedFile[]> {
   const { root: cwd, signal } = options;
@@ -58,7 +65,20 @@ export async function readChangedFiles(options: ChangedFilesOptions): Promise<re
   ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 }
 
-/** The paths to ask an impact analysis about: a deleted or renamed file counts under its old name. */
+/**
+ * The paths to ask an impact analysis about: a deleted or renamed file counts under its old name.
+ *
+ * @example
+ * ```ts
+ * import { openProject } from "kit";
+ * import { readChangedFiles, toChangedPaths } from "kit/project";
+ *
+ * const project = await openProject({ root: "." });
+ * const files = toChangedPaths(await readChangedFiles({ root: ".", since: "main" }));
+ * console.log(project.specs.impact({ files }).affected);
+ * await project.close();
+ * ```
+ */
 export function toChangedPaths(changes: readonly ChangedFile[]): readonly string[] {
   const paths = changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]));
   return [...new Set(paths)].sort();

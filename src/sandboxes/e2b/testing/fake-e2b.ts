@@ -11,7 +11,18 @@ import {
   textsOf,
 } from "../../remote/testing/fake-vendor.ts";
 
-/** E2B as its package (2.51.0) speaks to it: the interface for sandboxes, and Connect with JSON to each of them. */
+/**
+ * E2B as its package (2.51.0) speaks to it: the interface for sandboxes, and Connect with JSON to each of them.
+ *
+ * @example
+ * ```ts
+ * import { startFakeE2b } from "kit/testing";
+ *
+ * const fake = await startFakeE2b();
+ * console.log(fake);
+ * await fake.close();
+ * ```
+ */
 export function startFakeE2b(): Promise<FakeVendor> {
   return startFakeVendor(createHandler);
 }
