@@ -14,7 +14,7 @@ let { key } = session.current;
 session.subscribe(() => {
   if (session.current.key === key) return;
   key = session.current.key;
-  // What another key was shown is not for this one.
+  // This key may not see what another key was shown.
   void queries.resetQueries();
 });
 

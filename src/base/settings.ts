@@ -11,11 +11,11 @@ export interface Issue {
 }
 
 interface Naming {
-  /** What a key is called: "field of a profile". */
+  /** The name for a key in messages: "field of a profile". */
   readonly of: string;
   /** Names that other tools have for a field, and what to write instead. */
   readonly otherNames?: Readonly<Record<string, string>> | undefined;
-  /** What the object is; default "an object". */
+  /** The name for the object in messages; default "an object". */
   readonly what?: string | undefined;
   /** Whether the key that was meant is named with its path, as in a file. */
   readonly inFull?: boolean | undefined;

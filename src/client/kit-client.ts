@@ -81,7 +81,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     return this.#transport.request(route("GET /health", { options }));
   }
 
-  /** What the server knows: counts of specs and guidelines, and the names of agents and workflows. */
+  /** The server's knowledge: counts of specs and guidelines, and the names of agents and workflows. */
   overview(options: CallOptions = {}): Promise<Overview> {
     return this.#transport.request(route("GET /", { options }));
   }

@@ -72,7 +72,7 @@ export function createSessionsClient({ request }: Transport): SessionsClient {
   };
 }
 
-/** What senders of webhooks have delivered. */
+/** Lists the deliveries of webhooks. */
 export interface DeliveriesClient {
   /** Newest first: the last 1,000 since the server started. */
   list(query?: DeliveryQuery, options?: CallOptions): Promise<DeliveryPage>;

@@ -8,7 +8,7 @@ interface NoticeProps {
   readonly icon: IconName;
   readonly title: string;
   readonly children?: ReactNode;
-  /** What can be done about it. */
+  /** The reader's next step. */
   readonly action?: ReactNode;
 }
 

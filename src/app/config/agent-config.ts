@@ -5,7 +5,7 @@ import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
 /** The profile that the configuration describes: the same fields under the names of programs, and times in milliseconds. */
 export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig = {}): AgentProfile {
   const { max_turns, max_tokens, max_cost, approvals, model_idle_seconds, ...rest } = agent;
-  // What the service reads.
+  // The service reads these.
   const { sandbox: _, max_waiting, max_idle_instances, idle_seconds, ...same } = rest;
   return defined({
     ...camel(same),

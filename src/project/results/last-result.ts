@@ -47,7 +47,7 @@ function titlesAt(titles: readonly TestTitle[], line: number): readonly string[]
   return last === undefined ? [] : at(last.line);
 }
 
-/** What runners put a value in for: `%s`, `$name`, `${name}`. */
+/** Places where runners put a value in: `%s`, `$name`, `${name}`. */
 const placeholder = /%[sdifjopc#$%]|\$\{[^}]{0,100}\}|\$[\w.]{1,100}/;
 
 /** Whether a result is that of a test, or of one inside a suite, of this title as the source has it. */

@@ -9,7 +9,7 @@ import { createTransaction, query } from "../../sqlite/statements.ts";
 
 /** How a test of a file ended when it last ran. */
 export interface StoredResult {
-  /** Those of what it lies in, then its own. */
+  /** The titles of its groups, then its own. */
   readonly titles: readonly string[];
   readonly status: "passed" | "failed" | "skipped";
   /** ISO 8601. */
@@ -20,7 +20,7 @@ export interface StoredResult {
 
 /** The last results of tests, by file. */
 export interface TestResults {
-  /** Of a file of the project; empty where no report had it. */
+  /** Returns the results of a file of the project; empty where no report had it. */
   of(path: string): readonly StoredResult[];
 }
 
