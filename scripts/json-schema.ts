@@ -14,6 +14,16 @@ import { specBlockSchema } from "../src/protocol/spec-block.ts";
 import { type FieldComments, readFieldComments } from "./field-comments.ts";
 import { repositoryRoot } from "./files.ts";
 
+/** The files of the tables that belong to a room of their own. */
+const homes: Readonly<Record<string, string>> = {
+  specs: "project/project-config",
+  guidelines: "project/project-config",
+  mcp: "mcp/servers/mcp-config",
+  providers: "models/provider-schema",
+  server: "app/config/server-schema",
+  sandbox: "app/config/sandbox-schema",
+};
+
 type JsonSchema = Record<string, unknown>;
 
 const check = process.argv.includes("--check");
@@ -74,7 +84,9 @@ function toPublished(
 /** The schema of `kit.toml` for editors: what only a program can give is left out. */
 function toConfigSchema(comments: FieldComments): JsonSchema {
   const schema = z.toJSONSchema(configSchema, { target: "draft-7", io: "input", unrepresentable: "any" });
-  const { $schema, ...tables } = describe(schema, comments) ?? {};
+  const commentOf: CommentOf = (field, siblings, table) =>
+    comments.of(field, siblings, homes[table] ?? "app/config/config-schema");
+  const { $schema, ...tables } = describe(schema, commentOf) ?? {};
   return {
     $schema,
     title: "Configuration of kit",
@@ -83,8 +95,10 @@ function toConfigSchema(comments: FieldComments): JsonSchema {
   };
 }
 
+type CommentOf = (field: string, siblings: ReadonlySet<string>, table: string) => string | undefined;
+
 /** Puts the comments of fields into a schema; undefined where nothing in it can be written in a file. */
-function describe(schema: unknown, comments: FieldComments): JsonSchema | undefined {
+function describe(schema: unknown, commentOf: CommentOf, table = ""): JsonSchema | undefined {
   if (!isSchema(schema) || Object.keys(schema).length === 0) return undefined;
   const described: JsonSchema = { ...schema };
   const { properties, items, anyOf, additionalProperties } = schema;
@@ -92,25 +106,25 @@ function describe(schema: unknown, comments: FieldComments): JsonSchema | undefi
     const fields = new Set(Object.keys(properties));
     described.properties = Object.fromEntries(
       Object.entries(properties).flatMap(([field, property]) => {
-        const inner = describe(property, comments);
+        const inner = describe(property, commentOf, table || field);
         if (inner === undefined) return [];
-        const description = comments.of(field, fields, "app/config/config-schema");
+        const description = commentOf(field, fields, table);
         return [[field, description === undefined ? inner : { description, ...inner }]];
       }),
     );
   }
   if (Array.isArray(anyOf)) {
     const choices = anyOf
-      .map((choice) => describe(choice, comments))
+      .map((choice) => describe(choice, commentOf, table))
       .filter((choice) => choice !== undefined);
     if (choices.length === 0) return undefined;
     if (choices.length === 1) return choices[0];
     described.anyOf = choices;
   }
   if (isSchema(additionalProperties))
-    described.additionalProperties = describe(additionalProperties, comments);
+    described.additionalProperties = describe(additionalProperties, commentOf, table);
   if (items !== undefined) {
-    const item = describe(items, comments);
+    const item = describe(items, commentOf, table);
     if (item === undefined) return undefined;
     described.items = item;
   }

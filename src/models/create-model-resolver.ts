@@ -6,14 +6,9 @@ import { knownModel } from "./known-models.ts";
 import { type ModelName, parseModelName } from "./model-name.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 import { promptCacheOf } from "./prompt-cache.ts";
-import {
-  compatibleBaseUrls,
-  isKnownProvider,
-  knownProviders,
-  type ProviderConfig,
-  type ProviderConfigs,
-} from "./provider-config.ts";
+import { compatibleBaseUrls, isKnownProvider, knownProviders } from "./provider-config.ts";
 import { ProviderLimiter } from "./provider-limiter.ts";
+import type { ProviderConfig, ProviderConfigs } from "./provider-schema.ts";
 import type { Recorder } from "./recording/record-fetch.ts";
 
 export interface ModelResolverOptions {

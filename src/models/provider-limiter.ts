@@ -1,12 +1,6 @@
 import { type Clock, elapsedOf } from "../base/clock.ts";
 import type { Admission, CallLimiter } from "./contract.ts";
-
-/** The most that all sessions together may ask of a provider within a minute (`providers.<name>.limits`). */
-export interface ProviderLimits {
-  readonly requests_per_minute?: number | undefined;
-  /** Tokens in and out; what a call takes is estimated before it, and put right by its usage. */
-  readonly tokens_per_minute?: number | undefined;
-}
+import type { ProviderLimits } from "./provider-schema.ts";
 
 interface Call {
   readonly at: number;

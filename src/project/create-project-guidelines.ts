@@ -2,7 +2,8 @@ import { nameOf } from "../guidelines/guideline-record.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
 import { createGuidelineReads } from "./features/guideline-reads.ts";
 import type { SyncContext } from "./features/sync-guidelines.ts";
-import type { ProjectConfig, ProjectGuidelines } from "./project.ts";
+import type { ProjectGuidelines } from "./project.ts";
+import type { ProjectConfig } from "./project-config.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { createSourceCatalog } from "./scan/source-catalog.ts";
 

@@ -19,12 +19,12 @@ export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts"
 export type {
   OpenProjectOptions,
   Project,
-  ProjectConfig,
   ProjectGuidelines,
   ProjectSpecs,
   RefreshOptions,
   ScanSummary,
 } from "./project.ts";
+export type { ProjectConfig } from "./project-config.ts";
 export {
   type ChangedFile,
   type ChangedFilesOptions,

@@ -10,7 +10,8 @@ import type {
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
-import type { SyncFormat, SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
+import type { SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
+import type { ProjectConfig } from "./project-config.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
 
 /** The result of one pass over the repository. */
@@ -135,34 +136,4 @@ export interface OpenProjectOptions {
    */
   readonly background?: boolean;
   readonly config?: ProjectConfig;
-}
-
-/** The part of the configuration that says what is read. Globs are project-relative. */
-export interface ProjectConfig {
-  readonly specs?:
-    | {
-        readonly include?: readonly string[] | undefined;
-        readonly exclude?: readonly string[] | undefined;
-        /** Sources of the `custom` framework. */
-        readonly custom?:
-          | readonly {
-              readonly include: string;
-              readonly spec_type?: string | undefined;
-              readonly tags?: readonly string[] | undefined;
-            }[]
-          | undefined;
-        /** Adapters of the user's own; asked before the built-in ones. */
-        readonly adapters?: readonly import("../specs/adapter.ts").SpecAdapter[] | undefined;
-      }
-    | undefined;
-  readonly guidelines?:
-    | {
-        readonly include?: readonly string[] | undefined;
-        readonly exclude?: readonly string[] | undefined;
-        /** The one source of truth of `sync`. */
-        readonly source?: SyncFormat | undefined;
-        /** The formats that `sync` writes; default: every other format that the project has. */
-        readonly targets?: readonly SyncFormat[] | undefined;
-      }
-    | undefined;
 }

@@ -2,7 +2,6 @@ import * as z from "zod/mini";
 import { type AgentHooks, areHooks } from "../../agents/define/hooks.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import {
-  amongNames,
   amount,
   dictionary,
   expecting,
@@ -17,60 +16,16 @@ import {
   table,
   tableWith,
   text,
-  textLike,
-  variables,
 } from "../../base/settings.ts";
-import { sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
-import { mcpModes } from "../../mcp/servers/mcp-config.ts";
-import { faultOf } from "../../mcp/servers/server-settings.ts";
+import { mcpTable } from "../../mcp/servers/mcp-config.ts";
+import { providerTable } from "../../models/provider-schema.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
-import {
-  backendNames,
-  frameworks,
-  type SyncFormat,
-  specTypes,
-  syncFormats,
-  thinkingLevels,
-} from "../../protocol/enums.ts";
+import { guidelinesTable, specsTable } from "../../project/project-config.ts";
+import { backendNames, thinkingLevels } from "../../protocol/enums.ts";
 import type { Infer } from "../../protocol/fields.ts";
-import type { SpecAdapter } from "../../specs/adapter.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { networkHost, sandboxChoice, sandboxTable } from "./sandbox-schema.ts";
 import { serverTable } from "./server-schema.ts";
-
-const syncFormat = z.pipe(
-  z.string({ error: amongNames(syncFormats) }),
-  z.transform((written, { issues }): SyncFormat => {
-    const type = sourceTypeOf(written);
-    const format = syncFormats.find((known) => known === type);
-    if (format !== undefined) return format;
-    issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
-    return z.NEVER;
-  }),
-);
-
-const specsTable = table({
-  include: list(text),
-  exclude: list(text),
-  /** Sources of the `custom` framework. */
-  custom: list(tableWith({ include: text }, { spec_type: name(specTypes), tags: list(text) })),
-  /** Adapters of your own; asked before the built-in ones. */
-  adapters: list(
-    live<SpecAdapter>(
-      "an adapter with name, framework, matches and parse (only in kit.config.ts)",
-      isSpecAdapter,
-    ),
-  ),
-});
-
-const guidelinesTable = table({
-  include: list(text),
-  exclude: list(text),
-  /** The one source of truth of `sync`. */
-  source: syncFormat,
-  /** The formats that `sync` writes; default: every other format that the project has. */
-  targets: list(syncFormat),
-});
 
 /** The `agent.approvals` table. */
 const approvalsTable = tableWith(
@@ -150,78 +105,6 @@ const compactionTable = table({
   model: text,
 });
 export interface CompactionConfig extends Infer<typeof compactionTable> {}
-
-/** The `mcp` table. Errors never repeat a value: it may be a key. */
-const mcpTable = table({
-  /** Default `direct`. */
-  mode: name(mcpModes),
-  /** Tools that one `mcp_search` gives at most; default 10. */
-  search_limit: integer(1, 100),
-  /** By name: letters, digits, `-` and single `_`, at most 32. */
-  servers: dictionary(
-    table({
-      /** A program that speaks MCP over stdin and stdout. It is started without a shell. */
-      command: text,
-      args: list(text),
-      /**
-       * The environment of the process besides `PATH`: names of variables to hand on, or names
-       * with values, in which `${NAME}` stands for a variable.
-       */
-      env: variables,
-      /** Where the process runs, relative to the project's root; default: the root. */
-      cwd: text,
-      /** The address of a server that speaks streamable HTTP. */
-      url: text,
-      /** Sent with every request to `url`; `${NAME}` in a value stands for a variable. */
-      headers: dictionary(text),
-      /** The tools to offer, by the server's own names; `*` stands for any letters. Default: all. */
-      allow: list(text),
-      /** Tools not to offer, also where `allow` names them. */
-      deny: list(text),
-      /** Seconds for connecting, for listing the tools and for each call; default 30, 30 and 120. */
-      timeout_seconds: integer(1, 86_400),
-    }),
-  ).check(({ value, issues }) => {
-    for (const [server, settings] of Object.entries(value)) {
-      const fault = faultOf(server, settings);
-      if (fault !== undefined)
-        issues.push({ code: "custom", input: settings, path: [server], message: fault });
-    }
-  }),
-});
-
-const priceTable = tableWith(
-  {
-    input: amount,
-    output: amount,
-  },
-  { cache_read: amount, cache_write: amount },
-);
-
-const providerTable = table({
-  /** For a known provider another address; a new name with one is an OpenAI-compatible endpoint. */
-  base_url: textLike(
-    "an address such as http://127.0.0.1:8080/v1",
-    (address) => /^https?:\/\//i.test(address) && URL.canParse(address),
-  ),
-  /** Default: the provider's own variable in the environment. */
-  api_key: text,
-  headers: dictionary(text),
-  /** For an OpenAI-compatible endpoint: it makes JSON of a schema itself, also while tools are offered. */
-  structured_output: flag,
-  /** False: calls carry no marks and no key for the prompt cache of the provider. Default true. */
-  prompt_cache: flag,
-  /** Calls wait until the last minute has room for them; default: no limit of kit's. */
-  limits: table({
-    requests_per_minute: integer(1, 1_000_000_000),
-    /** Tokens in and out; what a call takes is estimated before it, and put right by its usage. */
-    tokens_per_minute: integer(1, 1_000_000_000_000),
-  }),
-  /** Per model, in US dollars per million tokens, where kit does not know the price, or another one was agreed. */
-  prices: dictionary(priceTable),
-  /** Per model, in tokens. */
-  context_windows: dictionary(integer(1_000, 100_000_000)),
-});
 
 const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
 
@@ -314,17 +197,6 @@ export const configSchema = table({
   build: buildTable,
 });
 export interface KitConfig extends Infer<typeof configSchema> {}
-
-function isSpecAdapter(value: unknown): value is SpecAdapter {
-  if (typeof value !== "object" || value === null) return false;
-  const adapter: Partial<Record<keyof SpecAdapter, unknown>> = value;
-  return (
-    typeof adapter.name === "string" &&
-    frameworks.some((framework) => framework === adapter.framework) &&
-    typeof adapter.matches === "function" &&
-    typeof adapter.parse === "function"
-  );
-}
 
 const storeMethods = [
   "append",

@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { limits, times } from "../limits.ts";
-import { isServerName } from "../tools/tool-names.ts";
-import type { McpServerConfig } from "./mcp-config.ts";
+import { faultOfServer, type McpServerConfig } from "./mcp-config.ts";
 
 /** A server's configuration with its variables filled in. */
 export interface ServerSettings {
@@ -40,7 +39,7 @@ export function toServerSettings(
   config: McpServerConfig,
   world: { readonly root: string; readonly env: Environment; readonly maxTools?: number },
 ): ServerSettings {
-  const issue = faultOf(name, config);
+  const issue = faultOfServer(name, config);
   if (issue !== undefined)
     throw new KitError({ code: "invalid_request", message: `mcp.servers.${name} ${issue}.` });
   const values = createValues(world.env);
@@ -60,24 +59,6 @@ export function toServerSettings(
     secrets: values.secrets(),
     ...(fault === undefined ? {} : { fault }),
   };
-}
-
-/** The fault of a server's configuration, after "mcp.servers.<name> "; the reader of files asks too. */
-export function faultOf(name: string, config: McpServerConfig): string | undefined {
-  if (!isServerName(name))
-    return "has a name that its tools cannot carry: use letters, digits, - and single _, at most 32";
-  if ((config.command === undefined) === (config.url === undefined))
-    return "needs a command or a url, one of the two";
-  if (config.url === undefined)
-    return config.headers === undefined ? undefined : "has headers, which only a url can have";
-  const address = URL.parse(config.url);
-  if (address === null || !/^https?:$/.test(address.protocol))
-    return "has a url that is none of http or https";
-  if (address.username !== "" || address.password !== "") return "has a password in its url: use headers";
-  for (const key of ["args", "env", "cwd"] as const) {
-    if (config[key] !== undefined) return `has ${key}, which only a command can have`;
-  }
-  return undefined;
 }
 
 function toProcess(

@@ -4,7 +4,7 @@ import type { SpecAdapter } from "../../specs/adapter.ts";
 import { checkedAdapter } from "../../specs/checked-adapter.ts";
 import { isFixturePath } from "../../specs/model/test-path.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
-import type { ProjectConfig } from "../project.ts";
+import type { ProjectConfig } from "../project-config.ts";
 
 /** Decides by the path alone which files of a project are read, and by which adapter. */
 export interface SourceCatalog {

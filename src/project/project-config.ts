@@ -1,0 +1,55 @@
+import * as z from "zod/mini";
+import { amongNames, list, live, name, table, tableWith, text } from "../base/settings.ts";
+import { sourceTypeOf } from "../guidelines/convert/source-aliases.ts";
+import { frameworks, type SyncFormat, specTypes, syncFormats } from "../protocol/enums.ts";
+import type { Infer } from "../protocol/fields.ts";
+import type { SpecAdapter } from "../specs/adapter.ts";
+
+const syncFormat = z.pipe(
+  z.string({ error: amongNames(syncFormats) }),
+  z.transform((written, { issues }): SyncFormat => {
+    const type = sourceTypeOf(written);
+    const format = syncFormats.find((known) => known === type);
+    if (format !== undefined) return format;
+    issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
+    return z.NEVER;
+  }),
+);
+
+export const specsTable = table({
+  include: list(text),
+  exclude: list(text),
+  /** Sources of the `custom` framework. */
+  custom: list(tableWith({ include: text }, { spec_type: name(specTypes), tags: list(text) })),
+  /** Adapters of your own; asked before the built-in ones. */
+  adapters: list(
+    live<SpecAdapter>(
+      "an adapter with name, framework, matches and parse (only in kit.config.ts)",
+      isSpecAdapter,
+    ),
+  ),
+});
+
+export const guidelinesTable = table({
+  include: list(text),
+  exclude: list(text),
+  /** The one source of truth of `sync`. */
+  source: syncFormat,
+  /** The formats that `sync` writes; default: every other format that the project has. */
+  targets: list(syncFormat),
+});
+
+const projectTable = table({ specs: specsTable, guidelines: guidelinesTable });
+/** The part of the configuration that says what is read. Globs are project-relative. */
+export interface ProjectConfig extends Infer<typeof projectTable> {}
+
+function isSpecAdapter(value: unknown): value is SpecAdapter {
+  if (typeof value !== "object" || value === null) return false;
+  const adapter: Partial<Record<keyof SpecAdapter, unknown>> = value;
+  return (
+    typeof adapter.name === "string" &&
+    frameworks.some((framework) => framework === adapter.framework) &&
+    typeof adapter.matches === "function" &&
+    typeof adapter.parse === "function"
+  );
+}
