@@ -36,6 +36,40 @@ function screen<const Path extends string>(path: Path, load: () => Promise<Route
 /** Each screen is loaded when it is opened. */
 const screens = [
   screen("/", async () => (await import("./screens/home/home-screen.tsx")).HomeScreen),
+  screen("/console/specs", async () => (await import("./screens/specs/specs-screen.tsx")).SpecsScreen),
+  screen(
+    "/console/specs/criteria",
+    async () => (await import("./screens/specs/criteria-screen.tsx")).CriteriaScreen,
+  ),
+  screen(
+    "/console/specs/impact",
+    async () => (await import("./screens/specs/impact-screen.tsx")).ImpactScreen,
+  ),
+  screen(
+    "/console/specs/problems",
+    async () => (await import("./screens/specs/problems-screen.tsx")).ProblemsScreen,
+  ),
+  screen("/console/specs/$id", async () => (await import("./screens/specs/spec-screen.tsx")).SpecScreen),
+  screen(
+    "/console/guidelines",
+    async () => (await import("./screens/guidelines/guidelines-screen.tsx")).GuidelinesScreen,
+  ),
+  screen(
+    "/console/guidelines/explain",
+    async () => (await import("./screens/guidelines/explain-screen.tsx")).ExplainScreen,
+  ),
+  screen(
+    "/console/guidelines/lint",
+    async () => (await import("./screens/guidelines/lint-screen.tsx")).LintScreen,
+  ),
+  screen(
+    "/console/guidelines/sync",
+    async () => (await import("./screens/guidelines/sync-screen.tsx")).SyncScreen,
+  ),
+  screen(
+    "/console/guidelines/$id",
+    async () => (await import("./screens/guidelines/guideline-screen.tsx")).GuidelineScreen,
+  ),
   screen("/console/server", async () => (await import("./screens/server/server-screen.tsx")).ServerScreen),
 ] as const;
 

@@ -12,5 +12,9 @@ export interface NavigationEntry {
 /** The screens in the navigation, in groups. A screen that is reached from another one only is not here. */
 export const navigation: readonly (readonly NavigationEntry[])[] = [
   [{ label: "Home", icon: "home", link: "/" }],
+  [
+    { label: "Specs", icon: "specs", link: "/console/specs" },
+    { label: "Guidelines", icon: "guidelines", link: "/console/guidelines" },
+  ],
   [{ label: "Server", icon: "server", link: "/console/server" }],
 ];

@@ -20,7 +20,7 @@ export function Page({ title, crumbs = [], actions, bar, isFixed = false, childr
   useEffect(() => setTitle(title), [title, setTitle]);
   return (
     <div className={`flex min-w-0 flex-1 flex-col ${isFixed ? "h-full min-h-0" : "min-h-full"}`}>
-      <header className="sticky top-0 z-10 flex min-h-13 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-back/90 px-4 py-2 backdrop-blur sm:px-6">
+      <header className="sticky top-0 z-10 flex min-h-13 shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-back/90 px-4 py-2 backdrop-blur sm:px-6">
         <nav aria-label="Where you are" className="flex min-w-0 items-center gap-1.5 text-sm">
           {crumbs.map(({ label, link }) => (
             <Fragment key={label}>

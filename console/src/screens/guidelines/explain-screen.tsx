@@ -1,0 +1,112 @@
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { FileExplanation } from "../../../../src/client/index.ts";
+import { useServer } from "../../api/use-server.ts";
+import { BarField } from "../../ui/chips.tsx";
+import { Body, Page } from "../../ui/page.tsx";
+import { Answer, Notice } from "../../ui/states.tsx";
+import { GuidelineTabs } from "./guideline-tabs.tsx";
+import { nameOf } from "./tool-names.ts";
+
+type Explanation = FileExplanation["explanations"][number];
+
+/** What applies to a file: each tool beside the others, with why and tokens. */
+export function ExplainScreen(): ReactNode {
+  const { file = "" } = useSearch({ from: "/console/guidelines/explain" });
+  const navigate = useNavigate();
+  const explanation = useServer({
+    key: ["explain", file],
+    enabled: file !== "",
+    ask: (client, signal) => client.guidelines.explain(file, {}, { signal }),
+  });
+  return (
+    <Page
+      title="What applies to a file"
+      crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
+      bar={
+        <>
+          <GuidelineTabs />
+          <BarField
+            label="A file, such as src/app.ts"
+            value={file}
+            onSubmit={(text) =>
+              void navigate({ to: "/console/guidelines/explain", search: { file: text || undefined } })
+            }
+          />
+        </>
+      }
+    >
+      <Body>
+        {file === "" ? (
+          <Notice icon="guidelines" title="Which file?">
+            Name a file of the repository; it need not exist. Each tool is shown with the rules that it would
+            read.
+          </Notice>
+        ) : (
+          <Answer query={explanation}>
+            {({ explanations }) => (
+              <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
+                {explanations.map((one) => (
+                  <Tool key={one.tool} explanation={one} />
+                ))}
+              </div>
+            )}
+          </Answer>
+        )}
+      </Body>
+    </Page>
+  );
+}
+
+const reasons: Readonly<Record<Explanation["applied"][number]["reason"], string>> = {
+  always: "always",
+  pattern: "matches",
+  nested: "in this folder",
+  import: "imported by",
+  manual: "only when asked for",
+  auto: "when the agent finds it relevant",
+};
+
+function Tool({ explanation }: { readonly explanation: Explanation }): ReactNode {
+  const { tool, applied, shadowed, tokens, notes } = explanation;
+  return (
+    <section className="min-w-0 overflow-clip rounded-lg border border-line bg-panel">
+      <div className="flex items-baseline gap-2 border-line border-b px-4 py-2">
+        <h2 className="font-medium text-sm">{nameOf(tool)}</h2>
+        <span className="ml-auto text-soft text-xs tabular">about {tokens.toLocaleString()} tokens</span>
+      </div>
+      {applied.length === 0 ? <p className="px-4 py-3 text-soft text-sm">Reads no rule for it.</p> : null}
+      <ol className="divide-y divide-line">
+        {applied.map((one) => (
+          <li key={one.guideline_id} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
+            <div className="flex items-baseline gap-2">
+              <Link
+                to="/console/guidelines/$id"
+                params={{ id: one.guideline_id }}
+                className="min-w-0 hover:underline foreign"
+              >
+                {one.title}
+              </Link>
+              <span className="ml-auto text-faint text-xs tabular">{one.tokens}</span>
+            </div>
+            <p className="text-soft text-xs foreign">
+              {`${reasons[one.reason]}${one.detail === undefined ? "" : ` ${one.detail}`}`}
+            </p>
+            <bdi className="font-mono text-faint text-xs foreign">{`${one.source_file}:${one.line}`}</bdi>
+          </li>
+        ))}
+        {shadowed.map((one) => (
+          <li key={`shadowed ${one.guideline_id}`} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
+            <s className="text-soft foreign">{one.title}</s>
+            <p className="text-warn text-xs foreign">{`shadowed by ${one.shadowed_by}: ${one.rule}`}</p>
+          </li>
+        ))}
+      </ol>
+      {notes.map((note) => (
+        <p key={note} className="border-line border-t px-4 py-2 text-soft text-xs foreign">
+          {note}
+        </p>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,102 @@
+import { useParams } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import type { ConvertRequest, Guideline } from "../../../../src/client/index.ts";
+import { useServer } from "../../api/use-server.ts";
+import { Chip, Choice } from "../../ui/chips.tsx";
+import { Body, Page, Panel } from "../../ui/page.tsx";
+import { Scroll } from "../../ui/scroll.tsx";
+import { Answer } from "../../ui/states.tsx";
+import { nameOf } from "./tool-names.ts";
+
+const formats = ["steering", "fw_c", "fw_b", "copilot", "gemini", "windsurf", "cline", "zed"] as const;
+
+/** One guideline: its text, where it comes from, and how it would read in another tool's format. */
+export function GuidelineScreen(): ReactNode {
+  const { id } = useParams({ from: "/console/guidelines/$id" });
+  const guideline = useServer({
+    key: ["guideline", id],
+    ask: (client, signal) => client.guidelines.get(id, { signal }),
+  });
+  return (
+    <Page
+      title={guideline.data?.title ?? "Guideline"}
+      crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
+    >
+      <Body>
+        <Answer query={guideline}>
+          {(one) => (
+            <>
+              <Rule guideline={one} />
+              <Conversion id={one.id} />
+            </>
+          )}
+        </Answer>
+      </Body>
+    </Page>
+  );
+}
+
+function Rule({ guideline }: { readonly guideline: Guideline }): ReactNode {
+  const { source_type, source_file, file_pattern, aliases = [], tags, content } = guideline;
+  return (
+    <Panel
+      title={<bdi className="font-mono text-xs foreign">{source_file}</bdi>}
+      actions={<Chip>{nameOf(source_type)}</Chip>}
+    >
+      <div className="flex flex-col gap-3 p-4 text-sm">
+        {file_pattern === undefined ? null : (
+          <p className="text-soft foreign">
+            Applies to <code className="font-mono text-xs">{file_pattern}</code>
+          </p>
+        )}
+        {aliases.length === 0 ? null : <p className="text-soft foreign">Also {aliases.join(", ")}</p>}
+        {tags.length === 0 ? null : <p className="text-faint text-xs foreign">{tags.join(", ")}</p>}
+        <pre className="whitespace-pre-wrap font-sans foreign">{content}</pre>
+      </div>
+    </Panel>
+  );
+}
+
+function Conversion({ id }: { readonly id: string }): ReactNode {
+  const [format, setFormat] = useState<ConvertRequest["format"]>();
+  const preview = useServer({
+    key: ["conversion", id, format],
+    enabled: format !== undefined,
+    ask: (client, signal) =>
+      client.guidelines.convert({ guideline_id: id, format: format ?? "fw_c", preview: true }, { signal }),
+  });
+  return (
+    <Panel title="In another format">
+      <div className="flex flex-col gap-3 p-4">
+        <Choice
+          label="Format"
+          value={format ?? ""}
+          onChoose={(value) => setFormat(formats.find((one) => one === value))}
+          choices={formats.map((value) => ({ value, label: nameOf(value) }))}
+        />
+        {format === undefined ? (
+          <p className="text-soft text-sm">Choose a tool: nothing is written.</p>
+        ) : (
+          <Answer query={preview}>
+            {({ filename, content, losses }) => (
+              <>
+                {losses.map((loss) => (
+                  <p key={loss} className="text-sm text-warn foreign">
+                    {loss}
+                  </p>
+                ))}
+                {losses.length === 0 ? <p className="text-good text-sm">Nothing is lost.</p> : null}
+                <h3 className="font-mono text-soft text-xs foreign">{filename}</h3>
+                <Scroll label={filename} className="max-h-112">
+                  <pre className="whitespace-pre-wrap rounded bg-sunken p-3 font-mono text-xs foreign">
+                    {content}
+                  </pre>
+                </Scroll>
+              </>
+            )}
+          </Answer>
+        )}
+      </div>
+    </Panel>
+  );
+}

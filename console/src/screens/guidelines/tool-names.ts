@@ -1,0 +1,19 @@
+/** The names that people give tools and sources, by wire value. */
+export const toolNames: Readonly<Record<string, string>> = {
+  fw_a: "Kiro",
+  fw_b: "Cursor",
+  fw_c: "Claude Code",
+  codex: "Codex",
+  copilot: "GitHub Copilot",
+  gemini: "Gemini CLI",
+  windsurf: "Windsurf",
+  cline: "Cline",
+  zed: "Zed",
+  steering: "Kiro steering",
+  agents: "AGENTS.md",
+  "agents-nearest": "AGENTS.md, the closest",
+  "agents-all": "AGENTS.md, all",
+  sample: "Sample",
+};
+
+export const nameOf = (id: string): string => toolNames[id] ?? id;
