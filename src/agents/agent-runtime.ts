@@ -21,7 +21,7 @@ import type { ProjectContext, Repository, SourceGuard, Workplace } from "./proje
 import type { SessionPrompt } from "./prompt/session-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
-import type { TaskCall } from "./tools/task-tool.ts";
+import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { OperationPart } from "./turn/backend-work.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";

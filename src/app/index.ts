@@ -16,5 +16,10 @@ export type { AuthRequest, ServerConfig } from "./config/server-schema.ts";
 export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./service/app.ts";
 export type { InitAgentOptions, OpenAgentsOptions, OpenServiceOptions } from "./service/open-service.ts";
 export type { InstanceTarget, ProjectService, PromptCall, Service } from "./service/service.ts";
-export type { SourceFile, SourceProblem } from "./sources/discover-sources.ts";
-export type { LoadedAgent, LoadedWorkflow, Triggers } from "./sources/load-source.ts";
+export type {
+  LoadedAgent,
+  LoadedWorkflow,
+  SourceFile,
+  SourceProblem,
+  Triggers,
+} from "./sources/discover-sources.ts";

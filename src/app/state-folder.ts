@@ -1,9 +1,9 @@
 import { accessSync, constants, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { assertNoLinkOut } from "../files/links-out.ts";
-import { makeFolderSync } from "../files/make-folder.ts";
+import { assertNoLinkOut } from "../files/find-place.ts";
 import { systemObstacle } from "../files/obstacle.ts";
+import { makeFolderSync } from "../files/replace-file.ts";
 
 /**
  * The folder for kit's own files of a project, made when it is missing, and ignored by Git.

@@ -1,5 +1,5 @@
 import { suggest } from "../base/suggest.ts";
-import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/source-aliases.ts";
+import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/conversion-targets.ts";
 import { toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
@@ -24,7 +24,7 @@ import type { ExplainTool } from "../protocol/guideline-query.ts";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
-import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
+import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/registry.ts";
 import { type ManagerName, managerNames } from "./add/package-manager.ts";
 import { usageError } from "./report-error.ts";
 
@@ -177,4 +177,37 @@ export const parsePackageManager: (text: string) => ManagerName = oneOf(
 /** A choice among the output formats of one command. */
 export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {
   return oneOf("format of this command", plain(values));
+}
+
+/** Reads a whole number between two bounds, inclusive. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw usageError(`'${text}' is no whole number from ${least} to ${most.toLocaleString("en")}.`);
+  };
+}
+
+/** A value that may be any text. */
+export function asText(text: string): string {
+  return text;
+}
+
+const example = `Such as --payload '{"text": "…"}'.`;
+
+/** Reads `--payload`: a JSON object. */
+export function parsePayload(text: string): Readonly<Record<string, unknown>> {
+  const value = parseJson(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw usageError("must be a JSON object.", example);
+}
+
+/** Reads any JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw usageError(`not JSON: ${error instanceof Error ? error.message : String(error)}.`, example);
+  }
 }

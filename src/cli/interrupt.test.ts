@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test, vi } from "vitest";
-import { listenForInterrupt } from "./interrupt.ts";
+import { listenForInterrupt } from "./main.ts";
 
 test("the first signal asks the work to end, and its echo does not end the process", () => {
   const interrupt = listenForInterrupt();

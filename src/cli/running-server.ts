@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { connect } from "node:net";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
-import { makeFolderSync } from "../files/make-folder.ts";
+import { makeFolderSync } from "../files/replace-file.ts";
 
 /** A server that says where it serves a project, for the commands that ask it. */
 export interface RunningServer {

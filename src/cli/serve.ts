@@ -16,6 +16,7 @@ import type { Tracing } from "../protocol/tracing.ts";
 import { isLoopbackAddress } from "../server/access/access.ts";
 import type { RequestEntry } from "../server/answer-request.ts";
 import type { KitServer } from "../server/create-server.ts";
+import { asText, wholeNumber } from "./choices.ts";
 import {
   type CommandContext,
   type CommandOption,
@@ -27,7 +28,6 @@ import {
 import { printWelcome } from "./print/welcome.ts";
 import { describeError } from "./report-error.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
-import { asText, wholeNumber } from "./values.ts";
 import { type OpenedProject, withProject } from "./with-project.ts";
 
 type ServeOptions = {

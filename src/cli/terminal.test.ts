@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "vitest";
 import { isCampaign } from "../testing/campaign.suite.ts";
 import { kitCommandLine, runKit } from "./testing/run-kit.ts";
 import { createSampleProject } from "./testing/sample-project.ts";
-import { displayWidth } from "./text/display-width.ts";
+import { displayWidth } from "./text/safe-text.ts";
 
 const project = await createSampleProject();
 await project.write(

@@ -3,7 +3,7 @@ import type { KitConfig } from "../app/config/config-schema.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
-import { count } from "./print/document.ts";
+import { count } from "./print/table.ts";
 import { safeLine } from "./text/safe-text.ts";
 
 /** A project that is open and up to date, as a command uses it. */

@@ -1,14 +1,13 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { hasCode } from "../files/file-error.ts";
-import { makeFolderSync } from "../files/make-folder.ts";
-import { systemObstacle } from "../files/obstacle.ts";
+import { hasCode, systemObstacle } from "../files/obstacle.ts";
+import { makeFolderSync } from "../files/replace-file.ts";
 import { readFileInside, writeFileInside } from "../project/features/write-file.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { CommandContext } from "./command.ts";
 import { usageError } from "./report-error.ts";
-import { truncate } from "./text/display-width.ts";
+import { truncate } from "./text/safe-text.ts";
 
 export interface WriteFilesOptions {
   /** As written on the line; created where it is missing. */

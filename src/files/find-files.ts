@@ -1,8 +1,7 @@
 import { constants, type Dirent } from "node:fs";
 import { access, lstat, readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { hasCode } from "./file-error.ts";
-import { joinPath } from "./join-path.ts";
+import { hasCode, joinPath } from "./obstacle.ts";
 
 export interface FindFilesOptions {
   /** Whether files of that name are wanted. */

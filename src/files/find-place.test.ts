@@ -16,8 +16,7 @@ import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
 import { rounds } from "../testing/campaign.suite.ts";
 import { type FindPlaceOptions, findPlace, resolveInside } from "./find-place.ts";
-import { readRegularFile } from "./read-regular-file.ts";
-import { replaceFile } from "./replace-file.ts";
+import { readRegularFile, replaceFile } from "./replace-file.ts";
 import { canHoldFolders } from "./walk.ts";
 
 async function inFolder(work: (root: string) => Promise<void>): Promise<void> {

@@ -1,6 +1,7 @@
-import { relative, sep } from "node:path";
-import type { KitError } from "../base/kit-error.ts";
-import { forbidden, invalid, toFileError } from "./file-error.ts";
+import { lstatSync, realpathSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { KitError } from "../base/kit-error.ts";
+import { forbidden, invalid, toFileError } from "./obstacle.ts";
 import { startWalk, type Walk } from "./walk.ts";
 
 /** An open folder below a root, and the entry in it that a path leads to. */
@@ -147,4 +148,29 @@ function inTheWay({ path, end }: FindPlaceOptions, pending: readonly string[]): 
 
 function outside({ path, area = "project" }: FindPlaceOptions): KitError {
   return forbidden(`${path} leads out of the ${area}.`);
+}
+
+/**
+ * Throws `forbidden` where one of these paths below a root is a link that leads out of the root, or nowhere. For folders and files
+ * that kit opens by itself, and that a repository may contain as links. Links that stay below the root are allowed.
+ */
+export function assertNoLinkOut(root: string, paths: readonly string[]): void {
+  for (const path of paths) {
+    if (!isLinkOut(root, path)) continue;
+    throw new KitError({
+      code: "forbidden",
+      message: `${path} is a link that leads out of the project, and kit writes its own files only inside.`,
+      hint: `Remove the link ${path}; kit makes what it needs.`,
+    });
+  }
+}
+
+export function isLinkOut(root: string, path: string): boolean {
+  const entry = join(root, path);
+  if (lstatSync(entry, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return false;
+  try {
+    return !realpathSync(entry).startsWith(realpathSync(root) + sep);
+  } catch {
+    return true;
+  }
 }

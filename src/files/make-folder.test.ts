@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, realpathSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { makeFolderSync } from "./make-folder.ts";
+import { makeFolderSync } from "./replace-file.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-folder-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

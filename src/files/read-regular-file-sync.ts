@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { readFlags } from "./read-regular-file.ts";
+import { readFlags } from "./replace-file.ts";
 
 /**
  * Reads a regular file of an open folder at once, for walks over whole trees; undefined for anything

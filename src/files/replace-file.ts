@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
+import { constants, mkdirSync, statSync } from "node:fs";
 import { access, type FileHandle, link, lstat, open, rename, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { forbidden, hasCode, ignoreMissing, invalid } from "./file-error.ts";
 import type { Place } from "./find-place.ts";
-import { readRegularFile } from "./read-regular-file.ts";
+import { forbidden, hasCode, ignoreMissing, invalid } from "./obstacle.ts";
 
 export interface ReplaceFileOptions {
   /** The whole file; text is written as UTF-8. */
@@ -132,3 +131,68 @@ const changedMeanwhile = (path: string, cause?: unknown): KitError =>
     message: `${path} was changed by another program meanwhile; nothing was written.`,
     cause,
   });
+
+/** Opens without following a link, and without waiting for the other end of a pipe. */
+export const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Reads the regular file at a place, as long as it was when it was opened; undefined when there is
+ * none. Throws `invalid_request` for a folder, `forbidden` for devices, pipes and the like, for which it
+ * does not wait, and `payload_too_large` past `maxBytes`.
+ */
+export async function readRegularFile(place: Place, maxBytes: number): Promise<Uint8Array | undefined> {
+  const handle = await open(place.entry, readFlags).catch(ignoreMissing);
+  if (handle === undefined) return undefined;
+  try {
+    const stats = await handle.stat();
+    if (stats.isDirectory()) throw invalid(`${place.path === "" ? "The root" : place.path} is a folder.`);
+    if (!stats.isFile()) throw forbidden(`${place.path} is not a regular file.`);
+    if (stats.size > maxBytes) {
+      throw new KitError({ code: "payload_too_large", message: `${place.path} is too large.` });
+    }
+    const bytes = Buffer.allocUnsafeSlow(stats.size);
+    let length = 0;
+    while (length < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, length, bytes.length - length, length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Creates a folder and its missing parents; throws the error of the system. Node's `recursive` loops for ever where a file system
+ * answers ENOENT for a folder that cannot be created (/proc); this function ends.
+ */
+export function makeFolderSync(path: string): void {
+  const missing: string[] = [];
+  let existing = path;
+  while (!makeOne(existing, { mayMiss: dirname(existing) !== existing })) {
+    missing.push(existing);
+    existing = dirname(existing);
+  }
+  for (const folder of missing.reverse()) makeOne(folder, { mayMiss: false });
+}
+
+/** False where the folder above is missing. */
+function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): boolean {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (mayMiss && hasCode(error, "ENOENT")) return false;
+    // Some file systems report another error for a folder that exists: EROFS, for one.
+    if (!isFolder(path)) throw error;
+  }
+  return true;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

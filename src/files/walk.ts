@@ -1,7 +1,7 @@
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode } from "./file-error.ts";
+import { hasCode } from "./obstacle.ts";
 
 /** Walks through the folders below a root, one name at a time. No step follows a link. */
 export interface Walk {

@@ -1,11 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { ConversionFormat } from "../protocol/guideline.ts";
 import { type CorpusProject, hasSharedCorpus, loadSharedCorpus } from "../testing/shared-corpus.ts";
+import { exportGuidelines } from "./convert/conversion-targets.ts";
 import { convertGuideline, sourceOf } from "./convert/convert-guideline.ts";
-import { exportGuidelines } from "./export-guidelines.ts";
 import { filePatternOf, type GuidelineRecord } from "./guideline-record.ts";
-import { readGuidelines } from "./read-guidelines.ts";
-import { guidelineAdapterFor } from "./registry.ts";
+import { guidelineAdapterFor, readGuidelines } from "./read-guidelines.ts";
 
 interface GuidelineFile {
   readonly project: string;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { assignGuidelineIds, guidelineId } from "./guideline-id.ts";
+import { assignGuidelineIds, guidelineId } from "./guideline-record.ts";
 import { readGuidelines } from "./read-guidelines.ts";
 
 const sha = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -30,9 +30,8 @@ export type {
   Inclusion,
   ParsedGuidelines,
 } from "./adapter.ts";
+export { conversionFormatOf, exportGuidelines, sourceTypeOf } from "./convert/conversion-targets.ts";
 export { type ConversionContext, convertGuideline } from "./convert/convert-guideline.ts";
-export { conversionFormatOf, sourceTypeOf } from "./convert/source-aliases.ts";
-export { exportGuidelines } from "./export-guidelines.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
 export { toGuideline } from "./guideline-record.ts";
 export {

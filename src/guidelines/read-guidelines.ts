@@ -1,7 +1,13 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
-import { assignGuidelineIds } from "./guideline-id.ts";
-import type { GuidelineRecord, Reading } from "./guideline-record.ts";
-import { guidelineAdapterFor } from "./registry.ts";
+import type { GuidelineAdapter } from "./adapter.ts";
+import { agentsAdapter, geminiAdapter, zedAdapter } from "./adapters/agents-adapter.ts";
+import { claudeAdapter, claudeRulesAdapter } from "./adapters/claude-adapter.ts";
+import { clineAdapter } from "./adapters/cline-adapter.ts";
+import { copilotAdapter } from "./adapters/copilot-adapter.ts";
+import { cursorRulesAdapter, cursorrulesAdapter } from "./adapters/cursor-adapter.ts";
+import { kiroSteeringAdapter } from "./adapters/kiro-steering-adapter.ts";
+import { windsurfAdapter } from "./adapters/windsurf-adapter.ts";
+import { assignGuidelineIds, type GuidelineRecord, type Reading } from "./guideline-record.ts";
 
 export interface GuidelineSource {
   /** The real path. */
@@ -47,4 +53,29 @@ function readingOf(name: string, text: string): Reading[] {
   if (first === undefined) return [];
   const { tool, scope, inclusion, globs } = first;
   return [{ read_as: name, tool, scope, inclusion, globs }];
+}
+
+/** Every guideline format that kit reads; the first that accepts a path reads the file. */
+const guidelineAdapters: readonly GuidelineAdapter[] = [
+  claudeRulesAdapter,
+  claudeAdapter,
+  cursorrulesAdapter,
+  cursorRulesAdapter,
+  kiroSteeringAdapter,
+  agentsAdapter,
+  copilotAdapter,
+  geminiAdapter,
+  windsurfAdapter,
+  clineAdapter,
+  zedAdapter,
+];
+
+/** The endings of guideline file names. */
+const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
+
+/** The adapter that reads a project-relative path, by the path alone. */
+export function guidelineAdapterFor(path: string): GuidelineAdapter | undefined {
+  // Called for every file of a repository, so other names are ruled out first.
+  if (!ending.test(path)) return undefined;
+  return guidelineAdapters.find((adapter) => adapter.matches(path));
 }

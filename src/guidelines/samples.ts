@@ -1,6 +1,5 @@
 import type { GuidelineDraft } from "./adapter.ts";
-import { assignGuidelineIds } from "./guideline-id.ts";
-import type { GuidelineRecord } from "./guideline-record.ts";
+import { assignGuidelineIds, type GuidelineRecord } from "./guideline-record.ts";
 
 interface Sample {
   readonly title: string;

@@ -1,8 +1,7 @@
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { startProcess } from "./start-process.ts";
-import { stopOn, terminate } from "./stop-on.ts";
+import { startProcess, stopOn, terminate } from "./start-process.ts";
 
 function shell(script: string, hasInput = false) {
   const env = { PATH: "/usr/bin:/bin", GIVEN: "given" };

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
+import { openSync, readdirSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { Readable, type Writable } from "node:stream";
-import { descriptors } from "./descriptors.ts";
-import { signalGroup } from "./end-group.ts";
+import { onAbort } from "../base/abort.ts";
+import { longestTimerMs } from "../base/clock.ts";
+import { graceMs, signalGroup } from "./end-group.ts";
 
 export interface ProcessOptions {
   /** A path, or a name that is looked up in the `PATH` of `env`. No shell reads it. */
@@ -102,4 +104,96 @@ export function startProcess(options: ProcessOptions): RunningProcess {
       for (const handle of handles) handle.unref();
     },
   };
+}
+
+let inherited: readonly number[] | undefined;
+let nothing: number | undefined;
+
+/**
+ * Returns the descriptors of a child from 3 on: `own` first, then nothing in the place of every descriptor that
+ * the parent of this process left open for it. Node closes what it has opened itself, and no other.
+ */
+function descriptors(own: readonly (number | "pipe")[]): (number | "pipe" | "ignore")[] {
+  inherited ??= findInherited();
+  const highest = Math.max(2 + own.length, ...inherited);
+  const list: (number | "pipe" | "ignore")[] = [];
+  for (let number = 3; number <= highest; number += 1) {
+    list.push(own[number - 3] ?? (inherited.includes(number) ? openNothing() : "ignore"));
+  }
+  return list;
+}
+
+const closesOnExec = 0o2000000;
+
+/** Linux tells which descriptors a child would have; elsewhere none is known. */
+function findInherited(): readonly number[] {
+  try {
+    return readdirSync("/proc/self/fdinfo")
+      .map(Number)
+      .filter((number) => number > 2 && number < 1_024 && isInherited(number));
+  } catch {
+    return [];
+  }
+}
+
+function isInherited(number: number): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, "utf8"))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & closesOnExec) === 0;
+  } catch {
+    // It was open to read this folder.
+    return false;
+  }
+}
+
+function openNothing(): number {
+  nothing ??= openSync("/dev/null", "r+");
+  return nothing;
+}
+
+/** Why a process was stopped: its time was over, its caller gave up, or it wrote too much. */
+type StopReason = "timeout" | "abort" | "flood";
+
+interface StopConditions {
+  readonly timeoutMs: number;
+  /** Any of these stops the process. */
+  readonly signals: readonly (AbortSignal | undefined)[];
+}
+
+interface Stop {
+  /** Stops the process, unless it was stopped before. */
+  now(why: StopReason): void;
+  /** The first reason; undefined for a process that was not stopped. */
+  reason(): StopReason | undefined;
+  /** Ends the watch. The caller calls it when the process has ended. */
+  release(): void;
+}
+
+/** Stops a process, once, when its time is over or a signal fires. `stop` gives what `release` has to undo. */
+export function stopOn({ timeoutMs, signals }: StopConditions, stop: () => () => void): Stop {
+  let reason: StopReason | undefined;
+  let undo: (() => void) | undefined;
+  const now = (why: StopReason): void => {
+    if (reason !== undefined) return;
+    reason = why;
+    undo = stop();
+  };
+  const timer = setTimeout(() => now("timeout"), Math.min(timeoutMs, longestTimerMs));
+  const listening = signals.map((signal) => onAbort(signal, () => now("abort")));
+  return {
+    now,
+    reason: () => reason,
+    release() {
+      clearTimeout(timer);
+      for (const end of listening) end();
+      undo?.();
+    },
+  };
+}
+
+/** Asks a process to end, and kills it after a moment; the function that comes back withdraws that. */
+export function terminate(target: { signal(name: "SIGTERM" | "SIGKILL"): void }): () => void {
+  target.signal("SIGTERM");
+  const insist = setTimeout(() => target.signal("SIGKILL"), graceMs);
+  return () => clearTimeout(insist);
 }

@@ -2,28 +2,23 @@ import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
-import { createIgnoreScope } from "../files/ignore-scope.ts";
-import { loadOuterRules } from "../files/outer-rules.ts";
+import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/connection.ts";
 import type { ScanSummary } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
-import { specDiagnostics } from "./query/spec-diagnostics.ts";
-import { readDates } from "./refresh/commit-dates.ts";
-import type { PassContext } from "./refresh/index-pass.ts";
+import { specDiagnostics } from "./query/edges.ts";
+import { IndexingState, type PassContext } from "./refresh/index-pass.ts";
 import { refillIndex } from "./refresh/refresh-index.ts";
 import { type PassResult, ProjectRefresh } from "./refresh/refresh-project.ts";
-import { IndexingState } from "./refresh/source-queue.ts";
-import { createAliases } from "./scan/aliases.ts";
-import { decodeText } from "./scan/decode-text.ts";
 import { createFileSet, filesOf } from "./scan/folder.ts";
-import type { SourceCatalog } from "./scan/source-catalog.ts";
-import { createSourceReader } from "./scan/source-reader.ts";
-import { parseStored } from "./store/damage.ts";
-import { createGuidelineStore } from "./store/guideline-store.ts";
+import { readDates } from "./scan/git/file-dates.ts";
+import { createAliases, type SourceCatalog } from "./scan/source-catalog.ts";
+import { createSourceReader, decodeText } from "./scan/source-reader.ts";
+import { createGuidelineStore } from "./store/block-reader.ts";
 import type { IndexPlace } from "./store/index-place.ts";
 import { IndexSession, loadLinks } from "./store/index-session.ts";
-import { readMeta } from "./store/open-index.ts";
+import { parseStored, readMeta } from "./store/open-index.ts";
 
 export interface ProjectIndexOptions {
   /** Absolute, with links resolved. */

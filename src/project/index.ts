@@ -1,7 +1,3 @@
-/**
- * `kit/project`: what `openProject` of `kit` takes and gives, and what takes more than the index to answer: tests, Git
- * history, changed files.
- */
 import "../base/require-node.ts";
 
 export type {
@@ -13,6 +9,11 @@ export type {
   CriterionTest,
   FeatureCoverage,
 } from "../protocol/coverage.ts";
+
+/**
+ * `kit/project`: what `openProject` of `kit` takes and gives, and what takes more than the index to answer: tests, Git
+ * history, changed files.
+ */
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
@@ -25,10 +26,10 @@ export type {
   ScanSummary,
 } from "./project.ts";
 export type { ProjectConfig } from "./project-config.ts";
+export type { FileDates } from "./scan/git/file-dates.ts";
 export {
   type ChangedFile,
   type ChangedFilesOptions,
   readChangedFiles,
   toChangedPaths,
-} from "./scan/git/changed-files.ts";
-export type { FileDates } from "./scan/git/file-dates.ts";
+} from "./scan/git/git-state.ts";

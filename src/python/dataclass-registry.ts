@@ -1,7 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { checkKeys } from "./check-keys.ts";
 import type { AnyPythonDataclass, PythonField, PythonObject } from "./contract.ts";
-import { isPythonName } from "./values/identifier.ts";
 
 /** A dataclass as the registry keeps it, whatever the type of its instances. */
 export interface RegisteredDataclass {
@@ -106,4 +105,19 @@ function checkDataclass(dataclass: AnyPythonDataclass): RegisteredDataclass {
 
 function refused(message: string): KitError {
   return new KitError({ code: "invalid_request", message });
+}
+
+const identifier = /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]{0,127}$/u;
+
+const keywords: ReadonlySet<string> = new Set(
+  `False None True and as assert async await break class continue def del elif else except finally for from
+  global if import in is lambda nonlocal not or pass raise return try while with yield`.split(/\s+/),
+);
+
+/** Names that kit's own parts of a program take. */
+export const ownPrefix = "__kit_";
+
+/** Whether Python code can use it as a name of its own. */
+export function isPythonName(name: string): boolean {
+  return identifier.test(name) && !keywords.has(name) && !name.startsWith(ownPrefix);
 }

@@ -2,11 +2,10 @@ import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
 import { checkKeys, checkTable } from "./check-keys.ts";
 import type { PythonFunction, PythonRunOptions } from "./contract.ts";
-import type { DataclassRegistry } from "./dataclass-registry.ts";
+import { type DataclassRegistry, isPythonName } from "./dataclass-registry.ts";
 import type { RunMessage } from "./process/messages.ts";
 import { checkLimits, deadlineOf, defaultResourceLimits, memoryCeilingOf } from "./resource-limits.ts";
 import { encodeValue } from "./values/encode-value.ts";
-import { isPythonName } from "./values/identifier.ts";
 
 const maxCodeChars = 1_000_000;
 

@@ -1,4 +1,4 @@
-import { origins } from "../app/runtime/origins.ts";
+import { origins } from "../app/runtime/observers.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
 import type { Gate } from "./access/access.ts";
 import type { AnswerRequest, ServerContext } from "./route.ts";

@@ -1,7 +1,7 @@
 import type { Exposure } from "../app/config/server-schema.ts";
 import type { App } from "../app/service/app.ts";
 import type { InstanceTarget, Service } from "../app/service/service.ts";
-import type { LoadedAgent } from "../app/sources/load-source.ts";
+import type { LoadedAgent } from "../app/sources/discover-sources.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Principal } from "../protocol/access.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";

@@ -1,7 +1,7 @@
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
 import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
-import { atMost } from "./data/data-record.ts";
+import { atMost } from "./data/read-records.ts";
 
 type Untrusted = Readonly<Record<string, unknown>>;
 interface Fault {

@@ -36,10 +36,8 @@ export type {
   SpecSource,
   WrittenSpecs,
 } from "./adapter.ts";
-export type { CustomSource } from "./adapters/custom/custom-adapter.ts";
-export type { CustomDefaults } from "./adapters/custom/record-draft.ts";
+export type { CustomDefaults, CustomSource } from "./adapters/custom/custom-adapter.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
-export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
 export type { FrontMatterCode, FrontMatterProblem } from "./markdown/diagnostics.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
 export {
@@ -51,10 +49,18 @@ export {
   scanMarkdown,
   textOfLines,
 } from "./markdown/scan-markdown.ts";
-export { type Section, sectionsOf } from "./markdown/sections.ts";
-export { classifyCriterion, type EarsClassification } from "./model/ears.ts";
+export { type Section, sectionsOf } from "./markdown/segments.ts";
+export { slugOf } from "./model/block-title.ts";
 export { mentionsIn } from "./model/mentions.ts";
-export { slugOf } from "./model/slug.ts";
+export { classifyCriterion, type EarsClassification } from "./model/scenario.ts";
 export { type LineRange, type TaskItem, taskItemsIn } from "./model/task-list.ts";
 export { validateBlocks } from "./model/validate.ts";
-export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
+export {
+  createSpecRegistry,
+  type FrameworkInfo,
+  frameworkInfos,
+  frameworkLabel,
+  frameworkOf,
+  type SpecRegistry,
+  type SpecRegistryOptions,
+} from "./registry.ts";

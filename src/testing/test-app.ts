@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
-import type { RuntimeParts } from "../app/runtime/agent-runtime.ts";
+import type { RuntimeParts } from "../app/runtime/agent-factory.ts";
 import type { App } from "../app/service/app.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { McpClient } from "../mcp/create-mcp-client.ts";
@@ -189,7 +189,7 @@ async function openOthers(
   if (mcp === true) {
     const [{ createMcpClient }, { createJsonValidator }] = await Promise.all([
       import("../mcp/create-mcp-client.ts"),
-      import("../app/runtime/validate-json.ts"),
+      import("../app/runtime/check-payload.ts"),
     ]);
     parts.mcp = createMcpClient({
       config: config ?? {},

@@ -17,7 +17,7 @@ import { notRun } from "../log/append.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
-import { CallWatch } from "../turn/call-watch.ts";
+import { CallWatch } from "../turn/call-model.ts";
 import {
   callsOf,
   emitTurnFailed,
@@ -26,12 +26,22 @@ import {
   type TurnLoop,
   toEntry,
 } from "../turn/turn-loop.ts";
-import { BackendNotes, endNote, noteEntry, stateNote } from "./backend-notes.ts";
-import { fingerprintOf, toRequestLoop, valueIn, withAnswered } from "./backend-request.ts";
+import {
+  BackendNotes,
+  endNote,
+  fingerprintOf,
+  noteEntry,
+  stateNote,
+  toRequestLoop,
+  valueIn,
+  withAnswered,
+} from "./backend-request.ts";
 import { concludingAnswer, noAnswer, ownMessage, requestDecision } from "./backend-steps.ts";
 import {
   callId,
   ended,
+  handled,
+  Lane,
   messageId,
   type OpenTurn,
   type PastTurn,
@@ -44,7 +54,6 @@ import {
   toBackendMessages,
   unknownCall,
 } from "./backend-turn.ts";
-import { handled, Lane } from "./lane.ts";
 
 /** Runs the operation's backend to its end and returns the operation's answer. */
 export async function runBackend(loop: TurnLoop, backend: AgentBackend): Promise<AssistantMessage> {

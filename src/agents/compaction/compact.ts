@@ -1,11 +1,17 @@
 import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
 import { textTokens } from "../../base/text-tokens.ts";
-import type { Message } from "../../protocol/message.ts";
+import type { ResolvedModel } from "../../models/contract.ts";
+import type { CompactionReason } from "../../protocol/event.ts";
+import { type Message, textOf } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { AgentRuntime, Operation } from "../agent-runtime.ts";
 import type { CompactionSettings } from "../define/limits.ts";
 import { estimateTokens } from "../log/session-state.ts";
-import { spentEntries } from "../turn/budget.ts";
-import { type CompactionRequest, summarize } from "./summarize.ts";
+import { createUsageReader, spentEntries } from "../turn/budget.ts";
+import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
+import { planRetry, waitToRetry } from "../turn/retry.ts";
+import { emitTurnFailed } from "../turn/turn-loop.ts";
 
 /** Whether the history leaves too little room for an answer. */
 export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
@@ -97,4 +103,154 @@ function lastExchange(messages: readonly Message[]): number {
     if (messages[index]?.role === "assistant") return index;
   }
   return 0;
+}
+
+/** Everything that one compaction needs. */
+interface CompactionRequest {
+  readonly operation: Operation;
+  readonly reason: CompactionReason;
+  readonly settings: CompactionSettings;
+  /** The window of the model that continues with the shortened history. */
+  readonly windowTokens: number;
+  /** The model that writes the summary. */
+  readonly writer: ResolvedModel;
+  readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
+  /** Topic that the summary should cover, from the caller of `compact`. */
+  readonly focus?: string;
+}
+
+/** How often a transcript that exceeds the writer's window is halved. */
+const maxHalvings = 4;
+
+const instructions =
+  "You write down what a colleague needs to go on with a piece of work. You add nothing of your own.";
+
+const wanted = `Summarize the conversation above for the model that continues it. Keep: the goal and what
+was asked, word for word where the wording matters; decisions and their reasons; files read and changed,
+with paths; commands and their results; errors and how they were solved; what is open and what comes next.`;
+
+/** Characters of a transcript that replaces a summary. */
+const maxQuoted = 8_000;
+
+/**
+ * Lets a model summarize a conversation, with the retries of turns; the cost counts as spending. A model that only
+ * quotes is not called: the newest part of the conversation takes the place of the summary.
+ */
+async function summarize(request: CompactionRequest, messages: readonly Message[]): Promise<string> {
+  const { operation, windowTokens, settings } = request;
+  if (request.writer.quotesOnly === true) {
+    const quoted = transcriptOf(messages, Math.min(maxQuoted, windowTokens));
+    return `The conversation so far, word for word as far as it is kept:\n\n${quoted}`;
+  }
+  const limitTokens = Math.max(1_000, windowTokens - settings.reserveTokens - 1_000);
+  const turnId = createId("turn");
+  try {
+    const summary = await writeDown(request, transcriptOf(messages, limitTokens * 3), turnId);
+    operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    return `Summary of the conversation so far:\n\n${summary}`;
+  } catch (error) {
+    emitTurnFailed(operation, turnId, 0);
+    throw error;
+  }
+}
+
+async function writeDown(request: CompactionRequest, whole: string, turnId: string): Promise<string> {
+  const { operation } = request;
+  let transcript = whole;
+  let halvings = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const reply = await write(request, { transcript, turnId, attempt });
+      const text = reply.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+      return text.trim() === "" ? transcript.slice(-maxQuoted) : text.trim();
+    } catch (error) {
+      if (!(error instanceof InterruptedReply)) throw error;
+      if (operation.signal.aborted) throw operation.signal.reason;
+      const { clock, retry } = request.runtime;
+      const plan = planRetry(error.cause, attempt - halvings, { clock, retry });
+      const halves = plan.failure.overflow && halvings < maxHalvings;
+      operation.emit({ ...plan.event, will_retry: plan.retries || halves }, turnId);
+      if (halves) {
+        halvings += 1;
+        transcript = newestPart(transcript, Math.floor(transcript.length / 2));
+      } else if (plan.retries) await waitToRetry(plan.delayMs, { clock, signal: operation.signal });
+      else throw plan.failure.error;
+    }
+  }
+}
+
+/** Calls the writer once, with the events of a turn, so that cost reports include it. */
+async function write(
+  request: CompactionRequest,
+  call: { readonly transcript: string; readonly turnId: string; readonly attempt: number },
+): Promise<ModelReply> {
+  const { operation, writer, runtime, settings } = request;
+  const { turnId, attempt } = call;
+  operation.spending.check();
+  const { provider } = writer.model;
+  operation.emit(
+    { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt },
+    turnId,
+  );
+  const headers = operation.tracing?.headers({ turn_id: turnId });
+  const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
+  const admission = await writer.limiter?.admit(textTokens(call.transcript), operation.signal);
+  const started = runtime.clock.now();
+  using watch = new CallWatch({
+    signal: operation.signal,
+    idleTimeoutMs: operation.live.profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
+  });
+  const reply = await callModel({
+    model: writer.model,
+    watch,
+    onDelta: () => undefined,
+    options: {
+      ...(headers === undefined ? undefined : { headers: { ...headers } }),
+      prompt: [
+        { role: "system", content: instructions },
+        { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${wanted}${focus}` }] },
+      ],
+      maxOutputTokens: Math.min(settings.reserveTokens, 8_192),
+    },
+  });
+  const usage = createUsageReader(writer.price)(reply.usage);
+  admission?.settle(usage.total_tokens);
+  operation.spending.addUnlogged(usage);
+  operation.emit(
+    {
+      type: "turn",
+      model: writer.name,
+      usage,
+      finish_reason: reply.finishReason,
+      purpose: "compaction",
+      ...reply.metadata,
+      duration_ms: runtime.clock.now() - started,
+    },
+    turnId,
+  );
+  return reply;
+}
+
+/** The conversation as text, the newest part whole when it is too long for one call. */
+function transcriptOf(messages: readonly Message[], maxChars: number): string {
+  const lines: string[] = [];
+  for (const message of messages) {
+    const text = textOf(message);
+    if (text !== "") lines.push(`[${message.role}] ${text}`);
+    for (const part of message.content) {
+      if (part.type === "file") lines.push(`[file ${part.filename ?? part.media_type}]`);
+      if (part.type === "tool_call") lines.push(`[call ${part.tool}] ${JSON.stringify(part.args)}`);
+      if (part.type === "tool_result") {
+        const result = part.content.map((item) => (item.type === "text" ? item.text : "[image]")).join("");
+        lines.push(`[result ${part.tool}${part.is_error ? ", failed" : ""}] ${result.slice(0, 4_000)}`);
+      }
+    }
+  }
+  return newestPart(lines.join("\n"), maxChars);
+}
+
+function newestPart(text: string, maxChars: number): string {
+  const newest = text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
+  // Providers refuse half of a surrogate pair, which a cut may leave.
+  return newest.toWellFormed();
 }

@@ -13,7 +13,7 @@ import {
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { endedRuns } from "../backend/backend-notes.ts";
+import { endedRuns } from "../backend/backend-request.ts";
 import { askAgain } from "../log/append.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";

@@ -4,8 +4,8 @@ import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { compactionOf } from "../define/limits.ts";
 import { resumeFields } from "./input.ts";
-import { ModelLine } from "./model-line.ts";
 import type { CompactOptions } from "./options.ts";
+import { ModelLine } from "./prepare.ts";
 
 /** Shortens a session's history on request of the caller. */
 export function runCompact(

@@ -11,8 +11,13 @@ import { compactionOf } from "../define/limits.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
-import { jsonSchemaOf, nativeOutput } from "../output/native-output.ts";
-import { checkOutput, nativeResultRequest, resultRequest } from "../output/typed-output.ts";
+import {
+  checkOutput,
+  jsonSchemaOf,
+  nativeOutput,
+  nativeResultRequest,
+  resultRequest,
+} from "../output/typed-output.ts";
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
@@ -22,9 +27,8 @@ import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
-import type { ModelLine } from "./model-line.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
-import { type Prepared, type PromptHost, prepare } from "./prepare.ts";
+import { type ModelLine, type Prepared, type PromptHost, prepare } from "./prepare.ts";
 import { compactWith } from "./run-compact.ts";
 import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
 

@@ -5,7 +5,7 @@ import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { secretsFor } from "../secrets.ts";
 import { runCommand } from "../tools/run-command.ts";
-import { cutText } from "../turn/tool-result.ts";
+import { cutText } from "../turn/running-call.ts";
 import { resumeFields } from "./input.ts";
 import type { ShellOptions } from "./options.ts";
 import { grant } from "./prepare.ts";

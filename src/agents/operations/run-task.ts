@@ -4,7 +4,7 @@ import { taskIdOf } from "../backend/backend-steps.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { mergeProfiles } from "../define/merge-profiles.ts";
 import { folderAt } from "../project-context.ts";
-import type { TaskCall } from "../tools/task-tool.ts";
+import type { TaskCall } from "../tools/built-in-tools.ts";
 import { resumeFields } from "./input.ts";
 import type { PromptResult, TaskOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";

@@ -9,11 +9,10 @@ import type { AgentProfile } from "../define/agent-profile.ts";
 import type { KitCommand } from "../define/command.ts";
 import { builtInToolNames, offersBuiltIn } from "../define/model-settings.ts";
 import type { AnyTool, ToolDefinition, ToolLookup } from "../define/tool.ts";
-import { inputSchemaOf } from "../output/native-output.ts";
+import { inputSchemaOf } from "../output/typed-output.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
-import { createBuiltInTools } from "../tools/built-in-tools.ts";
+import { createBuiltInTools, createTaskTool, type StartTask } from "../tools/built-in-tools.ts";
 import { commandTools } from "../tools/command-tool.ts";
-import { createTaskTool, type StartTask } from "../tools/task-tool.ts";
 import type { ToolEnvironment } from "../tools/tool-environment.ts";
 import { createPythonTool, pythonToolName } from "./run-python.ts";
 

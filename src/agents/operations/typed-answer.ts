@@ -1,9 +1,11 @@
 import { type AssistantMessage, textOf } from "../../protocol/message.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { JsonSchema } from "../define/tool.ts";
-import { isRefusal, type NativeOutput, nativeOutput } from "../output/native-output.ts";
 import {
   checkOutput,
+  isRefusal,
+  type NativeOutput,
+  nativeOutput,
   repairRequest,
   resultRequest,
   type TypedOutputAttempt,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { jsonSchemaOf, toStrictSchema } from "./native-output.ts";
+import { jsonSchemaOf, toStrictSchema } from "./typed-output.ts";
 
 test("an object whose properties are all required allows no others in strict form, at every depth", () => {
   const Order = z.object({ id: z.string(), lines: z.array(z.object({ cents: z.number() })) });

@@ -1,9 +1,8 @@
 import { offersBuiltIn } from "../define/model-settings.ts";
-import type { AnyTool } from "../define/tool.ts";
+import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { createCommandTool } from "./command-tool.ts";
-import { createReadTools, createSearchTools } from "./read-tools.ts";
+import { createReadTools, createSearchTools, createWriteTools } from "./read-tools.ts";
 import type { ToolEnvironment } from "./tool-environment.ts";
-import { createWriteTools } from "./write-tools.ts";
 
 /**
  * The tools every agent has. Those that write or run commands are offered only where the policy allows
@@ -19,3 +18,50 @@ export function createBuiltInTools(environment: ToolEnvironment): readonly AnyTo
   ];
   return all.filter(({ name }) => offersBuiltIn(policy.builtInTools, name));
 }
+
+interface TaskInput {
+  readonly prompt: string;
+  readonly agent?: string;
+  readonly role?: string;
+  readonly cwd?: string;
+}
+
+/** The call that asks for a task. */
+export type TaskCall = Pick<ToolContext, "toolCallId" | "turnId">;
+
+/** Starts a task below the operation that runs, or goes on with that of the same key, and gives its answer. */
+export type StartTask = (
+  text: string,
+  options: Omit<TaskInput, "prompt"> & { readonly key: string; readonly call: TaskCall },
+) => Promise<{ readonly text: string }>;
+
+/** The `task` tool: lets the model hand a piece of work to a session of its own. */
+export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> {
+  return {
+    name: "task",
+    description:
+      "Hands a self-contained piece of work to a fresh session that shares the workspace, and gives back its answer. Say all that it needs to know: it does not see this conversation.",
+    input,
+    // A task is as long as its work is; its own budget and the abort of this operation bound it.
+    timeoutMs: Number.POSITIVE_INFINITY,
+    // The same call is the same task: what it did before a crash is in its session's log.
+    idempotent: true,
+    execute: async ({ prompt, ...options }, call) =>
+      (await startTask(prompt, { ...options, key: call.idempotencyKey, call })).text,
+  };
+}
+
+const input = {
+  type: "object",
+  properties: {
+    prompt: { type: "string", minLength: 1, description: "What to do, and what to report." },
+    agent: {
+      type: "string",
+      description: "One of the agents listed in the instructions; default: one like you.",
+    },
+    role: { type: "string", description: "A role to take on." },
+    cwd: { type: "string", description: "Working folder inside the workspace." },
+  },
+  required: ["prompt"],
+  additionalProperties: false,
+} as const;

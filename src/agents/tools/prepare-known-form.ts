@@ -3,7 +3,7 @@ import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import type { AllowedRun } from "../policy/check-command.ts";
 import type { GitCall, KnownForm, PathMention } from "../policy/forms/form.ts";
-import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/git-environment.ts";
+import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/git-reading.ts";
 import { isGrantedPath, isProtectedPath, isSecretFile, type PathChange } from "../policy/protected-paths.ts";
 import { changedByGit } from "./git-changes.ts";
 

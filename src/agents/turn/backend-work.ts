@@ -2,7 +2,7 @@ import type { AgentBackend } from "../../backends/contract.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import type { PastOperation } from "../log/past-operation.ts";
-import type { NativeOutput } from "../output/native-output.ts";
+import type { NativeOutput } from "../output/typed-output.ts";
 
 /** The backend of an operation and its context. */
 export interface BackendWork {

@@ -4,7 +4,7 @@ import type { ImagePart, TextPart, ToolCallPart } from "../../protocol/message.t
 import type { AgentHooks, HookCall, Refusal } from "../define/hooks.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";
-import { failed, type Outcome } from "./tool-result.ts";
+import { failed, type Outcome } from "./running-call.ts";
 
 /** The hooks of a turn, around the call of its model. */
 export interface TurnHooks {

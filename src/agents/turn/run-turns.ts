@@ -1,6 +1,6 @@
 import { createId } from "../../base/id.ts";
 import type { AssistantMessage } from "../../protocol/message.ts";
-import { CallWatch } from "./call-watch.ts";
+import { CallWatch } from "./call-model.ts";
 import { callsOf, emitTurnFailed, runModelTurn, runTools, type TurnLoop } from "./turn-loop.ts";
 
 /**

@@ -1,10 +1,15 @@
+import { codePointsIn } from "../../base/code-points.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { receiptKinds } from "../../protocol/enums.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { ToolCallPart } from "../../protocol/message.ts";
+import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
-import type { ToolContext, ToolPlace, ToolReturn } from "../define/tool.ts";
+import type { ToolContext, ToolLookup, ToolOutput, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
+import { outcomeUnknownText } from "../log/append.ts";
+import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
 /** The session and application around a tool call. */
@@ -188,4 +193,191 @@ export async function readProgress(
     await values.return(undefined);
     return undefined;
   }
+}
+
+/** The result of a call for the history: masked, and cut to the tool's limit. */
+export function toResult(
+  call: ToolCallPart,
+  outcome: Outcome,
+  options: { readonly tools: ToolLookup; readonly mask?: SecretMask },
+): ToolResultPart {
+  const limit = options.tools.get(call.tool)?.maxResultChars ?? defaultMaxResultChars;
+  const parts: readonly (TextPart | ImagePart)[] =
+    typeof outcome.content === "string" ? [{ type: "text", text: outcome.content }] : outcome.content;
+  // Mask before cutting: a mask would not find half of a secret.
+  const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
+  const content = cutParts(masked, limit);
+  const given = shownIn(content, outcome.shows ?? []);
+  const shows = options.mask === undefined ? given : maskValue(given, options.mask);
+  return {
+    type: "tool_result",
+    tool_call_id: call.tool_call_id,
+    tool: call.tool,
+    content,
+    is_error: outcome.isError === true,
+    ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
+    ...(shows.length === 0 ? undefined : { shows }),
+  };
+}
+
+/** The texts of a result, as its event has them. */
+export function resultText(result: ToolResultPart): string {
+  let text = "";
+  for (const part of result.content) text += part.type === "text" ? part.text : `[image ${part.media_type}]`;
+  return text;
+}
+
+/** The receipt items of a result, without those that were cut off. */
+function shownIn(
+  content: readonly (TextPart | ImagePart)[],
+  shows: readonly ReceiptItem[],
+): readonly ReceiptItem[] {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  // A single item is the subject of the result.
+  return shows.length <= 1
+    ? shows
+    : shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
+}
+
+function maskParts(
+  parts: readonly (TextPart | ImagePart)[],
+  mask: (text: string) => string,
+): readonly (TextPart | ImagePart)[] {
+  return parts.map((part) => (part.type === "text" ? { ...part, text: mask(part.text) } : part));
+}
+
+/** The outcome of a call, before it is cut and masked for the model. */
+export type Outcome = Exclude<ToolOutput, string> & {
+  /** The error that the tool threw. */
+  readonly thrown?: unknown;
+};
+
+export function failed(text: string): Outcome {
+  return { content: text, isError: true };
+}
+
+/** The outcome of a call that a process was about to run, or was running, when it ended. */
+export const unknownOutcome: Outcome & { readonly content: string } = {
+  content: outcomeUnknownText,
+  isError: true,
+  outcome: "unknown",
+};
+
+/**
+ * Converts the output of a tool to parts that later prompts can contain. A tool in plain JavaScript may return other
+ * values, which become JSON. Throws `invalid_request` for an invalid image.
+ */
+export function toOutcome(output: ToolReturn): Outcome {
+  if (typeof output === "string") return { content: output };
+  const content: unknown =
+    typeof output === "object" && output !== null ? Reflect.get(output, "content") : undefined;
+  if (typeof content === "string") return withReceipts(output as Outcome);
+  if (Array.isArray(content) && content.every(isPart)) {
+    return withReceipts({
+      ...(output as Outcome),
+      content: content.map((part) => (part.type === "image" ? checkedImagePart(part) : part)),
+    });
+  }
+  return { content: JSON.stringify(output) ?? "" };
+}
+
+/** Receipt items of one result; further ones are dropped. */
+const maxItems = 200;
+
+/** Keeps the valid receipt items: a tool in plain JavaScript may return anything. */
+function withReceipts(outcome: Outcome): Outcome {
+  const { shows, ...rest } = outcome;
+  if (shows === undefined) return outcome;
+  const given: readonly unknown[] = Array.isArray(shows) ? shows : [];
+  const items = given.flatMap((item) => toItem(item) ?? []).slice(0, maxItems);
+  return items.length === 0 ? rest : { ...rest, shows: items };
+}
+
+function toItem(given: unknown): ReceiptItem | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const { kind, id, file, line, why, tokens } = given as Readonly<Record<keyof ReceiptItem, unknown>>;
+  const known = receiptKinds.find((each) => each === kind);
+  if (known === undefined || typeof id !== "string" || typeof why !== "string") return undefined;
+  return {
+    kind: known,
+    id,
+    ...(typeof file === "string" ? { file } : {}),
+    ...(typeof line === "number" && Number.isSafeInteger(line) && line > 0 ? { line } : {}),
+    why,
+    tokens: typeof tokens === "number" && tokens >= 0 ? Math.min(Math.ceil(tokens), 1e9) : 0,
+  };
+}
+
+function isPart(part: unknown): part is TextPart | ImagePart {
+  if (typeof part !== "object" || part === null || !("type" in part)) return false;
+  return part.type === "image" || (part.type === "text" && "text" in part && typeof part.text === "string");
+}
+
+type Part = TextPart | ImagePart;
+
+/** Characters of one result that the model sees by default. */
+const defaultMaxResultChars = 50_000;
+
+/**
+ * A text of at most `limit` characters and a line that says how many were cut, in code points. The beginning and
+ * the end of an output matter most, so the middle is cut.
+ */
+export function cutText(text: string, limit: number = defaultMaxResultChars): string {
+  return cutParts([{ type: "text", text }], limit)
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .join("");
+}
+
+/** Cuts a list of parts as one text: the kept end is that of the last part. Images stay in place. */
+export function cutParts(parts: readonly Part[], limit: number): readonly Part[] {
+  const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
+  const head = Math.ceil(limit * 0.7);
+  // Providers refuse half of a surrogate pair, which a tool or a cut may leave.
+  if (total <= limit) return parts.map((part) => withText(part, (text) => text.toWellFormed()));
+  let start = 0;
+  const pieces = parts.map((part) => {
+    const [cutFrom, cutTo] = [head - start, total - (limit - head) - start];
+    start += lengthOf(part);
+    return part.type === "text" && cutFrom < part.text.length && cutTo > 0
+      ? pieceOf(part.text, Math.max(0, cutFrom), cutTo)
+      : withText(part, (text) => text.toWellFormed());
+  });
+  const dropped = pieces.reduce((sum, piece) => sum + ("dropped" in piece ? piece.dropped : 0), 0);
+  let mark = `\n[… ${dropped} characters cut …]\n`;
+  return pieces.flatMap((piece): readonly Part[] => {
+    if (!("dropped" in piece)) return [piece];
+    const text = `${piece.before}${mark}${piece.after}`;
+    mark = "";
+    return text === "" ? [] : [{ type: "text", text: text.toWellFormed() }];
+  });
+}
+
+interface Piece {
+  readonly before: string;
+  readonly after: string;
+  /** Code points between the two. */
+  readonly dropped: number;
+}
+
+/** Cuts a range out of a text. A surrogate pair at the edge is cut as a whole. */
+function pieceOf(text: string, from: number, to: number): Piece {
+  const begin = isPairAt(text, from - 1) ? from - 1 : from;
+  const end = isPairAt(text, to - 1) ? to + 1 : to;
+  return {
+    before: text.slice(0, begin),
+    after: text.slice(end),
+    dropped: codePointsIn(text.slice(begin, end)),
+  };
+}
+
+function isPairAt(text: string, index: number): boolean {
+  return index >= 0 && (text.codePointAt(index) ?? 0) > 0xffff;
+}
+
+function lengthOf(part: Part): number {
+  return part.type === "text" ? part.text.length : 0;
+}
+
+function withText(part: Part, change: (text: string) => string): Part {
+  return part.type === "text" ? { ...part, text: change(part.text) } : part;
 }

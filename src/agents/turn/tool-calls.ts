@@ -11,9 +11,18 @@ import type { OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
-import { type CallPlace, isGenerator, RunningCall, readProgress } from "./running-call.ts";
+import {
+  type CallPlace,
+  failed,
+  isGenerator,
+  type Outcome,
+  RunningCall,
+  readProgress,
+  resultText,
+  toOutcome,
+  toResult,
+} from "./running-call.ts";
 import { passGate, type ToolGate } from "./tool-gate.ts";
-import { failed, type Outcome, resultText, toOutcome, toResult } from "./tool-result.ts";
 
 /** Options that all tool calls of one operation share. */
 export interface ToolRunOptions {

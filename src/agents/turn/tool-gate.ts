@@ -2,7 +2,7 @@ import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition } from "../define/tool.ts";
 import type { PastOperation } from "../log/past-operation.ts";
-import { failed, type Outcome, unknownOutcome } from "./tool-result.ts";
+import { failed, type Outcome, unknownOutcome } from "./running-call.ts";
 
 /** A call before it is run. */
 export interface GatedCall {

@@ -22,16 +22,21 @@ import type { OperationTracing } from "../events.ts";
 import { notRun } from "../log/append.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
-import { isRefusal } from "../output/native-output.ts";
 import { PartialResult } from "../output/partial-result.ts";
+import { isRefusal } from "../output/typed-output.ts";
 import { takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "./backend-work.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
-import { callModel, InterruptedReply, type ModelCall, type ModelReply } from "./call-model.ts";
+import {
+  type CallWatch,
+  callModel,
+  InterruptedReply,
+  type ModelCall,
+  type ModelReply,
+} from "./call-model.ts";
 import { settingsOf } from "./call-settings.ts";
-import type { CallWatch } from "./call-watch.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";

@@ -1,7 +1,9 @@
 import type { ToolRunOptions } from "../../agents/turn/tool-calls.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { checkAgainst } from "../../workflows/workflow-schema.ts";
-import type { LoadedWorkflow } from "../sources/load-source.ts";
+import type { CheckOptions, checkJson, JsonIssue } from "../json-schema/check-json.ts";
+import { createSchemaDocument, type SchemaDocument } from "../json-schema/schema-document.ts";
+import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 
 type ValidateJson = ToolRunOptions["validateJson"];
 
@@ -44,4 +46,39 @@ function toIssue(text: string, root: string): { readonly path: string; readonly 
   return path === undefined || message === undefined
     ? { path: root, message: text }
     : { path: `${root}.${path}`, message };
+}
+
+const maxIssues = 20;
+
+/**
+ * Creates a validator of JSON Schema (2020-12, the draft that tools use). It interprets schemas, never
+ * generates code and takes bounded time, because schemas also come from strangers: repositories, requests,
+ * servers. Issues are short texts without a full stop, fit for a model and for a person:
+ * `items.0.price: must be number, not string`.
+ */
+export function createJsonValidator(
+  options: CheckOptions = {},
+): (
+  schema: Readonly<Record<string, unknown>>,
+  value: unknown,
+) => readonly string[] | Promise<readonly string[]> {
+  const documents = new WeakMap<object, SchemaDocument>();
+  let check: typeof checkJson | undefined;
+  const issuesOf = (schema: object, value: unknown): readonly string[] => {
+    const document = documents.get(schema) ?? createSchemaDocument(schema);
+    documents.set(schema, document);
+    const issues = check?.(document, value, options) ?? [];
+    return issues.length === 0 ? [] : [...new Set(issues.map(issueText))].slice(0, maxIssues);
+  };
+  return (schema, value) => {
+    if (check !== undefined) return issuesOf(schema, value);
+    return import("../json-schema/check-json.ts").then((module) => {
+      check = module.checkJson;
+      return issuesOf(schema, value);
+    });
+  };
+}
+
+function issueText({ path, message }: JsonIssue): string {
+  return path.length === 0 ? message : `${path.join(".")}: ${message}`;
 }

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { OperationOrigin, Origins } from "../../agents/agent-runtime.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
@@ -41,3 +43,11 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
     },
   };
 }
+
+const storage = new AsyncLocalStorage<OperationOrigin>();
+
+/** One for the process: work of one application may ask another for some. */
+export const origins: Origins = {
+  current: () => storage.getStore(),
+  run: (origin, work) => storage.run(origin, work),
+};

@@ -3,7 +3,6 @@ import type { ProjectInstructions } from "../../agents/project-context.ts";
 import { textTokens } from "../../base/text-tokens.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import { type Glance, glanceAt, holds } from "./glance.ts";
 
 /** The conventional instruction files of coding agents. */
 const names = ["AGENTS.md", "CLAUDE.md"];
@@ -176,4 +175,35 @@ function pathsTo(cwd: string): readonly string[] {
 
 function cut(text: string): string {
   return text.length > maxChars ? `${text.slice(0, maxChars)}\n[cut]` : text;
+}
+
+/** How long prompts share a look at the file system at most, in milliseconds. */
+const sharedMs = 1;
+
+let turn = 0;
+let isTurning = false;
+
+/** A look at the file system: when it was. */
+export interface Glance {
+  readonly turn: number;
+  readonly at: number;
+}
+
+/**
+ * Whether a look still holds. Prompts that come in one turn of the process share it: what a caller has changed and
+ * waited for is behind them. A change without waiting, in the midst of a turn, is seen a millisecond later.
+ */
+export function holds(glance: Glance, now: number): boolean {
+  return glance.turn === turn && now - glance.at < sharedMs;
+}
+
+export function glanceAt(now: number): Glance {
+  if (!isTurning) {
+    isTurning = true;
+    setImmediate(() => {
+      turn += 1;
+      isTurning = false;
+    });
+  }
+  return { turn, at: now };
 }

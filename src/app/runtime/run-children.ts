@@ -1,5 +1,5 @@
 import type { ValidateJson } from "../../agents/define/tool.ts";
-import { jsonSchemaOf } from "../../agents/output/native-output.ts";
+import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
 import { isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";

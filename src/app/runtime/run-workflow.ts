@@ -15,11 +15,10 @@ import type { TracePlace } from "../../protocol/tracing.ts";
 import type { AgentJournal } from "../../workflows/agent-journal.ts";
 import { journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
-import type { LoadedWorkflow } from "../sources/load-source.ts";
+import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import type { AgentFactory } from "./agent-factory.ts";
 import { checkPayload, checkResult } from "./check-payload.ts";
-import type { Observers } from "./observers.ts";
-import { origins } from "./origins.ts";
+import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 
 /** The surroundings that every run of a project's workflows shares. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createJsonValidator } from "./validate-json.ts";
+import { createJsonValidator } from "./check-payload.ts";
 
 const order = {
   type: "object",

@@ -3,8 +3,12 @@ import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { SourceProblem } from "../sources/discover-sources.ts";
-import type { LoadedAgent, LoadedWebhook, LoadedWorkflow } from "../sources/load-source.ts";
+import type {
+  LoadedAgent,
+  LoadedWebhook,
+  LoadedWorkflow,
+  SourceProblem,
+} from "../sources/discover-sources.ts";
 
 /** The agents and workflows of a project, alive on demand. */
 export interface App extends ApplicationCalls {

@@ -9,34 +9,30 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import { AgentFactory } from "../runtime/agent-factory.ts";
-import { type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-runtime.ts";
+import { AgentFactory, type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { Instances } from "../runtime/instances.ts";
-import { createObservers } from "../runtime/observers.ts";
-import { origins } from "../runtime/origins.ts";
+import { createObservers, origins } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
-import { commandListProblems } from "../sources/command-list-problems.ts";
 import { createCauseReader } from "../sources/describe-failure.ts";
-import { Sources } from "../sources/sources.ts";
+import { commandListProblems, Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
-import { Prompts } from "./prompts.ts";
+import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
 import { operationOf, toDispatchInput, toPromptRequest } from "./session-input.ts";
-import { SessionWork, type TakenInput } from "./session-work.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import {
   clockSet,
   createOutageLog,
+  createWorkTraces,
   isRetryable,
   keepsNothing,
   nameDispatch,
   workLost,
 } from "./work-errors.ts";
-import { createWorkTraces } from "./work-traces.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 
 export interface ServiceOptions {

@@ -6,8 +6,8 @@ import type { SessionStore } from "../../stores/contract.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
 import { readLogPage } from "./log-page.ts";
+import type { SessionWork } from "./prompts.ts";
 import type { InstanceTarget, Service } from "./service.ts";
-import type { SessionWork } from "./session-work.ts";
 
 interface InstanceAdminOptions {
   readonly sources: Pick<Sources, "checkAgent">;

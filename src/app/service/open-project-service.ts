@@ -5,7 +5,7 @@ import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
 import { defaultLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
-import type { RuntimeParts } from "../runtime/agent-runtime.ts";
+import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
 import { createService, keepsEvents, type ServiceOptions } from "./create-service.ts";

@@ -4,7 +4,7 @@ import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import { isModelChoice, modelChoiceForm } from "../../models/model-name.ts";
+import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { backendNames } from "../../protocol/enums.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ScheduleRecord } from "../../protocol/run.ts";
-import type { LoadedWorkflow } from "../sources/load-source.ts";
+import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import type { ProjectSources } from "../sources/sources.ts";
 
 type Schedule = Parameters<Engine["putSchedule"]>[0];

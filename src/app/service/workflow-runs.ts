@@ -30,7 +30,7 @@ import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
 import type { WorkSlots } from "./resting-work.ts";
-import type { WorkTraces } from "./work-traces.ts";
+import type { WorkTraces } from "./work-errors.ts";
 
 export interface StartOptions extends RunOrigin {
   readonly local?: LocalRun | undefined;

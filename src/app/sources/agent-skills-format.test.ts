@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { runKit } from "../../cli/testing/run-kit.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { faultOfSkillName } from "./agent-skills-format.ts";
+import { faultOfSkillName } from "./load-roles.ts";
 import { loadSkill, loadSkills } from "./load-skills.ts";
 
 /** Applies every rule of the specification to the letter, as a strict reader of another vendor does. */

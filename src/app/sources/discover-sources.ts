@@ -1,6 +1,29 @@
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
+import { defined } from "../../base/defined.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
+import { faultOf, flag, object } from "../../base/settings.ts";
+import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { type FoundFiles, findFiles } from "../../files/find-files.ts";
+import {
+  faultOfWebhook,
+  isWebhookDefinition,
+  type WebhookDefinition,
+} from "../../webhooks/define-webhook.ts";
+import {
+  faultOfWorkflow,
+  isWorkflowDefinition,
+  type WorkflowDefinition,
+  type WorkflowSchedule,
+} from "../../workflows/define-workflow.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import { isHeld } from "./agent-writes.ts";
+import { faultOfProfile } from "./check-profile.ts";
+import { describeFailure, failureLine } from "./describe-failure.ts";
 
 /** A file that defines an agent, a workflow or a webhook. */
 export interface SourceFile {
@@ -92,4 +115,212 @@ async function filesBelow(root: string, { folder, nested }: Layout): Promise<Fou
   // A file of that name is something else.
   const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is no folder");
   return { paths, unusable: others };
+}
+
+/** How an agent can be reached from outside. */
+export interface Triggers {
+  /** Whether its file says that requests reach it: `triggers = { webhook: true }`, or `http: true`. */
+  readonly webhook: boolean;
+}
+
+export interface LoadedAgent extends SourceFile {
+  readonly kind: "agent";
+  readonly definition: AgentDefinition;
+  readonly triggers: Triggers;
+}
+
+export interface LoadedWebhook extends SourceFile {
+  readonly kind: "webhook";
+  readonly definition: WebhookDefinition;
+}
+
+export type LoadedSource = LoadedAgent | LoadedWorkflow | LoadedWebhook;
+
+const readers: {
+  readonly [Kind in SourceFile["kind"]]: (
+    source: SourceFile,
+    module: Record<string, unknown>,
+  ) => LoadedSource | SourceProblem;
+} = { agent: toAgent, workflow: readWorkflow, webhook: toWebhook };
+
+/** A file that waits for something at its top level may do so for this long, in ms. */
+const defaultTimeLimitMs = 10_000;
+
+/**
+ * Imports a source file as it is: Node runs TypeScript. What it fails with is a problem to report, never
+ * an exception, and one that never finishes is given up: the others go on working.
+ */
+export async function loadSource(
+  root: string,
+  source: SourceFile,
+  options: { readonly timeLimitMs?: number } = {},
+): Promise<LoadedSource | SourceProblem> {
+  const folder = realpathSync(root);
+  try {
+    const module = await importWithin(
+      pathToFileURL(join(folder, source.path)).href,
+      options.timeLimitMs ?? defaultTimeLimitMs,
+    );
+    const unknown = unknownExport(source.kind, Object.keys(module));
+    return unknown === undefined ? readers[source.kind](source, module) : problem(source, unknown);
+  } catch (error) {
+    if (isHeld(error)) return { ...problem(source, error.message), isHeld: true };
+    return problem(source, failureLine(describeFailure(error, folder), source.path));
+  }
+}
+
+async function importWithin(address: string, timeLimitMs: number): Promise<Record<string, unknown>> {
+  let timer: NodeJS.Timeout | undefined;
+  // The timer also keeps a process alive whose only work left is a file that never finishes.
+  const limit = new Promise<never>((_, reject) => {
+    const seconds = timeLimitMs / 1000;
+    timer = setTimeout(
+      () => reject(new Error(`It did not finish loading within ${seconds} s.`)),
+      timeLimitMs,
+    );
+  });
+  try {
+    return await Promise.race([import(address), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The exports that kit reads, by the kind of the file. It ignores others, unless they look like one of these. */
+const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
+  agent: ["default", "triggers"],
+  workflow: ["default", "run", "payload", "result", "schedule"],
+  webhook: ["default"],
+};
+
+/** An export that does nothing, though its author meant it to: `shedule`, or `triggers` in a workflow. */
+function unknownExport(kind: SourceFile["kind"], names: readonly string[]): string | undefined {
+  const own = knownExports[kind];
+  for (const name of names) {
+    if (own.includes(name) || name.startsWith("_")) continue;
+    const near = suggest(name, own);
+    if (near !== undefined && !names.includes(near)) {
+      return `It exports \`${name}\`, which kit does not know; did you mean \`${near}\`?`;
+    }
+    const kinds = Object.entries(knownExports).filter(([, known]) => known.includes(name) && name !== "run");
+    const [other] = kinds.find(([, known]) => !known.includes("default") || name !== "default") ?? [];
+    if (other !== undefined && name !== "default") {
+      return `It exports \`${name}\`, which the file of ${other === "agent" ? "an agent" : `a ${other}`} may, and that of ${kind === "agent" ? "an agent" : `a ${kind}`} does not.`;
+    }
+  }
+  return undefined;
+}
+
+function problem({ kind, name, path }: SourceFile, message: string): SourceProblem {
+  return { path, message, source: { kind, name } };
+}
+
+function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAgent | SourceProblem {
+  const definition = module.default;
+  if (!isAgentDefinition(definition)) {
+    return problem(source, "It has no agent as its default export: export default createAgent(…).");
+  }
+  const fault = "profile" in definition ? faultOfProfile(definition.profile) : undefined;
+  if (fault !== undefined) return problem(source, toSentence(fault));
+  const triggers = readTriggers(module.triggers);
+  if (typeof triggers === "string") return problem(source, triggers);
+  return { ...source, kind: "agent", definition, triggers };
+}
+
+const triggersSchema = object({ webhook: flag, http: flag }, { of: "trigger" });
+
+/** Reads the triggers that an agent's file declares; returns a text if they are wrong. */
+function readTriggers(given: unknown): Triggers | string {
+  if (given === undefined) return { webhook: false };
+  if (!isRecord(given)) return "`triggers` must be an object such as { webhook: true }.";
+  const fault = faultOf(triggersSchema, given, ["triggers"]);
+  if (fault !== undefined) return toSentence(fault);
+  const { webhook, http }: { readonly webhook?: boolean; readonly http?: boolean } = { ...given };
+  if (webhook !== undefined && http !== undefined && webhook !== http) {
+    return "`triggers.webhook` and `triggers.http` say the same thing: give one of them.";
+  }
+  return { webhook: (webhook ?? http) === true };
+}
+
+function readWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedSource | SourceProblem {
+  try {
+    return toWorkflow(source, module);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return problem(source, error.message);
+  }
+}
+
+function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedWebhook | SourceProblem {
+  const definition = module.default;
+  if (!isWebhookDefinition(definition)) {
+    return problem(source, "It has no webhook as its default export: export default defineWebhook({ … }).");
+  }
+  const fault = faultOfWebhook(definition);
+  if (fault !== undefined) return problem(source, toSentence(fault));
+  return { ...source, kind: "webhook", definition };
+}
+
+export interface LoadedWorkflow extends SourceFile {
+  readonly kind: "workflow";
+  readonly run: (context: never) => unknown;
+  readonly payload?: WorkflowSchema | undefined;
+  readonly result?: WorkflowSchema | undefined;
+  /** The default export of the file, if it comes from `defineWorkflow`. */
+  readonly definition?: WorkflowDefinition | undefined;
+  readonly schedules: readonly WorkflowSchedule[];
+}
+
+/** Reads what a workflow file exports. Throws `TypeError` that says what is wrong with it. */
+function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow {
+  const definition = isWorkflowDefinition(module.default) ? module.default : undefined;
+  const loose = ["run", "payload", "result", "schedule"].filter((name) => module[name] !== undefined);
+  if (definition !== undefined && loose.length > 0) {
+    throw new TypeError(
+      `It exports \`${loose[0]}\` beside a workflow as its default export: say it in defineWorkflow({ … }).`,
+    );
+  }
+  if (definition === undefined && typeof module.run !== "function") {
+    throw new TypeError(
+      "It exports no run function: export default defineWorkflow({ run: async (ctx) => { … } }), or export async function run(ctx) { … }.",
+    );
+  }
+  const { run, payload, result, schedule } = definition ?? module;
+  const fault = faultOfWorkflow(definition ?? { run, payload, result });
+  if (fault !== undefined) throw new TypeError(fault);
+  return {
+    ...source,
+    kind: "workflow",
+    run: run as LoadedWorkflow["run"],
+    ...defined({
+      payload: payload as WorkflowSchema | undefined,
+      result: result as WorkflowSchema | undefined,
+      definition,
+    }),
+    schedules: toSchedules(schedule),
+  };
+}
+
+function toSchedules(schedule: unknown): readonly WorkflowSchedule[] {
+  if (schedule === undefined) return [];
+  return (Array.isArray(schedule) ? schedule : [schedule]).map((item: unknown): WorkflowSchedule => {
+    if (typeof item === "string") return { cron: item };
+    if (!isRecord(item) || typeof item.cron !== "string") {
+      throw new TypeError('`schedule` must be a cron expression such as "0 9 * * 1", or have one as `cron`.');
+    }
+    const { cron, timezone, payload, ...rest } = item;
+    const unknown = Object.keys(rest)[0];
+    if (unknown !== undefined) throw new TypeError(`\`schedule.${unknown}\` is not known.`);
+    if (timezone !== undefined && typeof timezone !== "string") {
+      throw new TypeError('`schedule.timezone` must be a name such as "Europe/Berlin".');
+    }
+    if (payload !== undefined && !isRecord(payload)) {
+      throw new TypeError("`schedule.payload` must be an object.");
+    }
+    return {
+      cron: String(cron),
+      ...(timezone === undefined ? {} : { timezone }),
+      ...(payload === undefined ? {} : { payload }),
+    };
+  });
 }

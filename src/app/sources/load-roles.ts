@@ -1,15 +1,19 @@
-import { join } from "node:path";
+import { readFile, realpath, stat } from "node:fs/promises";
+import { basename, isAbsolute, join, relative, sep } from "node:path";
 import type { Role } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
-import { isModelChoice, modelChoiceForm } from "../../models/model-name.ts";
+import { findFiles } from "../../files/find-files.ts";
+import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
+import { readFileInside } from "../../project/features/write-file.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { ModelChoice } from "../../protocol/prompt.ts";
+import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { scanMarkdown, textOfLines } from "../../specs/markdown/scan-markdown.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { findMarkdown, type MarkdownFile, readMarkdownFile } from "./read-markdown-file.ts";
 
 /** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
 export async function loadRoles(
@@ -115,4 +119,137 @@ export function createFieldReader(
 export function alreadyNamed(kind: "skill" | "role", first: string, second: string): string {
   if (first === second) return `Another ${kind} is named "${second}" too.`;
   return `Another ${kind} is named "${first}", which differs from "${second}" in case only.`;
+}
+
+/** A Markdown file with front matter, as skills and roles are written. */
+interface MarkdownFile {
+  readonly name: string;
+  /** Relative to the root; absent for a file that lies elsewhere. */
+  readonly path?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Without the front matter, trimmed. */
+  readonly body: string;
+}
+
+/** A larger file is not one that anybody wrote for a model. */
+const maxBytes = 1024 * 1024;
+
+/**
+ * Reads one. Throws `invalid_request` when it cannot be read, or its front matter is not valid, and
+ * `forbidden` for a path of the root that a link leads out of it.
+ */
+export async function readMarkdownFile(
+  file: string,
+  { root, named }: { readonly root: string; readonly named?: string | undefined },
+): Promise<MarkdownFile> {
+  const name = named ?? basename(file).replace(/\.md$/, "");
+  const path = relative(root, file).split(sep).join("/");
+  const isBelow = path !== ".." && !path.startsWith("../") && !isAbsolute(path);
+  const text = await (isBelow ? readTextBelow(root, path) : readText(file)).catch((cause: unknown) => {
+    if (cause instanceof KitError) throw cause;
+    throw cannotRead(file, "cannot be read", cause);
+  });
+  const scan = scanMarkdown(text.replace(/^\uFEFF/, ""));
+  const front = readFrontMatter(scan);
+  const problem = front.problems.find((entry) => entry.severity === "error");
+  if (problem !== undefined) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `${basename(file)}, line ${problem.line}: ${problem.message}`,
+    });
+  }
+  const place = isBelow ? { path } : {};
+  return { name, ...place, data: front.data, body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim() };
+}
+
+/** The Markdown files below a folder of a project, and what lies there and cannot be read as one. */
+export async function findMarkdown(
+  root: string,
+  folder: string,
+): Promise<{ readonly paths: readonly string[]; readonly unusable: readonly SourceProblem[] }> {
+  const { paths, unusable } = await findFiles(root, folder, { wants: (name) => name.endsWith(".md") });
+  return {
+    paths,
+    unusable: unusable.map(({ path, reason }) => ({ path, message: toSentence(`${path} ${reason}`) })),
+  };
+}
+
+async function readTextBelow(root: string, path: string): Promise<string> {
+  const bytes = await readFileInside(await realpath(root), { path, maxBytes }).catch((error: unknown) => {
+    if (!(error instanceof KitError) || error.code !== "payload_too_large") throw error;
+    throw cannotRead(path, "is larger than 1 MiB");
+  });
+  if (bytes === undefined) throw cannotRead(path, "is not there");
+  return new TextDecoder().decode(bytes);
+}
+
+/** A file from elsewhere, which a program names. */
+async function readText(file: string): Promise<string> {
+  const stats = await stat(file);
+  // Before it is opened: a pipe would be waited for without end.
+  if (!stats.isFile()) throw cannotRead(file, "is not a file");
+  if (stats.size > maxBytes) throw cannotRead(file, "is larger than 1 MiB");
+  return readFile(file, "utf8");
+}
+
+function cannotRead(file: string, why: string, cause?: unknown): KitError {
+  const message = `${basename(file)} ${why}.`;
+  return new KitError({ code: "invalid_request", message, ...(cause === undefined ? {} : { cause }) });
+}
+
+/**
+ * The Agent Skills format, which other tools read, too.
+ *
+ * @see https://agentskills.io/specification
+ */
+export const skillFields = [
+  "name",
+  "description",
+  "license",
+  "compatibility",
+  "metadata",
+  "allowed-tools",
+] as const;
+
+/** Where kit keeps the JSON Schemas of a skill, as JSON text or as the name of a file beside it. */
+export const schemaKeys = { input: "kit-input-schema", output: "kit-output-schema" } as const;
+
+/** The fault of a skill's name by the format; undefined for a good one. */
+export function faultOfSkillName(name: string, folder?: string): string | undefined {
+  if (name.length > 64) return "must have at most 64 characters";
+  if (!/^[a-z0-9-]+$/.test(name)) return "may hold only lowercase letters, digits and hyphens";
+  if (name.startsWith("-") || name.endsWith("-")) return "must not begin or end with a hyphen";
+  if (name.includes("--")) return "must not hold two hyphens in a row";
+  if (folder !== undefined && folder !== name) return `must be the name of its folder, "${folder}"`;
+  return undefined;
+}
+
+/** Where the front matter of a `SKILL.md` departs from the format, one sentence for each rule. */
+export function formatProblems(
+  data: Readonly<Record<string, unknown>>,
+  skill: { readonly name: string; readonly folder: string },
+): string[] {
+  const problems: string[] = [];
+  const fault = faultOfSkillName(skill.name, skill.folder);
+  if (fault !== undefined) problems.push(`The name "${skill.name.slice(0, 80)}" ${fault}.`);
+  const { description, compatibility, metadata } = data;
+  const length = typeof description === "string" ? [...description.trim()].length : 0;
+  if (length < 1) problems.push("It has no description, which tells a model when to use the skill.");
+  if (length > 1024) problems.push(`Its description has ${length} characters; at most 1,024 are allowed.`);
+  if (compatibility !== undefined && (typeof compatibility !== "string" || compatibility.length > 500))
+    problems.push("Its compatibility must be a text of at most 500 characters.");
+  if (
+    metadata !== undefined &&
+    (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
+  )
+    problems.push("Its metadata must be a map.");
+  for (const key of Object.keys(isMap(metadata) ? metadata : {})) {
+    const near = key.startsWith("kit") ? suggest(key, Object.values(schemaKeys)) : undefined;
+    if (near !== undefined && near !== key) problems.push(`Its metadata has "${key}"; did you mean ${near}?`);
+  }
+  return problems;
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

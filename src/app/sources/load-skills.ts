@@ -4,10 +4,17 @@ import type { Skill } from "../../agents/define/skill.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { nameKey, shownName } from "../../base/name-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
-import { formatProblems, schemaKeys, skillFields } from "./agent-skills-format.ts";
 import type { SourceProblem } from "./discover-sources.ts";
-import { alreadyNamed, createFieldReader, type FieldReader } from "./load-roles.ts";
-import { findMarkdown, readMarkdownFile } from "./read-markdown-file.ts";
+import {
+  alreadyNamed,
+  createFieldReader,
+  type FieldReader,
+  findMarkdown,
+  formatProblems,
+  readMarkdownFile,
+  schemaKeys,
+  skillFields,
+} from "./load-roles.ts";
 
 /**
  * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for

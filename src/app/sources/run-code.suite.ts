@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
-import type { RuntimeParts } from "../runtime/agent-runtime.ts";
+import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { createService } from "../service/create-service.ts";
-import { loadSource } from "./load-source.ts";
+import { loadSource } from "./discover-sources.ts";
 
 type Script = Parameters<typeof createScriptedModel>[0];
 

@@ -3,22 +3,26 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
+import { mergeProfiles } from "../../agents/define/merge-profiles.ts";
+import { faultsOfCommandList } from "../../agents/policy/command-list.ts";
 import type { SourceGuard } from "../../agents/project-context.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { toSentence } from "../../base/to-sentence.ts";
 import type { Dispatch, WorkflowReference } from "../../protocol/run-calls.ts";
 import { AgentWrites } from "./agent-writes.ts";
-import { discoverSources, type SourceFile, type SourceProblem } from "./discover-sources.ts";
-import { followSources, type SourceHooks } from "./follow-sources.ts";
-import { loadRoles } from "./load-roles.ts";
-import { findSkillFiles, loadSkills } from "./load-skills.ts";
 import {
+  discoverSources,
   type LoadedAgent,
   type LoadedSource,
   type LoadedWebhook,
   type LoadedWorkflow,
   loadSource,
-} from "./load-source.ts";
-import { findMarkdown } from "./read-markdown-file.ts";
+  type SourceFile,
+  type SourceProblem,
+} from "./discover-sources.ts";
+import { followSources, type SourceHooks } from "./follow-sources.ts";
+import { findMarkdown, loadRoles } from "./load-roles.ts";
+import { findSkillFiles, loadSkills } from "./load-skills.ts";
 
 /** The agent that a project has without a file: it has the project's tools only. */
 export const defaultAgentName = "default";
@@ -263,4 +267,24 @@ async function sourceVersion(root: string, files: readonly string[]): Promise<st
 async function versionOf(file: string): Promise<string> {
   const found = await stat(file, { bigint: true }).catch(() => undefined);
   return `${file} ${found?.mtimeNs} ${found?.size} ${found?.ino}`;
+}
+
+/**
+ * Entries of command lists that allow nothing, at the place that has them: in the configuration, and in agents
+ * whose description is the same for every instance. Such an agent works all the same, without them.
+ */
+export function commandListProblems(
+  agents: readonly LoadedAgent[],
+  defaults: AgentProfile = {},
+): readonly SourceProblem[] {
+  const shared = faultsOfCommandList(defaults);
+  const found = shared.map((fault) => ({ path: "agent.allowed_commands", message: toSentence(fault) }));
+  const own = agents.flatMap(({ path, definition: { profile } }) => {
+    if (profile?.allowedCommands === undefined) return [];
+    return faultsOfCommandList({
+      ...mergeProfiles(defaults, profile),
+      allowedCommands: profile.allowedCommands,
+    }).map((fault) => ({ path, message: toSentence(`allowedCommands: ${fault}`) }));
+  });
+  return [...found, ...own];
 }

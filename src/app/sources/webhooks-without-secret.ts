@@ -1,5 +1,5 @@
 import { findSecret } from "../../webhooks/define-webhook.ts";
-import type { LoadedWebhook } from "./load-source.ts";
+import type { LoadedWebhook } from "./discover-sources.ts";
 
 /** Returns the webhooks that refuse every delivery in this environment, because they find no secret to check it. */
 export function webhooksWithoutSecret(

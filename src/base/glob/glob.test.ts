@@ -3,8 +3,7 @@ import picomatch from "picomatch";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { expandBraces } from "./expand-braces.ts";
-import { compileGlob } from "./glob.ts";
+import { compileGlob, expandBraces } from "./glob.ts";
 
 const matches = (glob: string, path: string) => compileGlob(glob).matches(path);
 

@@ -9,7 +9,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { RunAccepted, RunPage, RunQuery, RunRecord, SignalBody } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { matchId } from "../find-record.ts";
-import { terminalFolders } from "../run/terminal-engines.ts";
+import { terminalFolders } from "../run/terminal-approvals.ts";
 import { loadProjectConfig } from "../with-project.ts";
 import { clientLocator, type LocateClient } from "./open-client.ts";
 

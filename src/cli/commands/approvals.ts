@@ -4,15 +4,14 @@ import { AgentWrites, type HeldFile } from "../../app/sources/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { ApprovalBody, ApprovalRequest } from "../../protocol/approval.ts";
+import { asText, wholeNumber } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { matchId } from "../find-record.ts";
-import { callLine } from "../print/event-lines.ts";
+import { callLine } from "../print/events.ts";
 import { type Column, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { safeLine } from "../text/safe-text.ts";
-import { fromNow } from "../text/times.ts";
-import { asText, wholeNumber } from "../values.ts";
+import { fromNow, safeLine } from "../text/safe-text.ts";
 
 const decisionArguments = [
   { usage: "<approval-id>", description: "As the list and the event approval_request name it, or its end" },

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import type { BuildResult } from "../../build/build.ts";
 import { targets } from "../../build/targets/targets.ts";
+import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
-import { count } from "../print/document.ts";
 import { printLineDiff } from "../print/line-diff.ts";
 import type { Output } from "../print/output.ts";
+import { count } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { asText } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 const targetNames = targets.map(({ name, summary }) => `${name} (${summary})`).join(", ");

@@ -1,15 +1,12 @@
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchStatuses } from "../../protocol/enums.ts";
-import { parseDispatchStatus } from "../choices.ts";
+import { asText, parseDispatchStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
-import { printFields } from "../print/document.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, printFields, printTable } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
-import { safeLines } from "../text/safe-text.ts";
-import { fromNow, withDistance } from "../text/times.ts";
-import { asText, wholeNumber } from "../values.ts";
+import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
 
 const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it, or its end" };
 const details =

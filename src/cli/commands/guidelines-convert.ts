@@ -1,7 +1,7 @@
 import { parseConversionFormat, parseExportFormat } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
-import { noteLosses, printDocument } from "../print/document.ts";
+import { noteLosses, printDocument } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";

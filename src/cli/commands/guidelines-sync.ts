@@ -1,10 +1,9 @@
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel, syncNames } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
-import { count, noteLosses } from "../print/document.ts";
 import { printLineDiff } from "../print/line-diff.ts";
 import type { Output, Style } from "../print/output.ts";
-import { printTable } from "../print/table.ts";
+import { count, noteLosses, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";

@@ -5,16 +5,14 @@ import type {
   GuidelineQuery,
   ShadowedGuideline,
 } from "../../protocol/guideline-query.ts";
-import { parseSource, parseTool, sourceLabel, toolLabel } from "../choices.ts";
+import { asText, parseSource, parseTool, sourceLabel, toolLabel, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
-import { count, place, printFields } from "../print/document.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, place, printFields, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
-import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const guidelinesList: Command = defineCommand({

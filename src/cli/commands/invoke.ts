@@ -5,6 +5,7 @@ import type { WorkOptions } from "../../client/call-options.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptBody } from "../../protocol/prompt.ts";
+import { asText, parsePayload } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import {
@@ -17,7 +18,6 @@ import {
 import { usageError } from "../report-error.ts";
 import { createApprovalAnswers } from "../run/answer-approvals.ts";
 import { safeLines } from "../text/safe-text.ts";
-import { asText, parsePayload } from "../values.ts";
 
 export const invoke: Command = defineCommand({
   arguments: [

@@ -2,15 +2,15 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import { wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { type ProjectWork, withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
-import { count } from "../print/document.ts";
 import { printRuns, runStyles, waitLines } from "../print/runs.ts";
+import { count } from "../print/table.ts";
 import { causeLines } from "../report-error.ts";
 import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
-import { wholeNumber } from "../values.ts";
 
 export const logs: Command = defineCommand({
   arguments: [{ usage: "[run-id]", description: "A run; without one, the newest runs are listed" }],

@@ -1,10 +1,9 @@
 import type { App } from "../../app/service/app.ts";
-import type { LoadedWebhook } from "../../app/sources/load-source.ts";
+import type { LoadedWebhook } from "../../app/sources/discover-sources.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { count } from "../print/document.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 

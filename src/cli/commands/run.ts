@@ -5,7 +5,7 @@ import type { ProjectService } from "../../app/service/service.ts";
 import { defined } from "../../base/defined.ts";
 import type { Project } from "../../project/project.ts";
 import { type BackendName, backendNames } from "../../protocol/enums.ts";
-import { parseBackend } from "../choices.ts";
+import { parseBackend, parsePayload } from "../choices.ts";
 import {
   type Command,
   type CommandContext,
@@ -20,9 +20,8 @@ import { canAsk } from "../print/output.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
 import { startWorkflow } from "../run/start-workflow.ts";
-import { openTerminalFolder } from "../run/terminal-engines.ts";
+import { openTerminalFolder } from "../run/terminal-approvals.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { parsePayload } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;

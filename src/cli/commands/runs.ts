@@ -1,15 +1,13 @@
 import { runStatuses } from "../../protocol/enums.ts";
 import type { RunRecord } from "../../protocol/run.ts";
-import { parseRunStatus } from "../choices.ts";
+import { asText, parseJson, parseRunStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
-import { printFields } from "../print/document.ts";
 import { printRuns, waitLines } from "../print/runs.ts";
+import { printFields } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
-import { safeLine, safeLines, toSafeJson } from "../text/safe-text.ts";
-import { span, withDistance } from "../text/times.ts";
-import { asText, parseJson, wholeNumber } from "../values.ts";
+import { safeLine, safeLines, span, toSafeJson, withDistance } from "../text/safe-text.ts";
 
 const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it, or its end" };
 const details =

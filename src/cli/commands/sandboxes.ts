@@ -2,14 +2,12 @@ import { createInterface } from "node:readline";
 import { isProtectedPath } from "../../agents/policy/protected-paths.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxChanges, SandboxMachine, SandboxMachines } from "../../sandboxes/contract.ts";
+import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
-import { count } from "../print/document.ts";
 import { canAsk } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { safeLine } from "../text/safe-text.ts";
-import { fromNow } from "../text/times.ts";
-import { asText } from "../values.ts";
+import { fromNow, safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 const details =

@@ -2,13 +2,12 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { PruneBody, PrunedPage, PruneFailure, SessionsQuery } from "../../protocol/session-page.ts";
+import { asText, wholeNumber } from "../choices.ts";
 import { clientLocator, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
-import { count } from "../print/document.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { fromNow } from "../text/times.ts";
-import { asText, wholeNumber } from "../values.ts";
+import { fromNow } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 const details =

@@ -1,6 +1,6 @@
-import { faultOfSkillName, schemaKeys } from "../../app/sources/agent-skills-format.ts";
+import { faultOfSkillName, schemaKeys } from "../../app/sources/load-roles.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { slugOf } from "../../specs/model/slug.ts";
+import { slugOf } from "../../specs/model/block-title.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { writeTemplate } from "../init/write-template.ts";
 import { usageError } from "../report-error.ts";

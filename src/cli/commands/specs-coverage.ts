@@ -6,13 +6,12 @@ import type {
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
 import type { CriterionState } from "../../protocol/enums.ts";
+import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
-import { count, place } from "../print/document.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, place, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { asText, wholeNumber } from "../values.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
 
 export const specsCoverage: Command = defineCommand({

@@ -1,19 +1,18 @@
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { Project } from "../../project/project.ts";
-import { decodeText } from "../../project/scan/decode-text.ts";
 import { createSourceCatalog } from "../../project/scan/source-catalog.ts";
+import { decodeText } from "../../project/scan/source-reader.ts";
 import { frameworks as knownFrameworks } from "../../protocol/enums.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { WrittenSpecs } from "../../specs/adapter.ts";
 import { exportSpecs, type SpecExportFormat } from "../../specs/export/export-specs.ts";
 import { textOutsideBlocks } from "../../specs/export/text-outside-blocks.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
-import { parseExportTarget } from "../choices.ts";
+import { asText, parseExportTarget } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
-import { count, noteLosses, printDocument } from "../print/document.ts";
+import { count, noteLosses, printDocument } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
-import { asText } from "../values.ts";
 import { type OpenedProject, withProject } from "../with-project.ts";
 import { writeFiles } from "../write-files.ts";
 

@@ -1,10 +1,8 @@
 import type { SpecGraph } from "../../protocol/spec-query.ts";
-import { outputFormat } from "../choices.ts";
+import { outputFormat, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
-import { truncate } from "../text/display-width.ts";
-import { safeLine } from "../text/safe-text.ts";
-import { wholeNumber } from "../values.ts";
+import { safeLine, truncate } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsGraph: Command = defineCommand({

@@ -1,16 +1,15 @@
 import type { Project } from "../../project/project.ts";
-import { wholeImpact } from "../../project/query/whole-answers.ts";
-import { readChangedFiles, toChangedPaths } from "../../project/scan/git/changed-files.ts";
+import { wholeImpact } from "../../project/query/run-query.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
+import { asText, wholeNumber } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
 import { throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
-import { count, specPlace } from "../print/document.ts";
 import type { Output } from "../print/output.ts";
-import { printTable } from "../print/table.ts";
+import { count, printTable, specPlace } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsImpact: Command = defineCommand({

@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import { parseReportFormat } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
-import { count } from "../print/document.ts";
+import { count } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";

@@ -1,13 +1,12 @@
 import { acceptStale, pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { StaleFile, StalePage, StaleSpec } from "../../protocol/stale.ts";
+import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
-import { count, place } from "../print/document.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, place, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsStale: Command = defineCommand({

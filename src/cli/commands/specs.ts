@@ -1,10 +1,17 @@
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { listSpecs } from "../../project/query/whole-answers.ts";
+import { listSpecs } from "../../project/query/run-query.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "../../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
-import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
-import { parseFramework, parseLifecycle, parsePriority, parseSpecType } from "../choices.ts";
+import { frameworkInfos, frameworkLabel } from "../../specs/registry.ts";
+import {
+  asText,
+  parseFramework,
+  parseLifecycle,
+  parsePriority,
+  parseSpecType,
+  wholeNumber,
+} from "../choices.ts";
 import {
   type Command,
   type CommandContext,
@@ -16,11 +23,9 @@ import {
 } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
-import { count, printFields, specPlace } from "../print/document.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, count, printFields, printTable, specPlace } from "../print/table.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
-import { asText, wholeNumber } from "../values.ts";
 import { withProject } from "../with-project.ts";
 
 type SpecFilterOptions = {

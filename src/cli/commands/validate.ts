@@ -1,7 +1,7 @@
 import { type Command, defineCommand } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import { countErrors, diagnosticOptions, exitCodeOf, printDiagnostics } from "../print/diagnostics.ts";
-import { count } from "../print/document.ts";
+import { count } from "../print/table.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsValidate: Command = defineCommand({

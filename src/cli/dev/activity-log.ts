@@ -1,10 +1,9 @@
 import { causeLine } from "../../protocol/error-cause.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
-import { callLine, logLine, resultLine } from "../print/event-lines.ts";
+import { callLine, logLine, resultLine } from "../print/events.ts";
 import type { Output, Style } from "../print/output.ts";
 import { approveCommand } from "../run/answer-approvals.ts";
-import { truncate } from "../text/display-width.ts";
-import { safeLine } from "../text/safe-text.ts";
+import { safeLine, truncate } from "../text/safe-text.ts";
 
 /** Longest line of a log, in columns. */
 const maxWidth = 160;

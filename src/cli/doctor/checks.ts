@@ -1,7 +1,6 @@
-import { count } from "../print/document.ts";
 import type { Output, Style } from "../print/output.ts";
-import { pad, wrap } from "../text/display-width.ts";
-import { safeLine } from "../text/safe-text.ts";
+import { count } from "../print/table.ts";
+import { pad, safeLine, wrap } from "../text/safe-text.ts";
 
 /** One thing that the doctor looked at. */
 export interface Check {

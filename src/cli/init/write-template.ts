@@ -1,7 +1,7 @@
 import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { ignoreMissing } from "../../files/file-error.ts";
+import { ignoreMissing } from "../../files/obstacle.ts";
 import { writeFileInside } from "../../project/features/write-file.ts";
 import type { TemplateFile } from "./template-files.ts";
 

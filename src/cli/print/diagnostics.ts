@@ -1,13 +1,11 @@
 import { version } from "../../base/version.ts";
 import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
 import { diagnosticRules } from "../../protocol/enums.ts";
-import { outputFormat } from "../choices.ts";
+import { outputFormat, wholeNumber } from "../choices.ts";
 import { type CommandOption, type ExitCode, type OptionValues, option } from "../command.ts";
-import { pad, wrap } from "../text/display-width.ts";
-import { safeLine, safeLines } from "../text/safe-text.ts";
-import { wholeNumber } from "../values.ts";
-import { count, place } from "./document.ts";
+import { pad, safeLine, safeLines, wrap } from "../text/safe-text.ts";
 import type { Output } from "./output.ts";
+import { count, place } from "./table.ts";
 
 export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
 export type DiagnosticFormat = (typeof diagnosticFormats)[number];

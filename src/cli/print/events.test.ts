@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
-import { displayWidth } from "../text/display-width.ts";
+import { displayWidth } from "../text/safe-text.ts";
 import { createEventPrinter, type EventPrinter } from "./events.ts";
 import { createOutput } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import { safeLine, safeLines } from "../text/safe-text.ts";
-import { count } from "./document.ts";
 import type { Output } from "./output.ts";
+import { count } from "./table.ts";
 
 /** More lines of one file than these are only counted. */
 const mostLines = 200;

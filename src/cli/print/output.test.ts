@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { displayWidth } from "../text/display-width.ts";
+import { displayWidth } from "../text/safe-text.ts";
 import { createOutput, type OutputStream } from "./output.ts";
 
 function terminal(columns: number): OutputStream & PassThrough {

@@ -1,7 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
-import { truncate, wrap } from "../text/display-width.ts";
-import { toSafeJson } from "../text/safe-text.ts";
+import { toSafeJson, truncate, wrap } from "../text/safe-text.ts";
 
 /** A stream of the process, or anything that behaves like one. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };

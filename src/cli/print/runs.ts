@@ -1,5 +1,5 @@
 import type { RunRecord, RunStatus, RunWait } from "../../protocol/run.ts";
-import { fromNow, span, withDistance } from "../text/times.ts";
+import { fromNow, span, withDistance } from "../text/safe-text.ts";
 import type { Output, Style } from "./output.ts";
 import { type Column, printTable } from "./table.ts";
 

@@ -3,8 +3,8 @@ import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { count } from "./document.ts";
 import type { Output } from "./output.ts";
+import { count } from "./table.ts";
 
 export interface Welcome {
   readonly url: string;

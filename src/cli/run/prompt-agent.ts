@@ -12,8 +12,7 @@ import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { type EventPrinter, printBody } from "../print/events.ts";
 import { usageError } from "../report-error.ts";
-import { safeLines } from "../text/safe-text.ts";
-import { span } from "../text/times.ts";
+import { safeLines, span } from "../text/safe-text.ts";
 
 export interface PromptRequest {
   readonly app: App;

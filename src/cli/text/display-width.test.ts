@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
-import { displayWidth, pad, truncate, wrap } from "./display-width.ts";
+import { displayWidth, pad, truncate, wrap } from "./safe-text.ts";
 
 test("East Asian wide characters and emoji take two columns, marks none", () => {
   expect(displayWidth("要件 1")).toBe(6);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromNow, span } from "./times.ts";
+import { fromNow, span } from "./safe-text.ts";
 
 test.each([
   [0, "0 ms"],

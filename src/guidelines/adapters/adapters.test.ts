@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { filePatternOf, toGuideline } from "../guideline-record.ts";
-import { readGuidelines } from "../read-guidelines.ts";
-import { guidelineAdapterFor } from "../registry.ts";
+import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 
 const read = (path: string, text: string) => readGuidelines({ path, text });
 const titles = (path: string, text: string) => read(path, text).records.map((record) => record.title);

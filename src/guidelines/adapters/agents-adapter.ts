@@ -1,6 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf } from "../folders.ts";
-import { parseSectionedFile } from "./sectioned-file.ts";
+import { parseSectionedFile } from "./whole-file.ts";
 
 const agentsFiles = /(?:^|\/)AGENTS(?:\.override)?\.md$/;
 

@@ -1,8 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf, holderOf } from "../folders.ts";
-import { declaredGlobs } from "./declared-globs.ts";
-import { parseSectionedFile } from "./sectioned-file.ts";
-import { parseWholeFile } from "./whole-file.ts";
+import { declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const file = /(?:^|\/)\.clinerules$/;
 // The other folders that Cline keeps there hold no rules.

@@ -1,8 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
 import { holderOf } from "../folders.ts";
-import { declaredGlobs } from "./declared-globs.ts";
-import { parseSectionedFile } from "./sectioned-file.ts";
-import { type Declared, parseWholeFile } from "./whole-file.ts";
+import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;
 const scoped = /(?:^|\/)\.github\/instructions\/(?:.*\/)?[^/]+\.instructions\.md$/s;

@@ -3,8 +3,7 @@ import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { holderOf } from "../folders.ts";
-import { declaredGlobs } from "./declared-globs.ts";
-import { type Declared, parseWholeFile } from "./whole-file.ts";
+import { type Declared, declaredGlobs, parseWholeFile } from "./whole-file.ts";
 
 const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;
 const inclusions = new Map<string, Inclusion>([

@@ -2,9 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { folderOf, holderOf } from "../folders.ts";
-import { declaredGlobs } from "./declared-globs.ts";
-import { parseSectionedFile } from "./sectioned-file.ts";
-import { type Declared, parseWholeFile } from "./whole-file.ts";
+import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const rules = /(?:^|\/)\.windsurf\/rules\/(?:.*\/)?[^/]+\.md$/s;
 const legacy = /(?:^|\/)\.windsurfrules$/;

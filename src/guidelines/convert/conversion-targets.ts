@@ -1,7 +1,8 @@
-import type { ConversionFormat } from "../../protocol/guideline.ts";
+import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
+import type { ConversionFormat, ExportFormat, ExportResult, SourceType } from "../../protocol/guideline.ts";
+import { frameworkOf } from "../../specs/registry.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { guidelineFilename } from "./guideline-filename.ts";
-import { steeringFrontMatter } from "./render-section.ts";
+import { headingLine, renderSection, steeringFrontMatter } from "./render-section.ts";
 
 export type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 
@@ -87,4 +88,77 @@ function descriptionOf({ frontmatter }: GuidelineRecord): FrontMatterValues {
   return typeof description === "string" && description.trim() !== ""
     ? { description: description.trim() }
     : {};
+}
+
+/** The longest name, without its extension. */
+const maxNameLength = 60;
+
+/**
+ * A title as a file name: lower case, words joined by hyphens, `[a-z0-9-]` only, at most 60 characters
+ * and `.md`. Letters with marks lose them; a title of other scripts is `guideline.md`.
+ */
+export function guidelineFilename(title: string): string {
+  const words = title
+    .slice(0, 1000)
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase()
+    .match(/[a-z0-9]+/g);
+  const name = (words ?? []).join("-").slice(0, maxNameLength).replace(/-+$/, "");
+  return `${name === "" ? "guideline" : name}.md`;
+}
+
+/**
+ * The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`.
+ *
+ * @example
+ * ```ts
+ * import { sourceTypeOf } from "kit/guidelines";
+ *
+ * console.log(sourceTypeOf("kiro")); // steering
+ * ```
+ */
+export function sourceTypeOf(name: string): SourceType | undefined {
+  const wanted = name.toLowerCase();
+  const framework = frameworkOf(wanted);
+  const value = framework === "fw_a" ? "steering" : (framework ?? wanted);
+  return sourceTypes.find((type) => type === value);
+}
+
+/**
+ * The same for a format to convert to.
+ *
+ * @example
+ * ```ts
+ * import { conversionFormatOf } from "kit/guidelines";
+ *
+ * console.log(conversionFormatOf("claude")); // fw_c
+ * ```
+ */
+export function conversionFormatOf(name: string): ConversionFormat | undefined {
+  const type = sourceTypeOf(name);
+  return conversionFormats.find((format) => format === type);
+}
+
+/**
+ * All guidelines in one file under a project heading, a sub-heading each. Read back, it gives the same
+ * titles, contents and file patterns. Samples are left out unless they are all there is.
+ *
+ * @example
+ * ```ts
+ * import { exportGuidelines, readGuidelines } from "kit/guidelines";
+ *
+ * const { records } = readGuidelines({ path: "AGENTS.md", text: "# Rules\n\n## Style\n\nUse tabs.\n" });
+ * console.log(exportGuidelines(records, "fw_c", "shop").filename);
+ * ```
+ */
+export function exportGuidelines(
+  records: readonly GuidelineRecord[],
+  format: ExportFormat,
+  projectName: string,
+): ExportResult {
+  const own = records.filter((record) => record.source_type !== "sample");
+  const sections = (own.length > 0 ? own : records).map(renderSection);
+  const content = [headingLine(1, `${projectName} guidelines`), ...sections].join("\n\n");
+  return { filename: conversionFilename({ title: "" }, conversionTargets[format]), content: `${content}\n` };
 }

@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { exportGuidelines } from "../export-guidelines.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
-import { readPatternLine, toPatternLine } from "../match/pattern-line.ts";
+import { readPatternLine, toPatternLine } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { sampleRecords, withSamples } from "../samples.ts";
+import { exportGuidelines, guidelineFilename } from "./conversion-targets.ts";
 import { convertGuideline, sourceOf } from "./convert-guideline.ts";
-import { guidelineFilename } from "./guideline-filename.ts";
 import { mergeSection } from "./merge-section.ts";
 
 const readAll = (path: string, text: string) => readGuidelines({ path, text }).records;

@@ -1,5 +1,5 @@
 import type { ConversionFormat, ConversionResult } from "../../protocol/guideline.ts";
-import { splitLines } from "../../specs/markdown/split-lines.ts";
+import { splitLines } from "../../specs/markdown/characters.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { conversionLosses } from "./conversion-losses.ts";
 import { conversionFilename, conversionTargets } from "./conversion-targets.ts";

@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { scanMarkdown, textOfLines } from "../../specs/markdown/scan-markdown.ts";
-import { sectionsOf, withoutBlankEdges } from "../../specs/markdown/sections.ts";
-import { parseSectionedFile } from "../adapters/sectioned-file.ts";
+import { sectionsOf, withoutBlankEdges } from "../../specs/markdown/segments.ts";
+import { parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 import { isInside, managedLines, managedPartOf } from "../sync/managed-part.ts";
 import { cleanTitle } from "../text-diagnostics.ts";

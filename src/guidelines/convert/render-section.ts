@@ -1,9 +1,8 @@
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
-import { parseSectionedFile } from "../adapters/sectioned-file.ts";
+import { parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
-import { toPatternLine } from "../match/pattern-line.ts";
-import { sealContent, sealMark } from "./sealed-content.ts";
-import { toFrontMatter } from "./yaml-value.ts";
+import { toPatternLine } from "../match/guideline-matcher.ts";
+import { sealContent, sealMark, toFrontMatter } from "./sealed-content.ts";
 
 type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 

@@ -2,11 +2,10 @@ import { expect, test } from "vitest";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
 import { compareRecords } from "../guideline-record.ts";
 import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
-import { readGuidelines } from "../read-guidelines.ts";
-import { guidelineAdapterFor } from "../registry.ts";
+import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 import { withSamples } from "../samples.ts";
+import { resolveImport } from "./explain-by-table.ts";
 import { explainFile } from "./explain-file.ts";
-import { resolveImport } from "./import-chain.ts";
 
 type Files = Readonly<Record<string, string>>;
 

@@ -2,17 +2,21 @@ import type { AppliedGuideline, ExplainTool, Explanation } from "../../protocol/
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
 import { createGuidelineMatcher, type GuidelineMatch } from "../match/guideline-matcher.ts";
 import { matches as globMatches, type ToolId, toolInfo } from "../tools/tool-table.ts";
-import { explainAgents } from "./explain-agents.ts";
 import {
+  createImportChain,
+  depthOf,
+  type ExplainRequest,
+  explainAgents,
   explainCopilot,
   explainGemini,
   explainTogether,
   explainZed,
+  inReadingOrder,
   isNamed,
   readBy,
+  type ToolView,
+  toApplied,
 } from "./explain-by-table.ts";
-import { depthOf, type ExplainRequest, inReadingOrder, type ToolView, toApplied } from "./explain-request.ts";
-import { createImportChain } from "./import-chain.ts";
 
 /** The views of an explanation without a tool: AGENTS.md by the nearest file, then each tool's own files. */
 const everyTool = [

@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { compareRecords } from "../guideline-record.ts";
-import { readGuidelines } from "../read-guidelines.ts";
-import { guidelineAdapterFor } from "../registry.ts";
+import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 import { sampleRecords } from "../samples.ts";
-import { globDiagnostics } from "./glob-diagnostics.ts";
-import { lintGuidelines } from "./lint-guidelines.ts";
+import { globDiagnostics, lintGuidelines } from "./lint-guidelines.ts";
 
 function lint(files: Readonly<Record<string, string>>): string[] {
   const records = Object.entries(files)

@@ -1,6 +1,6 @@
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
-import { splitLines } from "../../specs/markdown/split-lines.ts";
+import { splitLines } from "../../specs/markdown/characters.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { readGuidelines } from "../read-guidelines.ts";

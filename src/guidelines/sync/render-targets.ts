@@ -1,4 +1,4 @@
-import { expandBraces } from "../../base/glob/expand-braces.ts";
+import { expandBraces } from "../../base/glob/glob.ts";
 import type { ConversionFormat } from "../../protocol/guideline.ts";
 import type { SyncFormat } from "../../protocol/sync.ts";
 import {
@@ -8,10 +8,9 @@ import {
   type LossTarget,
   patternLosses,
 } from "../convert/conversion-losses.ts";
-import { conversionTargets } from "../convert/conversion-targets.ts";
-import { guidelineFilename } from "../convert/guideline-filename.ts";
+import { conversionTargets, guidelineFilename } from "../convert/conversion-targets.ts";
 import { renderSection, renderWholeFile } from "../convert/render-section.ts";
-import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/yaml-value.ts";
+import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/sealed-content.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */

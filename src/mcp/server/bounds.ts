@@ -1,4 +1,7 @@
+import { realpathSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { codePointsIn } from "../../base/code-points.ts";
+import { KitError } from "../../base/kit-error.ts";
 
 /**
  * How much one answer may hold, in characters of its JSON form. A coding agent pays for every one of
@@ -67,4 +70,57 @@ export function pageOf<Source, Item>(
 function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   return /^\d{1,9}$/.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
+}
+
+/**
+ * A path as a coding agent names a file, as the project knows it: POSIX, relative to the root. Agents
+ * write absolute paths as often as relative ones, and not always through the same links as the root.
+ * The file need not exist. Throws `invalid_request` for a path outside of the project.
+ */
+export function toProjectPath(given: string, root: string): string {
+  const path =
+    inside(resolve(root, given), root) ?? (isAbsolute(given) ? inside(realPath(given), root) : undefined);
+  if (path !== undefined && path !== "") return path;
+  throw new KitError({ code: "invalid_request", message: `${given} is not inside the project.` });
+}
+
+function inside(path: string, root: string): string | undefined {
+  const from = relative(root, path);
+  return from === ".." || from.startsWith(`..${sep}`) || isAbsolute(from)
+    ? undefined
+    : from.split(sep).join("/");
+}
+
+/** The path with the links of that part of it resolved which exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), path.slice(parent.length));
+  }
+}
+
+/** Said after a text that was cut, with the tool that gives all of it. */
+export function cutMark(cut: number | undefined, tool: string): string {
+  return cut === undefined ? "" : `\n[cut: ${cut.toLocaleString("en")} more characters; ${tool} gives them]`;
+}
+
+/** Said at the end of an answer that does not hold everything. */
+export function nextPageMark(cursor: string | undefined): string {
+  return cursor === undefined ? "" : `\n\n[cut: there is more; call again with cursor "${cursor}"]`;
+}
+
+/** A place in a file, as editors and terminals understand it. */
+export function placeOf(path: string, line: number | undefined): string {
+  return line === undefined ? path : `${path}:${line}`;
+}
+
+/** The beginning of a text on one line, for a list. */
+export function excerptOf(text: string, max: number): string {
+  const line = text
+    .slice(0, 4 * max)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length <= max ? line : `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }

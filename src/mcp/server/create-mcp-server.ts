@@ -2,8 +2,7 @@ import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcont
 import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
-import { cutText, maxAnswerLength } from "./bounds.ts";
-import { cutMark } from "./text.ts";
+import { cutMark, cutText, maxAnswerLength } from "./bounds.ts";
 import { addTool, type ToolOptions } from "./tool.ts";
 import { guidelineConvertTool } from "./tools/guideline-convert.ts";
 import { guidelineGetTool } from "./tools/guideline-get.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { toProjectPath } from "./project-path.ts";
+import { toProjectPath } from "./bounds.ts";
 
 test("takes relative and absolute paths, and absolute ones through a link, of files that need not exist", () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "kit-paths-")));

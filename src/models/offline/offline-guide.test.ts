@@ -6,8 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { defineTool } from "../../agents/define/tool.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { createOfflineGuide } from "./offline-guide.ts";
-import { pathsIn } from "./plan-calls.ts";
+import { createOfflineGuide, pathsIn } from "./offline-guide.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-guide-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -15,7 +15,7 @@ import {
   type TestTitle,
   testsNamedBySpecs,
 } from "../../specs/coverage/test-references.ts";
-import { isTestPath } from "../../specs/model/test-path.ts";
+import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { pageList } from "../query/page-list.ts";
 import { lastResultOf } from "../results/last-result.ts";

@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
+import { exportGuidelines } from "../../guidelines/convert/conversion-targets.ts";
 import { explainFile } from "../../guidelines/explain/explain-file.ts";
-import { exportGuidelines } from "../../guidelines/export-guidelines.ts";
-import { assignGuidelineIds } from "../../guidelines/guideline-id.ts";
-import { type GuidelineRecord, toGuideline } from "../../guidelines/guideline-record.ts";
+import { assignGuidelineIds, type GuidelineRecord, toGuideline } from "../../guidelines/guideline-record.ts";
 import { createGuidelineMatcher, type GuidelineMatcher } from "../../guidelines/match/guideline-matcher.ts";
 import { listGuidelines } from "../../guidelines/match/list-guidelines.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
@@ -12,7 +11,7 @@ import { withSamples } from "../../guidelines/samples.ts";
 import { type ToolId, toolInfo, type UserFile } from "../../guidelines/tools/tool-table.ts";
 import type { ProjectGuidelines } from "../project.ts";
 import type { ProjectIndex } from "../project-index.ts";
-import { decodeText } from "../scan/decode-text.ts";
+import { decodeText } from "../scan/source-reader.ts";
 
 /** Answers questions about guidelines from an index; what it derives is kept until the index changes. */
 export interface GuidelineReads

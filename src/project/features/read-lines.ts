@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isSecretName } from "../../base/secret-name.ts";
 import type { FileLines, FileLinesQuery } from "../../protocol/project-file.ts";
 import type { Project } from "../project.ts";
-import { decodeText } from "../scan/decode-text.ts";
+import { decodeText } from "../scan/source-reader.ts";
 import { readPlacedFile } from "./write-file.ts";
 
 /** Larger files are no sources that a person reads. */

@@ -11,8 +11,7 @@ import type {
 } from "../../protocol/stale.ts";
 import type { Project } from "../project.ts";
 import { pageList } from "../query/page-list.ts";
-import { readChangedFiles } from "../scan/git/changed-files.ts";
-import { type GitState, readGitState } from "../scan/git/git-state.ts";
+import { type GitState, readChangedFiles, readGitState } from "../scan/git/git-state.ts";
 import { assertWritable, readFileInside, type WritableRoot, writeFileInside } from "./write-file.ts";
 
 export interface StaleOptions {

@@ -1,8 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
-import { invalid, toFileError } from "../../files/file-error.ts";
 import { findPlace } from "../../files/find-place.ts";
-import { readRegularFile } from "../../files/read-regular-file.ts";
-import { removeFile, replaceFile } from "../../files/replace-file.ts";
+import { invalid, toFileError } from "../../files/obstacle.ts";
+import { readRegularFile, removeFile, replaceFile } from "../../files/replace-file.ts";
 
 /** The root that writes go to: a `Project`, for example. */
 export interface WritableRoot {

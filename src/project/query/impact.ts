@@ -7,11 +7,10 @@ import type {
   SameFeature,
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
-import { isTestPath } from "../../specs/model/test-path.ts";
+import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import { classIdOf, readClasses } from "../store/block-class.ts";
-import { keysOfId } from "../store/block-id.ts";
 import type { PlacedBlock } from "../store/block-reader.ts";
+import { classIdOf, keysOfId, readClasses } from "../store/block-row.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
 import { pageList } from "./page-list.ts";
 import { invalid } from "./query-plan.ts";

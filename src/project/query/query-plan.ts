@@ -3,8 +3,7 @@ import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import { type BlockClass, readClasses } from "../store/block-class.ts";
-import { tagMark, toSearchTerms } from "../store/block-row.ts";
+import { type BlockClass, readClasses, tagMark, toSearchTerms } from "../store/block-row.ts";
 
 /** A query in terms of the index. */
 export interface QueryPlan {

@@ -1,5 +1,5 @@
 import type { Connection } from "../../sqlite/connection.ts";
-import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-class.ts";
+import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-row.ts";
 import { type Match, parseCursor, type QueryPlan, toCounts, toCursor, wrongCursor } from "./query-plan.ts";
 
 /** Up to so many matches are all ranked, at up to a microsecond each. */

@@ -7,7 +7,7 @@ import { openProject } from "../open-project.ts";
 import type { Candidate } from "../scan/read-folder.ts";
 import { createSourceCatalog } from "../scan/source-catalog.ts";
 import { IndexPlace } from "../store/index-place.ts";
-import { liesOnTheWay, SourceQueue } from "./source-queue.ts";
+import { liesOnTheWay, SourceQueue } from "./index-pass.ts";
 
 const packages = rounds(600, 900);
 const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };

@@ -4,23 +4,22 @@ import type { IgnoreScope } from "../../files/ignore-scope.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import type { Connection } from "../../sqlite/connection.ts";
 import { isBusy } from "../../sqlite/sqlite-fault.ts";
+import type { DatesUpdate } from "../scan/git/file-dates.ts";
 import { type ProjectChange, scanProject } from "../scan/scan-project.ts";
-import { parseStored } from "../store/damage.ts";
 import { inMemory } from "../store/index-place.ts";
 import type { IndexSession, PassStart } from "../store/index-session.ts";
 import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
-import { readMeta } from "../store/open-index.ts";
+import { parseStored, readMeta } from "../store/open-index.ts";
 import { createThreadedWriter, type IndexWriter } from "../store/threaded-writer.ts";
-import type { DatesUpdate } from "./commit-dates.ts";
 import {
   IndexPass,
   type PassContext,
   type PassCounts,
   type PassOptions,
   readCandidate,
+  SourceQueue,
   wholeChange,
 } from "./index-pass.ts";
-import { SourceQueue } from "./source-queue.ts";
 
 /** Up to so many sources are written in one batch, on the main thread. */
 const fewSources = 40;

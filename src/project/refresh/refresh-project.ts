@@ -1,4 +1,4 @@
-import { readDatesUpdate } from "./commit-dates.ts";
+import { readDatesUpdate } from "../scan/git/file-dates.ts";
 import type { PassContext, PassCounts, PassOptions } from "./index-pass.ts";
 import { refreshIndex, writeDates } from "./refresh-index.ts";
 

@@ -1,9 +1,9 @@
 import { lstatSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { hasCode } from "../../files/file-error.ts";
-import { assertNoLinkOut } from "../../files/links-out.ts";
-import { makeFolderSync } from "../../files/make-folder.ts";
+import { assertNoLinkOut } from "../../files/find-place.ts";
+import { hasCode } from "../../files/obstacle.ts";
+import { makeFolderSync } from "../../files/replace-file.ts";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
 import { createTransaction, query } from "../../sqlite/statements.ts";
 

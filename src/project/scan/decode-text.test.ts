@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeText } from "./decode-text.ts";
+import { decodeText } from "./source-reader.ts";
 
 const decode = (...bytes: readonly number[]) => decodeText(Uint8Array.from(bytes), "a.md");
 const codes = (bytes: Uint8Array): unknown[] =>

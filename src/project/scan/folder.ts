@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { joinPath } from "../../files/join-path.ts";
+import { joinPath } from "../../files/obstacle.ts";
 
 /** Numbers per stamp: size, modification and change time in milliseconds, inode. */
 const stampLength = 4;

@@ -5,14 +5,12 @@ import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from 
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../specs/adapter.ts";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
-import { statedAuthor } from "../../specs/model/author-name.ts";
+import { statedAuthor } from "../../specs/model/block-title.ts";
 import { validateBlock } from "../../specs/model/validate.ts";
-import { baseOf } from "../store/block-id.ts";
-import { toBlockEntry } from "../store/block-row.ts";
+import { baseOf, toBlockEntry } from "../store/block-row.ts";
 import type { FileEntry } from "../store/index-writer.ts";
-import { decodeText } from "./decode-text.ts";
 import type { SourceCatalog } from "./source-catalog.ts";
-import type { SourceRead } from "./source-reader.ts";
+import { decodeText, type SourceRead } from "./source-reader.ts";
 
 /** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
 export interface StoredDiagnostics {

@@ -1,6 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
-import { joinPath } from "../../files/join-path.ts";
+import { joinPath } from "../../files/obstacle.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import {
   copyStamp,
@@ -12,7 +12,7 @@ import {
   namesIn,
   setStamp,
 } from "./folder.ts";
-import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
+import { errorCodeOf, unreadable, unreadableBecause } from "./source-reader.ts";
 
 /** A source that is new, or that may have changed since its stamp was taken. */
 export interface Candidate {

@@ -1,5 +1,5 @@
 import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
-import { joinPath } from "../../files/join-path.ts";
+import { joinPath } from "../../files/obstacle.ts";
 import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./folder.ts";
 import { type Candidate, type FolderReading, isUntouched, readFolder } from "./read-folder.ts";
 

@@ -12,7 +12,6 @@ import {
 import { sep } from "node:path";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Sighting } from "./folder.ts";
-import { errorCodeOf, unreadable, unreadableBecause } from "./problems.ts";
 
 /** Larger files are reported in a diagnostic and not read. */
 export const maxSourceBytes: number = 8 * 1024 * 1024;
@@ -103,4 +102,98 @@ function refusal(path: string, stats: Stats): Diagnostic | undefined {
   if (stats.size <= maxSourceBytes) return undefined;
   const message = `It is larger than ${maxSourceBytes / 1024 / 1024} MiB, so it is not read.`;
   return { severity: "error", rule: "limit", code: "file_too_large", message, path };
+}
+
+interface DecodedText {
+  /** Without a byte order mark; NUL characters are U+FFFD, as CommonMark says. */
+  readonly text: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true });
+const lossy = new TextDecoder("utf-8");
+
+/**
+ * Decodes the bytes of a file: UTF-8, or UTF-16 by its byte order mark. Other bytes become U+FFFD. Anything but clean UTF-8
+ * gives a diagnostic for `path`.
+ */
+export function decodeText(bytes: Uint8Array, path: string): DecodedText {
+  const utf16 = utf16Of(bytes);
+  if (utf16 !== undefined) {
+    const text = new TextDecoder(utf16).decode(bytes);
+    return withoutNul(text, path, [
+      problem(path, {
+        code: "utf16",
+        message: "The file is UTF-16; save it as UTF-8, which every tool reads.",
+      }),
+    ]);
+  }
+  try {
+    return withoutNul(strict.decode(bytes), path, []);
+  } catch {
+    const text = lossy.decode(bytes);
+    const line = lineOf(text, text.indexOf("\ufffd"));
+    const message = "The file is not valid UTF-8; what cannot be read is shown as \ufffd.";
+    return withoutNul(text, path, [problem(path, { code: "not_utf8", message, line })]);
+  }
+}
+
+function utf16Of(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  return undefined;
+}
+
+function withoutNul(text: string, path: string, diagnostics: readonly Diagnostic[]): DecodedText {
+  const at = text.indexOf("\0");
+  if (at === -1) return { text, diagnostics };
+  const message = "The file holds NUL characters, which no text has; is it binary?";
+  const nul = problem(path, { code: "nul", message, line: lineOf(text, at) });
+  return { text: text.replaceAll("\0", "\ufffd"), diagnostics: [...diagnostics, nul] };
+}
+
+function lineOf(text: string, offset: number): number {
+  const lines = text.slice(0, Math.max(0, offset)).match(/\r\n|\n|\r/g);
+  return (lines?.length ?? 0) + 1;
+}
+
+function problem(
+  path: string,
+  { code, message, line }: { readonly code: string; readonly message: string; readonly line?: number },
+): Diagnostic {
+  const diagnostic: Diagnostic = { severity: "warning", rule: "encoding", code, message, path };
+  return line === undefined ? diagnostic : { ...diagnostic, line };
+}
+
+interface Problem {
+  readonly path: string;
+  /** Stable name of the cause. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The diagnostic of an existing file or folder that cannot be read. */
+export function unreadable({ path, code, message }: Problem): Diagnostic {
+  return { severity: "error", rule: "unreadable-file", code, message, path };
+}
+
+/** The same from the code of a file system error. The message holds no absolute path. */
+export function unreadableBecause(path: string, errorCode: string): Diagnostic {
+  const known = causes[errorCode];
+  if (known !== undefined) return unreadable({ path, ...known });
+  return unreadable({ path, code: "read_failed", message: `It cannot be read (${errorCode}).` });
+}
+
+const causes: Readonly<Record<string, { readonly code: string; readonly message: string }>> = {
+  EACCES: { code: "no_permission", message: "There is no permission to read it." },
+  EPERM: { code: "no_permission", message: "There is no permission to read it." },
+  ELOOP: { code: "link_loop", message: "It is a link that leads back to itself." },
+  ENOENT: { code: "dangling_link", message: "It is a link to something that does not exist." },
+  ENAMETOOLONG: { code: "name_too_long", message: "Its path is longer than the system can open." },
+  ENXIO: { code: "not_a_file", message: "It is not a regular file." },
+};
+
+/** The code of an error of the file system; "unknown" for anything else. */
+export function errorCodeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
 }

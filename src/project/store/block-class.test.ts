@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lifecycles } from "../../protocol/enums.ts";
-import { classIdOf, keyRangeOf, toKey, weightOf } from "./block-class.ts";
+import { classIdOf, keyRangeOf, toKey, weightOf } from "./block-row.ts";
 
 test("the keys of a class are a range of their own", () => {
   expect(classIdOf(toKey(3, 7))).toBe(3);

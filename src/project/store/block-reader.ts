@@ -1,22 +1,27 @@
+import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { toId } from "../../specs/model/assign-ids.ts";
-import { type FileRefs, resolveMentions } from "../../specs/model/resolve-mentions.ts";
-import { toSpecBlock } from "../../specs/model/to-spec-block.ts";
+import { toId, toSpecBlock } from "../../specs/model/assemble-blocks.ts";
+import { type FileRefs, resolveMentions } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/connection.ts";
-import type { Aliases } from "../scan/aliases.ts";
 import { parentOf } from "../scan/folder.ts";
-import { type BlockClass, classIdOf, readClasses } from "./block-class.ts";
-import { type IdKind, keysOfId } from "./block-id.ts";
+import type { StoredDiagnostics } from "../scan/parse-source.ts";
+import type { Aliases } from "../scan/source-catalog.ts";
 import {
   aliasRef,
+  type BlockClass,
   type BlockEdges,
+  classIdOf,
   type EdgeColumns,
+  type IdKind,
+  keysOfId,
+  readClasses,
   type StoredBlock,
   type TextColumns,
   toEdges,
   toStoredBlock,
 } from "./block-row.ts";
-import { DamagedIndexError } from "./damage.ts";
+import { DamagedIndexError, parseStored } from "./open-index.ts";
 
 /** Facts about the project around the blocks. */
 export interface ProjectFacts {
@@ -173,4 +178,46 @@ function remember<T>(known: Map<string, T>, name: string, load: (name: string) =
   const found = known.get(name) ?? load(name);
   known.set(name, found);
   return found;
+}
+
+/** Caches the guidelines of an index in memory. After a change it reads only the files that differ. */
+interface GuidelineStore {
+  /** In path, then position order. */
+  load(database: Connection): readonly GuidelineRecord[];
+  diagnostics(database: Connection): readonly Diagnostic[];
+}
+
+interface Known {
+  readonly hash: string;
+  readonly records: readonly GuidelineRecord[];
+}
+
+export function createGuidelineStore(): GuidelineStore {
+  let known = new Map<string, Known>();
+  return {
+    load(database) {
+      const rows = database.all<[path: string, hash: string]>(
+        // The guidelines of a file depend on its other names, too.
+        "SELECT path, hash || aliases FROM files WHERE guideline_count > 0",
+      );
+      const now = new Map<string, Known>();
+      for (const [path, hash] of rows) {
+        const before = known.get(path);
+        now.set(path, before?.hash === hash ? before : { hash, records: readRecords(database, path) });
+      }
+      known = now;
+      // The order of `compareRecords`, which for other than ASCII names is not that of SQLite.
+      return [...now.keys()].sort().flatMap((path) => now.get(path)?.records ?? []);
+    },
+    diagnostics(database) {
+      return database
+        .all<[string]>("SELECT diagnostics FROM files WHERE diagnostics <> ''")
+        .flatMap(([diagnostics]) => parseStored<StoredDiagnostics>(diagnostics).guidelines ?? []);
+    },
+  };
+}
+
+function readRecords(database: Connection, path: string): readonly GuidelineRecord[] {
+  const [guidelines] = database.get<[string]>("SELECT guidelines FROM files WHERE path = ?", path) ?? [];
+  return guidelines === undefined ? [] : parseStored<readonly GuidelineRecord[]>(guidelines);
 }

@@ -2,7 +2,7 @@ import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { isLinkOut } from "../../files/links-out.ts";
+import { isLinkOut } from "../../files/find-place.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
 import { sqliteFault } from "../../sqlite/sqlite-fault.ts";
 

@@ -1,11 +1,18 @@
 import { statSync } from "node:fs";
 import type { Connection } from "../../sqlite/connection.ts";
-import type { Link, Links } from "../scan/aliases.ts";
 import type { Folder, Tree } from "../scan/folder.ts";
-import { isDamage, parseStored } from "./damage.ts";
+import type { Link, Links } from "../scan/source-catalog.ts";
 import { type IndexPlace, inMemory } from "./index-place.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
-import { busyTimeoutMs, damaged, openIndex, readMeta, removeIndex } from "./open-index.ts";
+import {
+  busyTimeoutMs,
+  damaged,
+  isDamage,
+  openIndex,
+  parseStored,
+  readMeta,
+  removeIndex,
+} from "./open-index.ts";
 
 export interface IndexSessionOptions {
   readonly place: IndexPlace;

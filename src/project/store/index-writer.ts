@@ -1,10 +1,20 @@
 import type { Connection } from "../../sqlite/connection.ts";
-import { type DatesUpdate, saveDates } from "../refresh/commit-dates.ts";
-import type { Link } from "../scan/aliases.ts";
 import type { Folder } from "../scan/folder.ts";
-import { classIdOf, readClasses, toKey } from "./block-class.ts";
-import { firstNumberOf, numberBlocks } from "./block-id.ts";
-import { type BlockEntry, contentAt, type EdgeColumns, refsOf, titleAt, toEdges } from "./block-row.ts";
+import { type DatesUpdate, saveDates } from "../scan/git/file-dates.ts";
+import type { Link } from "../scan/source-catalog.ts";
+import {
+  type BlockEntry,
+  classIdOf,
+  contentAt,
+  type EdgeColumns,
+  firstNumberOf,
+  numberBlocks,
+  readClasses,
+  refsOf,
+  titleAt,
+  toEdges,
+  toKey,
+} from "./block-row.ts";
 import { type Meta, readMeta, writeMeta } from "./open-index.ts";
 
 /** The rows of one source file. */

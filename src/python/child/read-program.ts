@@ -1,5 +1,5 @@
+import { isPythonName, ownPrefix } from "../dataclass-registry.ts";
 import type { KeptImport } from "../process/messages.ts";
-import { isPythonName, ownPrefix } from "../values/identifier.ts";
 import { boundNames } from "./bound-names.ts";
 import { type ProgramFunction, toFunction } from "./kept-functions.ts";
 import { toImports } from "./kept-imports.ts";

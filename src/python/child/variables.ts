@@ -1,4 +1,4 @@
-import { isPythonName } from "../values/identifier.ts";
+import { isPythonName } from "../dataclass-registry.ts";
 import { createValueBudget, isWireList, type WireValue } from "../values/wire-value.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
 import { RunRefused } from "./run-failed.ts";

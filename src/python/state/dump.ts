@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
+import { isPythonName } from "../dataclass-registry.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
-import { isPythonName } from "../values/identifier.ts";
 import { maxSessionBytes, type SessionVariables } from "./session-variables.ts";
 
 const version = 2;

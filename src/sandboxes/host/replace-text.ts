@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { invalid } from "../../files/file-error.ts";
+import { invalid } from "../../files/obstacle.ts";
 
 export interface TextChange {
   readonly old: string;

@@ -1,9 +1,9 @@
 import { lstatSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { forbidden, invalid, toFileError } from "../../files/file-error.ts";
 import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
 import type { OuterRules } from "../../files/ignore-scope.ts";
+import { forbidden, invalid, toFileError } from "../../files/obstacle.ts";
 import type { IsolationOptions } from "../contract.ts";
 
 /** Where a path starts: the root as it is and as it is called, and the working folder below it. */

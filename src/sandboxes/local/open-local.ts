@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { loadOuterRules } from "../../files/outer-rules.ts";
+import { loadOuterRules } from "../../files/ignore-scope.ts";
 import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/environment.ts";

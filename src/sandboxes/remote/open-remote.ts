@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { invalid } from "../../files/file-error.ts";
+import { invalid } from "../../files/obstacle.ts";
 import type { Sandbox, SandboxMachines, SandboxOwner } from "../contract.ts";
 import { applyChanges, readChanges } from "./changes.ts";
 import type { RemoteDriver } from "./driver.ts";

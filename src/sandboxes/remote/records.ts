@@ -3,8 +3,8 @@ import { link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } f
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
-import { hasCode } from "../../files/file-error.ts";
-import { assertNoLinkOut } from "../../files/links-out.ts";
+import { assertNoLinkOut } from "../../files/find-place.ts";
+import { hasCode } from "../../files/obstacle.ts";
 import type { SandboxOwner } from "../contract.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { invalid } from "../../files/file-error.ts";
+import { invalid } from "../../files/obstacle.ts";
 import { createBoundedOutput } from "../../processes/bounded-output.ts";
 import { markName } from "../../processes/end-group.ts";
-import { stopOn } from "../../processes/stop-on.ts";
+import { stopOn } from "../../processes/start-process.ts";
 import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
 import { nobodyThere } from "../host/exec/environment.ts";
 import { isolationBy } from "./remote-options.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { forbidden, invalid } from "../../files/file-error.ts";
+import { forbidden, invalid } from "../../files/obstacle.ts";
 import type { DirectoryEntry, FileStat, Sandbox } from "../contract.ts";
 import { replaceText } from "../host/replace-text.ts";
 import { execRemotely } from "./remote-exec.ts";

@@ -1,7 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import { invalid } from "../../files/file-error.ts";
 import { createIgnoreScope, type IgnoreScope, isSkippedName } from "../../files/ignore-scope.ts";
-import { joinPath } from "../../files/join-path.ts";
+import { invalid, joinPath } from "../../files/obstacle.ts";
 import type { GlobOptions, GrepMatch, GrepRequest } from "../contract.ts";
 import { splitGlob } from "../host/search/glob.ts";
 import { isBinary, searchLimits } from "../host/search/grep.ts";

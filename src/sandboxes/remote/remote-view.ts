@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { forbidden, invalid } from "../../files/file-error.ts";
+import { forbidden, invalid } from "../../files/obstacle.ts";
 import { toWorkspacePath } from "../host/workspace-path.ts";
 import type { MachineLink, ScriptRun } from "./machine-link.ts";
 import { outcomes } from "./scripts.ts";

@@ -1,11 +1,10 @@
 import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { hasCode } from "../../files/file-error.ts";
 import { findFiles } from "../../files/find-files.ts";
-import { findPlace } from "../../files/find-place.ts";
-import { assertNoLinkOut } from "../../files/links-out.ts";
-import { readRegularFile } from "../../files/read-regular-file.ts";
+import { assertNoLinkOut, findPlace } from "../../files/find-place.ts";
+import { hasCode } from "../../files/obstacle.ts";
+import { readRegularFile } from "../../files/replace-file.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";

@@ -1,11 +1,11 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
-import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/source-aliases.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/conversion-targets.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
-import { listSpecs } from "../../project/query/whole-answers.ts";
+import { listSpecs } from "../../project/query/run-query.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import { explainTools } from "../../protocol/enums.ts";
@@ -18,8 +18,8 @@ import type {
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { fileRoutes, guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
+import { frameworkOf } from "../../specs/registry.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { isOfOwnPage, looksOnly } from "../console/console-request.ts";
 import { invalidSegment } from "../request/read-request.ts";

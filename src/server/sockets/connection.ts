@@ -1,5 +1,5 @@
 import { type RawData, WebSocket } from "ws";
-import { origins } from "../../app/runtime/origins.ts";
+import { origins } from "../../app/runtime/observers.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import type { ErrorEnvelope } from "../../protocol/errors.ts";

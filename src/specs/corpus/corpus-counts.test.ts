@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { blocksOfProject, type CorpusProject, hasCorpus, loadCorpus } from "../../testing/corpus.ts";
-import { annotationsIn } from "../adapters/tessl/annotations.ts";
+import { annotationsIn } from "../adapters/tessl/tessl-adapter.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
 
 /**

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
-import { assignIds } from "../model/assign-ids.ts";
+import { assignIds } from "../model/assemble-blocks.ts";
 import { type CriteriaIndex, indexCriteria, toNumberKey } from "./criteria-index.ts";
 import { labelFeatures, listCriteria } from "./list-criteria.ts";
 import { resolveReferences } from "./resolve-references.ts";

@@ -1,4 +1,4 @@
-import { slugOf } from "../model/slug.ts";
+import { slugOf } from "../model/block-title.ts";
 import type { CriteriaList, Criterion } from "./list-criteria.ts";
 
 /** Criteria by everything that a test can name them with. Values are indexes into the list. */

@@ -1,5 +1,5 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { slugOf } from "../model/slug.ts";
+import { slugOf } from "../model/block-title.ts";
 
 /** An acceptance criterion of the project. */
 export interface Criterion {

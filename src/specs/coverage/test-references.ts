@@ -1,8 +1,8 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { namesIn, requirementLabels } from "../adapters/kiro/requirement-references.ts";
+import { namesIn, requirementLabels } from "../adapters/kiro/requirement-sections.ts";
+import { splitLines } from "../markdown/characters.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
-import { splitLines } from "../markdown/split-lines.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
 

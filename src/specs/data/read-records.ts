@@ -1,6 +1,5 @@
 import { isMap, isSeq, LineCounter, type Node, parseAllDocuments } from "yaml";
-import { type DataFile, type DataProblem, type DataRecord, duplicateKey, listIn } from "./data-record.ts";
-import { type JsonSpan, lineFinder, parseJsonWithSpans } from "./locate-json.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { inspectYaml, isYamlTooDeep, maxYamlDepth, withoutPrototypeKeys } from "./safe-yaml.ts";
 
 const dataFormats = ["json", "jsonl", "yaml"] as const;
@@ -172,4 +171,180 @@ function yamlRecords(value: unknown, node: Node, lineOf: (offset: number) => num
   if (list === undefined || !isMap(node)) return [toRecord(value, node)];
   const seq = node.get(list.key, true);
   return list.items.map((item, index) => toRecord(item, isSeq(seq) ? seq.items[index] : undefined));
+}
+
+/** The offsets of a JSON value and of its parts in their text; `end` is exclusive. */
+export interface JsonSpan {
+  readonly start: number;
+  end: number;
+  readonly items: JsonSpan[];
+  readonly members: Map<string, JsonSpan>;
+}
+
+interface LocatedJson {
+  readonly value: unknown;
+  readonly span: JsonSpan;
+  /** Keys that occur a second time in their object; `JSON.parse` takes the last one. */
+  readonly duplicates: readonly { readonly key: string; readonly offset: number }[];
+}
+
+/** Deeper values are refused: code that walks them may recurse. */
+const maxDataDepth = 64;
+
+/**
+ * Parses JSON and locates every value. Throws `SyntaxError` for invalid JSON and for nesting deeper than `maxDataDepth`. Linear in
+ * the text, and without recursion, which libraries need: the text may be hostile.
+ */
+export function parseJsonWithSpans(text: string): LocatedJson {
+  if (isTooDeep(text)) throw new SyntaxError(`it is nested deeper than ${maxDataDepth} levels`);
+  const value: unknown = JSON.parse(text);
+  return { value, ...locate(text) };
+}
+
+/** Whether brackets and braces outside of strings nest too deep; before anything else reads the text. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 34) at = stringEnd(text, at) - 1;
+    else if (code === 91 || code === 123) {
+      depth += 1;
+      if (depth > maxDataDepth) return true;
+    } else if (code === 93 || code === 125) depth -= 1;
+  }
+  return false;
+}
+
+/** The offset behind the string that opens at `at`; the end of the text when it never closes. */
+function stringEnd(text: string, at: number): number {
+  for (let end = at + 1; end < text.length; end += 1) {
+    const code = text.charCodeAt(end);
+    if (code === 92) end += 1;
+    else if (code === 34) return end + 1;
+  }
+  return text.length;
+}
+
+/** Relies on the text being JSON, so that every mark outside of strings has its one meaning. */
+function locate(text: string): Omit<LocatedJson, "value"> {
+  const root = spanAt(0, text.length);
+  const duplicates: { key: string; offset: number }[] = [];
+  const open: { span: JsonSpan; isObject: boolean; key: string | undefined }[] = [];
+  const add = (span: JsonSpan): void => {
+    const parent = open.at(-1);
+    if (parent?.key === undefined) (parent?.span ?? root).items.push(span);
+    else {
+      parent.span.members.set(parent.key, span);
+      parent.key = undefined;
+    }
+  };
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    const parent = open.at(-1);
+    if (code === 34) {
+      const end = stringEnd(text, at);
+      if (parent?.isObject === true && parent.key === undefined) {
+        const key = keyOf(text.slice(at, end));
+        if (parent.span.members.has(key)) duplicates.push({ key, offset: at });
+        parent.key = key;
+      } else add(spanAt(at, end));
+      at = end;
+    } else if (code === 91 || code === 123) {
+      const span = spanAt(at, at);
+      add(span);
+      open.push({ span, isObject: code === 123, key: undefined });
+      at += 1;
+    } else if (code === 93 || code === 125) {
+      at += 1;
+      const closed = open.pop();
+      if (closed !== undefined) closed.span.end = at;
+    } else if (code === 44 || code === 58 || code <= 32) {
+      at += 1;
+    } else {
+      const start = at;
+      while (at < text.length && !isBoundary(text.charCodeAt(at))) at += 1;
+      add(spanAt(start, at));
+    }
+  }
+  return { span: root.items[0] ?? root, duplicates };
+}
+
+function spanAt(start: number, end: number): JsonSpan {
+  return { start, end, items: [], members: new Map() };
+}
+
+function isBoundary(code: number): boolean {
+  return code === 44 || code === 93 || code === 125 || code <= 32;
+}
+
+function keyOf(quoted: string): string {
+  const key: unknown = JSON.parse(quoted);
+  return typeof key === "string" ? key : quoted;
+}
+
+/** The 1-based lines of offsets that are asked for in any order. */
+export function lineFinder(text: string): (offset: number) => number {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  };
+}
+
+/** A record of a data file, and where it lies. */
+export interface DataRecord {
+  readonly value: unknown;
+  readonly startLine: number;
+  readonly endLine: number;
+  /** The line of a field, or of the record where it has no such field. */
+  lineOf(field: string): number;
+}
+
+export interface DataProblem {
+  readonly message: string;
+  readonly line?: number;
+  readonly field?: string;
+  /** Set where a size or depth is more than is read. */
+  readonly isLimit?: boolean;
+}
+
+interface DataFile {
+  readonly records: readonly DataRecord[];
+  readonly problems: readonly DataProblem[];
+}
+
+/** The keys below which a file may hold its records. */
+const listKeys = ["specs", "blocks"];
+
+/** The list of records in an object, and its key. */
+function listIn(value: unknown): { key: string; items: readonly unknown[] } | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const found = Object.entries(value).find(([key, items]) => listKeys.includes(key) && Array.isArray(items));
+  return found === undefined ? undefined : { key: found[0], items: found[1] };
+}
+
+function duplicateKey(key: string, line: number): DataProblem {
+  return {
+    message: `The key ${JSON.stringify(key.slice(0, 60))} occurs twice; the last one counts.`,
+    line,
+    field: key,
+  };
+}
+
+/** A file that is wrong in more places than these is wrong as a whole. */
+const maxDiagnostics = 100;
+
+/** The first diagnostics of a file, and how many more there are. */
+export function atMost(diagnostics: readonly Diagnostic[], path: string): readonly Diagnostic[] {
+  const more = diagnostics.length - maxDiagnostics;
+  if (more <= 0) return diagnostics;
+  const message = `${more} more problems of this file are not listed.`;
+  return [...diagnostics.slice(0, maxDiagnostics), { severity: "error", rule: "limit", message, path }];
 }

@@ -1,6 +1,5 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import type { SegmentParent } from "../markdown/segments.ts";
-import type { WritableSegment } from "../markdown/write-segments.ts";
+import type { SegmentParent, WritableSegment } from "../markdown/segments.ts";
 
 /** The blocks of each file, files and blocks in the order in which a project lists them. */
 export function blocksByPath(blocks: readonly SpecBlock[]): { path: string; blocks: SpecBlock[] }[] {

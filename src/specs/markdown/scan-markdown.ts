@@ -1,6 +1,5 @@
-import { firstInk, isBlank, isSpace, runLength } from "./characters.ts";
+import { firstInk, isBlank, isSpace, runLength, splitLines } from "./characters.ts";
 import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
-import { splitLines } from "./split-lines.ts";
 
 /** The kind of block that a line belongs to. Only `prose` lines carry structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { scanMarkdown } from "./scan-markdown.ts";
-import { headingsBetween, sectionsOf, withoutBlankEdges } from "./sections.ts";
+import { headingsBetween, sectionsOf, withoutBlankEdges } from "./segments.ts";
 
 const text = "intro\n\n# A\n\na\n\n## B\nb\n\n### C\nc\n\n## D\n# E\ne";
 

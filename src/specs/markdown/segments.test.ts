@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { scanMarkdown } from "./scan-markdown.ts";
-import { segmentsOf } from "./segments.ts";
-import { headingLine, writeSegments } from "./write-segments.ts";
+import { headingLine, segmentsOf, writeSegments } from "./segments.ts";
 
 const segments = (text: string, level: number) => segmentsOf(scanMarkdown(text), level);
 

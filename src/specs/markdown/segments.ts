@@ -1,5 +1,5 @@
+import { isBlankLine } from "./characters.ts";
 import { type Heading, lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
-import { withoutBlankEdges } from "./sections.ts";
 
 /** A heading that others lie under. */
 export interface SegmentParent {
@@ -76,4 +76,137 @@ function says(scan: MarkdownScan, from: number, to: number): boolean {
     if (scan.kinds[line - 1] !== lineKinds.comment && lineText(scan, line).trim() !== "") return true;
   }
   return false;
+}
+
+/** A section to write: what `segmentsOf` reads back as the same heading, parents and body. */
+export interface WritableSegment {
+  /** Absent for text before the first heading. */
+  readonly title?: string;
+  /** 1 to 6; 0 without a title. */
+  readonly level: number;
+  readonly parents: readonly SegmentParent[];
+  readonly body: string;
+}
+
+/**
+ * Renders sections as Markdown, in order. A parent that no section before has opened becomes a
+ * heading without text, so that the sections below read back with the same parents.
+ *
+ * With `titleIsBody`, a section whose text is its title is a bare heading. That is for
+ * formats where a heading with nothing below it is its own content.
+ */
+export function writeSegments(
+  segments: readonly WritableSegment[],
+  options: { readonly titleIsBody?: boolean } = {},
+): string {
+  const parts: string[] = [];
+  const open: SegmentParent[] = [];
+  for (const [index, { title, level, parents, body }] of segments.entries()) {
+    if (title !== undefined) {
+      for (const heading of headingsToOpen(open, parents, level)) {
+        parts.push(headingLine(heading.title, heading.level));
+        open.push(heading);
+      }
+      parts.push(headingLine(title, level));
+      open.push({ title, level });
+    }
+    const isLeaf = (segments[index + 1]?.level ?? 0) <= level;
+    if (body !== "" && !(options.titleIsBody === true && isLeaf && body === title)) parts.push(body);
+  }
+  return parts.length === 0 ? "" : `${parts.join("\n\n")}\n`;
+}
+
+/** Closes what a section of this level does not lie in, and returns the parents that are not open. */
+function headingsToOpen(
+  open: SegmentParent[],
+  parents: readonly SegmentParent[],
+  level: number,
+): readonly SegmentParent[] {
+  let shared = 0;
+  while (shared < open.length && isSame(open[shared], parents[shared])) shared += 1;
+  // Only a heading of its level or above closes what is open: where the next one lies deeper, the
+  // parent it shares with its predecessor is opened once more.
+  const next = parents[shared]?.level ?? level;
+  if (shared > 0 && next > (open[shared]?.level ?? 6)) shared -= 1;
+  open.length = shared;
+  return parents.slice(shared);
+}
+
+function isSame(one: SegmentParent | undefined, other: SegmentParent | undefined): boolean {
+  return one?.title === other?.title && one?.level === other?.level;
+}
+
+/** An ATX heading; a title that ends in `#` is closed, because the marks would be taken for the closing. */
+export function headingLine(title: string, level: number): string {
+  const marks = "#".repeat(Math.min(6, Math.max(1, level)));
+  return /(?:^|\s)#+$/.test(title) ? `${marks} ${title} ${marks}` : `${marks} ${title}`;
+}
+
+/** A heading and all that belongs to it, up to the next heading of the same or a higher level. */
+export interface Section {
+  readonly heading: Heading;
+  /** First line behind the heading, and the last line of the section (1-based, inclusive). */
+  readonly bodyLine: number;
+  readonly endLine: number;
+  /** The body with its own line ends, without blank lines at its start and end. */
+  readonly body: string;
+}
+
+/**
+ * The sections whose heading passes `accepts`; a section may contain others. Linear in the text.
+ *
+ * @example
+ * ```ts
+ * import { scanMarkdown, sectionsOf } from "kit/specs";
+ *
+ * const scan = scanMarkdown("# Returns\n\n## Refunds\n\nWithin 30 days.\n");
+ * console.log(sectionsOf(scan, ({ level }) => level === 2).map(({ body }) => body)); // ["Within 30 days."]
+ * ```
+ */
+export function sectionsOf(scan: MarkdownScan, accepts: (heading: Heading) => boolean): Section[] {
+  const sections: Section[] = [];
+  // Per level, the line before the next heading that closes it, seen from the end of the text.
+  const closes: number[] = new Array(7).fill(scan.lineCount);
+  for (let index = scan.headings.length - 1; index >= 0; index -= 1) {
+    const heading = scan.headings[index];
+    if (heading === undefined) continue;
+    const endLine = closes[heading.level] ?? scan.lineCount;
+    if (accepts(heading)) sections.push(toSection(scan, heading, endLine));
+    closes.fill(heading.line - 1, heading.level);
+  }
+  return sections.reverse();
+}
+
+/** The headings that start on lines `from` to `to`, found by bisection. */
+export function headingsBetween(scan: MarkdownScan, from: number, to: number): Heading[] {
+  const { headings } = scan;
+  let low = 0;
+  let high = headings.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((headings[middle]?.line ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (end < headings.length && (headings[end]?.line ?? 0) <= to) end += 1;
+  return headings.slice(low, end);
+}
+
+/** Narrows a range of lines to the part between its first and last line that are not blank. */
+export function withoutBlankEdges(
+  scan: MarkdownScan,
+  from: number,
+  to: number,
+): { from: number; to: number } {
+  let first = from;
+  let last = to;
+  while (first <= last && isBlankLine(lineText(scan, first))) first += 1;
+  while (last >= first && isBlankLine(lineText(scan, last))) last -= 1;
+  return { from: first, to: last };
+}
+
+function toSection(scan: MarkdownScan, heading: Heading, endLine: number): Section {
+  const bodyLine = heading.end_line + 1;
+  const trimmed = withoutBlankEdges(scan, bodyLine, endLine);
+  return { heading, bodyLine, endLine, body: textOfLines(scan, trimmed.from, trimmed.to) };
 }

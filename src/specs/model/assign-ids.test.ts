@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DraftId } from "../adapter.ts";
-import { assignIds } from "./assign-ids.ts";
+import { assignIds } from "./assemble-blocks.ts";
 
 const base = (value: string): DraftId => ({ kind: "base", value });
 const declared = (value: string): DraftId => ({ kind: "declared", value });

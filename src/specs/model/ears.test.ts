@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
-import { classifyCriterion, isEarsStatement } from "./ears.ts";
+import { classifyCriterion, isEarsStatement } from "./scenario.ts";
 
 function parts(text: string): string {
   const { pattern, trigger, response } = classifyCriterion(text);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { isFixturePath } from "./test-path.ts";
+import { isFixturePath } from "./mentions.ts";
 
 test.each([
   ["tests/fixtures/a/.kiro/specs/x/tasks.md", "kiro", true],

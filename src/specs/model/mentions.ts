@@ -151,3 +151,114 @@ export function toMentionPath(written: string): string | undefined {
   if (name === "." || name === "..") return undefined;
   return slash !== -1 || bareNames.has(name) || fileName.test(name) ? path : undefined;
 }
+
+/** The files of a project that a block names, project-relative, each once, in the order of mention. */
+export interface FileRefs {
+  readonly code_refs: readonly string[];
+  readonly test_refs: readonly string[];
+}
+
+/**
+ * The project files that a mentioned path can mean, the likeliest first: seen from the folder of the
+ * file that mentions it, then from each folder above it up to the root, so that a package's own
+ * `src/` goes before the repository's. `./x`, `../x` mean one file only, `/x` the root's.
+ */
+export function mentionCandidates(sourcePath: string, mention: string): string[] {
+  if (mention.startsWith("/")) return normalized("", mention.slice(1));
+  let folder = folderOf(sourcePath);
+  if (/^\.{1,2}\//.test(mention)) return normalized(folder, mention);
+  const candidates = normalized(folder, mention);
+  while (folder !== "") {
+    folder = folderOf(folder);
+    candidates.push(...normalized(folder, mention));
+  }
+  return candidates;
+}
+
+/** Sorts the mentions of a block into code and tests, as far as `exists` knows their files. */
+export function resolveMentions(
+  sourcePath: string,
+  mentions: readonly DraftMention[],
+  exists: (path: string) => boolean,
+): FileRefs {
+  const code = new Set<string>();
+  const tests = new Set<string>();
+  for (const mention of mentions) {
+    const file = mentionCandidates(sourcePath, mention.path).find(
+      (path) => path !== sourcePath && exists(path),
+    );
+    if (file === undefined) continue;
+    const isTest = mention.role === undefined ? isTestPath(file) : mention.role === "test";
+    (isTest ? tests : code).add(file);
+  }
+  return { code_refs: [...code], test_refs: [...tests] };
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
+/** A path below a folder without "." and ".." segments; undefined where it leaves the root. */
+function normalized(folder: string, path: string): string[] {
+  const segments = folder === "" ? [] : folder.split("/");
+  for (const segment of path.split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment !== "..") segments.push(segment);
+    else if (segments.pop() === undefined) return [];
+  }
+  return segments.length === 0 ? [] : [segments.join("/")];
+}
+
+const codeExtensions = new Set(
+  (
+    "ts tsx mts cts js jsx mjs cjs vue svelte py pyi rb go rs java kt kts scala groovy cs fs vb c h cc cpp cxx hpp " +
+    "m mm swift php ex exs erl hs ml clj cljs cljc dart lua r jl pl t sh bash bats ps1 sql zig nim cr sol elm feature robot"
+  ).split(" "),
+);
+const testOnlyExtensions = new Set(["bats", "feature", "robot", "t"]);
+
+const testFolders = new Set(
+  "test tests __tests__ testing spec specs __specs__ e2e cypress integration-tests integration_tests unit-tests unit_tests".split(
+    " ",
+  ),
+);
+
+/** `a.test.ts`, `a_spec.rb`, `a-test.js`, `test_a.py`, `tests.rs`, `a.e2e.ts`, `a.cy.ts`. */
+const testName = /(?:^|[._-])(?:tests?|specs?|e2e|cy|it)(?:[._-]|$)/;
+/** `LoginTest.java`, `LoginTests.cs`, `LoginSpec.scala`, `LoginIT.java`. */
+const capitalName = /[a-z0-9](?:Tests?|TestCase|Specs?|IT)$/;
+
+/**
+ * Whether a path is that of a test, by the conventions of its language: a source file (by its
+ * extension) in a folder of tests, or with the name of one. Decides by the path alone.
+ */
+export function isTestPath(path: string): boolean {
+  const segments = path.split("/");
+  const file = segments.pop() ?? "";
+  const dot = file.lastIndexOf(".");
+  const extension = file.slice(dot + 1).toLowerCase();
+  if (dot <= 0 || !codeExtensions.has(extension)) return false;
+  if (testOnlyExtensions.has(extension)) return true;
+  const name = file.slice(0, dot);
+  if (testName.test(name.toLowerCase()) || capitalName.test(name)) return true;
+  return segments.some((segment) => testFolders.has(segment.toLowerCase()));
+}
+
+const fixtureFolders = new Set(
+  "fixture fixtures __fixtures__ test-fixtures test_fixtures testdata test-data test_data __mocks__ __snapshots__".split(
+    " ",
+  ),
+);
+const testFoldersAbove = new Set("test tests __tests__ e2e".split(" "));
+/** Tools whose specs lie in a folder of their own; instruction files may well be about a folder of tests. */
+const toolsWithFolders = new Set(["kiro", "speckit", "openspec"]);
+
+/**
+ * Whether a file lies where tests keep their data, and so is no spec of the project: below a folder of
+ * fixtures, or, for the tools that have folders of their own, below a folder of tests.
+ */
+export function isFixturePath(path: string, adapter: string): boolean {
+  const folders = path.split("/").slice(0, -1);
+  const ofTests = toolsWithFolders.has(adapter);
+  return folders.some((folder) => fixtureFolders.has(folder) || (ofTests && testFoldersAbove.has(folder)));
+}

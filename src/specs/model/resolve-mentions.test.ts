@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mentionCandidates, resolveMentions } from "./resolve-mentions.ts";
+import { mentionCandidates, resolveMentions } from "./mentions.ts";
 
 test("a path is looked for from the folder of the file upwards to the root", () => {
   expect(mentionCandidates("packages/api/CLAUDE.md", "src/a.ts")).toEqual([

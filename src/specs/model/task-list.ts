@@ -1,7 +1,7 @@
 import type { TaskStatus } from "../../protocol/spec-block.ts";
 import { columnsBefore, withoutColumns } from "../markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../markdown/scan-markdown.ts";
-import { headingsBetween } from "../markdown/sections.ts";
+import { headingsBetween } from "../markdown/segments.ts";
 
 /** Lines of the file, 1-based, inclusive. */
 export interface LineRange {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTestPath } from "./test-path.ts";
+import { isTestPath } from "./mentions.ts";
 
 test.each([
   "src/auth/login.test.ts",

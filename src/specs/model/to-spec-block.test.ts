@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SpecDraft } from "../adapter.ts";
-import { toSpecBlock } from "./to-spec-block.ts";
+import { toSpecBlock } from "./assemble-blocks.ts";
 
 const draft: SpecDraft = {
   id: { kind: "base", value: "a" },

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { conversionFormatOf, sourceTypeOf } from "../../../guidelines/convert/source-aliases.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../../guidelines/convert/conversion-targets.ts";
 import { conversionFormats, explainTools, frameworks, sourceTypes } from "../../../protocol/enums.ts";
 import { cursorField, textField } from "../../../protocol/fields.ts";
 import type { ConversionFormat, SourceType } from "../../../protocol/guideline.ts";
 import type { ExplainTool } from "../../../protocol/guideline-query.ts";
 import type { Framework } from "../../../protocol/spec-block.ts";
-import { frameworkInfos, frameworkOf } from "../../../specs/frameworks.ts";
+import { frameworkInfos, frameworkOf } from "../../../specs/registry.ts";
 
 const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);
 const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).join(", ");

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { ProjectGuidelines } from "../../../project/project.ts";
 import type { ConversionFormat, ConversionResult } from "../../../protocol/guideline.ts";
-import { partOf } from "../bounds.ts";
-import { nextPageMark } from "../text.ts";
+import { nextPageMark, partOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { formatInput, guidelineIdInput, nextCursor } from "./fields.ts";
 

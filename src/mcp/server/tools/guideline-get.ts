@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectGuidelines } from "../../../project/project.ts";
-import type { Guideline } from "../../../protocol/guideline.ts";
-import { guidelineSchema } from "../../../protocol/guideline.ts";
-import { partOf } from "../bounds.ts";
-import { nextPageMark } from "../text.ts";
+import { type Guideline, guidelineSchema } from "../../../protocol/guideline.ts";
+import { nextPageMark, partOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { guidelineIdInput, nextCursor } from "./fields.ts";
 

@@ -9,9 +9,15 @@ import type {
   Explanation,
   ShadowedGuideline,
 } from "../../../protocol/guideline-query.ts";
-import { type CutText, cutText, maxListedContent, pageOf } from "../bounds.ts";
-import { toProjectPath } from "../project-path.ts";
-import { cutMark, nextPageMark } from "../text.ts";
+import {
+  type CutText,
+  cutMark,
+  cutText,
+  maxListedContent,
+  nextPageMark,
+  pageOf,
+  toProjectPath,
+} from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { fileInput, nextCursor, toolInput } from "./fields.ts";
 

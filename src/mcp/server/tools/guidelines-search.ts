@@ -3,8 +3,7 @@ import type { ProjectGuidelines } from "../../../project/project.ts";
 import { sourceTypes } from "../../../protocol/enums.ts";
 import { textField } from "../../../protocol/fields.ts";
 import type { Guideline, SourceType } from "../../../protocol/guideline.ts";
-import { pageOf } from "../bounds.ts";
-import { excerptOf, nextPageMark } from "../text.ts";
+import { excerptOf, nextPageMark, pageOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { limitInput, nextCursor, sourceInput } from "./fields.ts";
 

@@ -3,8 +3,7 @@ import { specCoverage } from "../../../project/features/coverage.ts";
 import type { Project } from "../../../project/project.ts";
 import type { CoverageCount, CriterionCoverage } from "../../../protocol/coverage.ts";
 import { textField } from "../../../protocol/fields.ts";
-import { pageOf } from "../bounds.ts";
-import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { nextCursor } from "./fields.ts";
 

@@ -2,11 +2,9 @@ import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
 import { textField } from "../../../protocol/fields.ts";
-import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
-import { specBlockSchema } from "../../../protocol/spec-block.ts";
-import { frameworkLabel } from "../../../specs/frameworks.ts";
-import { maxListedContent, partOf } from "../bounds.ts";
-import { nextPageMark, placeOf } from "../text.ts";
+import { type SpecBlock, type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
+import { frameworkLabel } from "../../../specs/registry.ts";
+import { maxListedContent, nextPageMark, partOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { nextCursor } from "./fields.ts";
 

@@ -2,14 +2,12 @@ import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import { textTokens } from "../../../base/text-tokens.ts";
 import type { Project, ProjectSpecs } from "../../../project/project.ts";
-import { wholeImpact } from "../../../project/query/whole-answers.ts";
-import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/changed-files.ts";
+import { wholeImpact } from "../../../project/query/run-query.ts";
+import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/git-state.ts";
 import { specEdgeKinds } from "../../../protocol/enums.ts";
 import { countField, textField } from "../../../protocol/fields.ts";
 import type { AffectedSpec, Impact, ImpactEdge } from "../../../protocol/spec-query.ts";
-import { pageOf } from "../bounds.ts";
-import { toProjectPath } from "../project-path.ts";
-import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import { excerptOf, nextPageMark, pageOf, placeOf, toProjectPath } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { fileInput, nextCursor } from "./fields.ts";
 

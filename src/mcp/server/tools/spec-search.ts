@@ -5,7 +5,7 @@ import { frameworks, lifecycles, priorities, specTypes } from "../../../protocol
 import { choiceField, textField } from "../../../protocol/fields.ts";
 import type { SpecBlock } from "../../../protocol/spec-block.ts";
 import type { SpecQuery } from "../../../protocol/spec-query.ts";
-import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import { excerptOf, nextPageMark, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { frameworkInput, limitInput, nextCursor } from "./fields.ts";
 

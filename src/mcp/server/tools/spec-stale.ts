@@ -2,8 +2,7 @@ import { z } from "zod";
 import { staleSpecs } from "../../../project/features/stale.ts";
 import type { Project } from "../../../project/project.ts";
 import type { StaleSpec } from "../../../protocol/stale.ts";
-import { pageOf } from "../bounds.ts";
-import { excerptOf, nextPageMark, placeOf } from "../text.ts";
+import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { nextCursor } from "./fields.ts";
 

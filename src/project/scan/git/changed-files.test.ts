@@ -2,9 +2,8 @@ import { access, chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../../testing/temporary-repository.ts";
-import { readChangedFiles, toChangedPaths } from "./changed-files.ts";
 import { readFileDates } from "./file-dates.ts";
-import { readGitState } from "./git-state.ts";
+import { readChangedFiles, readGitState, toChangedPaths } from "./git-state.ts";
 
 test("changes since a branch are those since the work left it, committed or not", async () => {
   const long = "line\n".repeat(30);

@@ -5,11 +5,16 @@ import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
-import { invalid } from "../../../files/file-error.ts";
+import { invalid } from "../../../files/obstacle.ts";
 import { createBoundedOutput } from "../../../processes/bounded-output.ts";
 import { endGroup, graceMs, markName, signalGroup } from "../../../processes/end-group.ts";
-import { type Exit, type RunningProcess, startProcess } from "../../../processes/start-process.ts";
-import { stopOn, terminate } from "../../../processes/stop-on.ts";
+import {
+  type Exit,
+  type RunningProcess,
+  startProcess,
+  stopOn,
+  terminate,
+} from "../../../processes/start-process.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
 import { enclose, type Launch } from "../wall/enclose.ts";
 import { type View, withPlace } from "../workspace-path.ts";

@@ -9,7 +9,7 @@ import {
   ignoreFileName,
   isSkippedName,
 } from "../../../files/ignore-scope.ts";
-import { joinPath } from "../../../files/join-path.ts";
+import { joinPath } from "../../../files/obstacle.ts";
 import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
 import type { Workspace } from "../workspace-path.ts";
 

@@ -4,11 +4,9 @@ import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/b
 import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { writeSegments } from "../../markdown/write-segments.ts";
-import { blockTitle } from "../../model/block-title.ts";
+import { type Segment, segmentsOf, writeSegments } from "../../markdown/segments.ts";
+import { blockTitle, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
-import { slugOf } from "../../model/slug.ts";
 
 const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;
 

@@ -14,15 +14,11 @@ import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "..
 import { readFrontMatter } from "../../markdown/front-matter.ts";
 import { toListItem } from "../../markdown/list-item.ts";
 import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
-import { withoutBlankEdges } from "../../markdown/sections.ts";
-import { headingLine } from "../../markdown/write-segments.ts";
-import { statedAuthor } from "../../model/author-name.ts";
-import { blockTitle } from "../../model/block-title.ts";
+import { headingLine, withoutBlankEdges } from "../../markdown/segments.ts";
+import { blockTitle, slugOf, statedAuthor } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
-import { slugOf } from "../../model/slug.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";
-import { type JsonRule, readRulesJson } from "./rules-json.ts";
-import { topicOf } from "./topic-words.ts";
+import { type JsonRule, readRulesJson, topicOf } from "./rules-json.ts";
 
 /** No title is made of more. */
 const maxTitled = 5_000;

@@ -9,29 +9,27 @@ import {
   scanMarkdown,
   textOfLines,
 } from "../../markdown/scan-markdown.ts";
-import { headingsBetween, withoutBlankEdges } from "../../markdown/sections.ts";
-import { slugOf } from "../../model/slug.ts";
+import { headingsBetween, withoutBlankEdges } from "../../markdown/segments.ts";
+import { slugOf } from "../../model/block-title.ts";
 import type { LineRange } from "../../model/task-list.ts";
 import { criteriaOf } from "./criteria.ts";
 import {
   duplicateNumber,
-  type KiroDocument,
-  nothingFound,
-  requirementId,
-  requirementTarget,
-  sectionDraft,
-} from "./kiro-document.ts";
-import {
   isAcceptanceLine,
   isAcceptanceTitle,
   isConstraintTitle,
   isStorySentence,
   isStoryTitle,
+  type KiroDocument,
+  nothingFound,
+  requirementId,
+  requirementTarget,
+  sectionDraft,
   storyBehindLabel,
-} from "./labels.ts";
-import { codeKey } from "./requirement-references.ts";
+} from "./kiro-document.ts";
 import {
   chapterNumber,
+  codeKey,
   isStatementItem,
   lastLineOf,
   type RequirementSection,

@@ -4,12 +4,11 @@ import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
 import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
 import { toTitle } from "../../markdown/heading-title.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
-import { slugOf } from "../../model/slug.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";
-import { duplicateNumber, type KiroDocument, nothingFound } from "./kiro-document.ts";
-import { toDottedNumber } from "./labels.ts";
-import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-references.ts";
+import { duplicateNumber, type KiroDocument, nothingFound, toDottedNumber } from "./kiro-document.ts";
+import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-sections.ts";
 
 /**
  * The meaning of the character in a box. A queued task (`[~]`) waits to be run and is `open`; the

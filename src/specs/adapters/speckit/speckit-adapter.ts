@@ -5,13 +5,11 @@ import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/b
 import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
 import { listMarker, toListItem } from "../../markdown/list-item.ts";
 import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { type Segment, segmentsOf } from "../../markdown/segments.ts";
-import { headingLine, writeSegments } from "../../markdown/write-segments.ts";
+import { headingLine, type Segment, segmentsOf, writeSegments } from "../../markdown/segments.ts";
+import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
-import { slugOf } from "../../model/slug.ts";
 import { taskMarker } from "../../model/task-list.ts";
-import { specBlocks } from "./spec-blocks.ts";
-import { speckitDocumentOf } from "./speckit-path.ts";
+import { specBlocks, speckitDocumentOf } from "./spec-blocks.ts";
 import { taskBlocks } from "./task-blocks.ts";
 
 /**

@@ -5,7 +5,7 @@ import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { blockTitle } from "../../model/block-title.ts";
 import { mentionsIn, toMentionPath } from "../../model/mentions.ts";
 import { type LineRange, type TaskItem, taskItemsIn, taskStatusOf } from "../../model/task-list.ts";
-import { statementId, storyId } from "./speckit-path.ts";
+import { statementId, storyId } from "./spec-blocks.ts";
 
 const taskNumber = /^(?:\*\*)?(T\d{3,}[A-Za-z]?)\b(?:\*\*)?[:.]?[ \t]*/;
 const flag = /^(?:\*\*)?\[([A-Za-z][A-Za-z0-9 -]{0,30})\](?:\*\*)?[ \t]*/;
