@@ -4,7 +4,6 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import { secretsFor } from "../secrets.ts";
-import { runCommand } from "../tools/run-command.ts";
 import { cutText } from "../turn/running-call.ts";
 import { resumeFields } from "./input.ts";
 import type { ShellOptions } from "./options.ts";
@@ -33,6 +32,7 @@ export function runShell(
       if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
       grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
       const sandbox = await live.sandbox();
+      const { runCommand } = await import("../tools/run-command.ts");
       const named = options.operationId !== undefined;
       if (named) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
       const raw = await runCommand({

@@ -2,13 +2,18 @@ import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { AllowedCommand } from "../define/agent-profile.ts";
 import type { KitCommand } from "../define/command.ts";
 import type { AnyTool, ToolDefinition, ToolOutput } from "../define/tool.ts";
-import { defaultCommandTimeoutMs, runCommand } from "./run-command.ts";
+import type { CommandRun } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
 interface CommandInput {
   readonly command: string;
   readonly cwd?: string;
   readonly timeout_seconds?: number;
+}
+
+/** The rules for commands are loaded with the first one. */
+async function runCommand(run: CommandRun): Promise<ExecResult> {
+  return await (await import("./run-command.ts")).runCommand(run);
 }
 
 /** The `bash` tool: runs a command under the agent's policy. */
@@ -42,8 +47,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         emit: environment.emit,
         begin: () => environment.sources?.begin(environment.writer("bash")) ?? nothing,
         toolCallId: tool_call_id,
-        timeoutMs:
-          input.timeout_seconds === undefined ? defaultCommandTimeoutMs : input.timeout_seconds * 1000,
+        ...(input.timeout_seconds === undefined ? {} : { timeoutMs: input.timeout_seconds * 1000 }),
         ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
       });
       return toOutput(result);

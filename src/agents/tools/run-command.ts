@@ -28,7 +28,7 @@ export interface CommandRun {
   readonly begin?: (() => () => void) | undefined;
 }
 
-export const defaultCommandTimeoutMs = 120_000;
+const defaultCommandTimeoutMs = 120_000;
 
 /** Bytes that one command may pipe to the next. */
 const maxPipedBytes = 32 * 1024 * 1024;

@@ -15,7 +15,7 @@ import { createObservers, origins } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createCauseReader } from "../sources/describe-failure.ts";
-import { commandListProblems, Sources } from "../sources/sources.ts";
+import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
@@ -184,7 +184,6 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
   const endHousekeeping = keepsHouse ? keepHouse(problem, sessions, options) : async () => undefined;
   const problems: App["problems"] = () => [
     ...sources.loaded.problems,
-    ...commandListProblems(sources.loaded.agents, parts.defaults),
     ...serverProblems(parts.mcp),
   ];
   const renewSchedules = async (): Promise<void> => {

@@ -24,7 +24,7 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import { checkPayload } from "../runtime/check-payload.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
-import { type LocalRun, runWorkflow, type WorkflowRuntime } from "../runtime/run-workflow.ts";
+import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey } from "../runtime/session-key.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
@@ -151,6 +151,8 @@ export class WorkflowRuns implements ProjectRuns {
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
       const workflow = sources.workflow(request.workflow);
+      // Most programs run no workflow.
+      const { runWorkflow } = await import("../runtime/run-workflow.ts");
       return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });
     } catch (error) {
       // A caller of this process gets the error from its call.

@@ -9,11 +9,7 @@ import { faultOf, flag, object } from "../../base/settings.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { type FoundFiles, findFiles } from "../../files/find-files.ts";
-import {
-  faultOfWebhook,
-  isWebhookDefinition,
-  type WebhookDefinition,
-} from "../../webhooks/define-webhook.ts";
+import type { WebhookDefinition } from "../../webhooks/define-webhook.ts";
 import {
   faultOfWorkflow,
   isWorkflowDefinition,
@@ -140,7 +136,7 @@ const readers: {
   readonly [Kind in SourceFile["kind"]]: (
     source: SourceFile,
     module: Record<string, unknown>,
-  ) => LoadedSource | SourceProblem;
+  ) => LoadedSource | SourceProblem | Promise<LoadedSource | SourceProblem>;
 } = { agent: toAgent, workflow: readWorkflow, webhook: toWebhook };
 
 /** A file that waits for something at its top level may do so for this long, in ms. */
@@ -162,7 +158,7 @@ export async function loadSource(
       options.timeLimitMs ?? defaultTimeLimitMs,
     );
     const unknown = unknownExport(source.kind, Object.keys(module));
-    return unknown === undefined ? readers[source.kind](source, module) : problem(source, unknown);
+    return unknown === undefined ? await readers[source.kind](source, module) : problem(source, unknown);
   } catch (error) {
     if (isHeld(error)) return { ...problem(source, error.message), isHeld: true };
     return problem(source, failureLine(describeFailure(error, folder), source.path));
@@ -251,7 +247,11 @@ function readWorkflow(source: SourceFile, module: Record<string, unknown>): Load
   }
 }
 
-function toWebhook(source: SourceFile, module: Record<string, unknown>): LoadedWebhook | SourceProblem {
+async function toWebhook(
+  source: SourceFile,
+  module: Record<string, unknown>,
+): Promise<LoadedWebhook | SourceProblem> {
+  const { faultOfWebhook, isWebhookDefinition } = await import("../../webhooks/define-webhook.ts");
   const definition = module.default;
   if (!isWebhookDefinition(definition)) {
     return problem(source, "It has no webhook as its default export: export default defineWebhook({ … }).");

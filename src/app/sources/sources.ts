@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
 import { mergeProfiles } from "../../agents/define/merge-profiles.ts";
-import { faultsOfCommandList } from "../../agents/policy/command-list.ts";
 import type { SourceGuard } from "../../agents/project-context.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toSentence } from "../../base/to-sentence.ts";
@@ -32,6 +31,8 @@ export interface OpenSourcesOptions {
   readonly code?: boolean | undefined;
   /** Whether the next process is to know which files models have written. Default true. */
   readonly keepsWrites?: boolean | undefined;
+  /** Laid under every agent's own profile: the `agent` table of the configuration. */
+  readonly defaults?: AgentProfile | undefined;
 }
 
 /** The definitions in the files of a project, as they were when they were last read. */
@@ -43,10 +44,12 @@ export class Sources {
   readonly #code: boolean;
   /** Holds replaced workflows, too: runs go on with the code that they began with. */
   readonly #workflowNames = new WeakMap<object, string>();
+  readonly #defaults: AgentProfile | undefined;
   #loaded: ProjectSources = noSources;
   #version = "";
 
-  private constructor(root: string, { code, keepsWrites }: OpenSourcesOptions) {
+  private constructor(root: string, { code, keepsWrites, defaults }: OpenSourcesOptions) {
+    this.#defaults = defaults;
     this.root = realpathSync(root);
     this.#code = code !== false;
     this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
@@ -159,11 +162,13 @@ export class Sources {
   }
 
   async #load(): Promise<void> {
-    this.#loaded = await loadProjectSources(this.root, {
+    const loaded = await loadProjectSources(this.root, {
       code: this.#code,
       before: this.#loaded,
       ...this.#writes.loading(),
     });
+    const faults = await commandListProblems(loaded.agents, this.#defaults);
+    this.#loaded = { ...loaded, problems: [...loaded.problems, ...faults] };
     for (const { name, definition } of this.#loaded.workflows)
       if (definition !== undefined) this.#workflowNames.set(definition, name);
     this.#version = await this.#versionNow();
@@ -273,18 +278,20 @@ async function versionOf(file: string): Promise<string> {
  * Entries of command lists that allow nothing, at the place that has them: in the configuration, and in agents
  * whose description is the same for every instance. Such an agent works all the same, without them.
  */
-export function commandListProblems(
+export async function commandListProblems(
   agents: readonly LoadedAgent[],
   defaults: AgentProfile = {},
-): readonly SourceProblem[] {
+): Promise<readonly SourceProblem[]> {
+  const own = agents.filter(({ definition }) => definition.profile?.allowedCommands !== undefined);
+  if (defaults.allowedCommands === undefined && own.length === 0) return [];
+  const { faultsOfCommandList } = await import("../../agents/policy/command-list.ts");
   const shared = faultsOfCommandList(defaults);
   const found = shared.map((fault) => ({ path: "agent.allowed_commands", message: toSentence(fault) }));
-  const own = agents.flatMap(({ path, definition: { profile } }) => {
-    if (profile?.allowedCommands === undefined) return [];
-    return faultsOfCommandList({
-      ...mergeProfiles(defaults, profile),
-      allowedCommands: profile.allowedCommands,
-    }).map((fault) => ({ path, message: toSentence(`allowedCommands: ${fault}`) }));
-  });
-  return [...found, ...own];
+  for (const { path, definition } of own) {
+    const { profile = {} } = definition;
+    const merged = { ...mergeProfiles(defaults, profile), allowedCommands: profile.allowedCommands ?? [] };
+    for (const fault of faultsOfCommandList(merged))
+      found.push({ path, message: toSentence(`allowedCommands: ${fault}`) });
+  }
+  return found;
 }

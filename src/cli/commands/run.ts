@@ -19,8 +19,7 @@ import { createEventPrinter, printFailure } from "../print/events.ts";
 import { canAsk } from "../print/output.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
-import { startWorkflow } from "../run/start-workflow.ts";
-import { openTerminalFolder } from "../run/terminal-approvals.ts";
+import { createTerminalApprovals, openTerminalFolder } from "../run/terminal-approvals.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
@@ -125,7 +124,13 @@ export const run: Command = defineCommand({
           await sayMissingWall(loaded, context);
           return workflow === undefined
             ? await promptAgent({ app, context, options, printer })
-            : await startWorkflow({ service, context, name: workflow, options, printer });
+            : await (await import("../run/start-workflow.ts")).startWorkflow({
+                service,
+                context,
+                name: workflow,
+                options,
+                printer,
+              });
         } catch (error) {
           printer.end();
           context.output.progress("");
@@ -198,25 +203,24 @@ async function openTerminalService({
     { toProfile },
     { maskOf },
     { local },
-    { createTerminalApprovals },
-    { faultsOfCommandList },
   ] = await Promise.all([
     import("../../app/service/open-project-service.ts"),
     import("../../app/config/agent-config.ts"),
     import("../../app/runtime/known-secrets.ts"),
     import("../../sandboxes/local/local-sandbox.ts"),
-    import("../run/terminal-approvals.ts"),
-    import("../../agents/policy/command-list.ts"),
   ]);
   const configured = toProfile(loaded.config.agent);
   const { input, output, json } = context;
   const { allowCommand = [] } = options;
-  const [fault] = faultsOfCommandList({
-    allowedCommands: allowCommand,
-    allowWrite: options.allowWrite === true || configured.allowWrite === true,
-  });
-  if (fault !== undefined)
-    throw usageError(`--allow-command: ${fault}.`, "'kit run --help' shows each option.");
+  if (allowCommand.length > 0) {
+    const { faultsOfCommandList } = await import("../../agents/policy/command-list.ts");
+    const [fault] = faultsOfCommandList({
+      allowedCommands: allowCommand,
+      allowWrite: options.allowWrite === true || configured.allowWrite === true,
+    });
+    if (fault !== undefined)
+      throw usageError(`--allow-command: ${fault}.`, "'kit run --help' shows each option.");
+  }
   const mask = maskOf(loaded);
   const defaults: AgentProfile = {
     ...(options.allowWrite === true ? { allowWrite: true } : {}),

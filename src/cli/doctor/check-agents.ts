@@ -196,7 +196,7 @@ export async function checkAgents(
       [roles.length, "role"],
     ] as const;
     const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
-    const lists = checkCommandLists(commandListProblems(agents, toProfile(config.agent)));
+    const lists = checkCommandLists(await commandListProblems(agents, toProfile(config.agent)));
     if (parts.length === 0 && problems.length === 0) return lists;
     const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
     const prompts = await checkDescriptions(agents, env);
