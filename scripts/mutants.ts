@@ -2,7 +2,7 @@
 //   npm run test:mutants                                         # the rooms below: hours
 //   npm run test:mutants -- src/server/access                    # one room
 //   npm run test:mutants -- src/agents/policy/check-command.ts   # one file: minutes
-//   npm run test:mutants -- src/specs/model/ears.ts:20-60              # some lines of it
+//   npm run test:mutants -- src/specs/model/scenario.ts:20-60         # some lines of it
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 

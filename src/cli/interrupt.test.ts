@@ -45,7 +45,7 @@ test.each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
 ] as const)("a command that goes on for ever after %s is cut off", async (signal, code) => {
-  const module = JSON.stringify(new URL("interrupt.ts", import.meta.url).href);
+  const module = JSON.stringify(new URL("main.ts", import.meta.url).href);
   const script = `import { listenForInterrupt } from ${module};
 listenForInterrupt().insistAfter(50);
 process.stdout.write("ready");

@@ -3,7 +3,7 @@
  * no schema library: the command line and browsers.
  */
 
-/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
+/** The frameworks a spec block can come from, by wire value. Labels: `specs/registry.ts`. */
 export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
 export type Framework = (typeof frameworks)[number];
 

@@ -9,7 +9,7 @@ export interface SpecSource {
 }
 
 /**
- * How a block gets its id once the whole project is known (`model/assign-ids.ts`).
+ * How a block gets its id once the whole project is known (`model/assemble-blocks.ts`).
  *
  * - `base`: the adapter's wish; a collision gets `-2`, `-3`, … in path, then position order.
  * - `sequence`: `<prefix><n>`, n zero-based over all blocks of that prefix, in the same order.

@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createService } from ${url("../service/create-service.ts")};
 import { createEmbeddedEngine } from ${url("../../engine/embedded/create-embedded-engine.ts")};
-import { loadSource } from ${url("load-source.ts")};
+import { loadSource } from ${url("discover-sources.ts")};
 import { InMemorySessionStore } from ${url("../../stores/memory/memory-store.ts")};
 import { createScriptedModel } from ${url("../../testing/scripted-model.ts")};
 const root = process.argv[1];

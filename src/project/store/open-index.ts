@@ -17,11 +17,11 @@ const schemaVersion = 6;
  * are JSON; an empty list is "".
  *
  * - `folders`: the folders as the last pass saw them (`Folder`).
- * - `links`: links inside the root (`aliases.ts`).
+ * - `links`: links inside the root (`scan/source-catalog.ts`).
  * - `files`: sources; `aliases` are their other names.
  * - `classes`: the combinations of framework, type, lifecycle and priority, and how many blocks each has.
- * - `blocks`: `key` is the class and a running number (`block-class.ts`); the id follows from `id_kind`,
- *   `base` and `n` (`block-id.ts`).
+ * - `blocks`: `key` is the class and a running number (`block-row.ts`); the id follows from `id_kind`,
+ *   `base` and `n` (`block-row.ts`).
  * - `refs`: the files, blocks and aliases that blocks name (`block-row.ts`).
  * - `features`: the files that hold documents of a feature.
  * - `dates`: first and last commit of a file, in seconds since 1970, and the name of its first author.
