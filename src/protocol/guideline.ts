@@ -8,7 +8,7 @@ export type { ConversionFormat, ExportFormat, SourceType } from "./enums.ts";
 /** One coding rule of a repository. */
 export const guidelineSchema = z
   .object({
-    /** First 16 hex digits of SHA-256 over `<source_file>:<title>`; see `guidelines/guideline-id.ts`. */
+    /** First 16 hex digits of SHA-256 over `<source_file>:<title>`; see `guidelines/guideline-record.ts`. */
     id: z.string(),
     title: z.string(),
     content: z.string(),

@@ -182,10 +182,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
   const endHousekeeping = keepsHouse ? keepHouse(problem, sessions, options) : async () => undefined;
-  const problems: App["problems"] = () => [
-    ...sources.loaded.problems,
-    ...serverProblems(parts.mcp),
-  ];
+  const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
   const renewSchedules = async (): Promise<void> => {
     if (!keepsHouse) return;
     await syncSchedules(engine, { workflows: sources.loaded.workflows, problems: problems() }, onError);

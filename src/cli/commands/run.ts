@@ -198,12 +198,7 @@ async function openTerminalService({
   engine,
   options,
 }: TerminalServiceOptions): Promise<ProjectService> {
-  const [
-    { openProjectService },
-    { toProfile },
-    { maskOf },
-    { local },
-  ] = await Promise.all([
+  const [{ openProjectService }, { toProfile }, { maskOf }, { local }] = await Promise.all([
     import("../../app/service/open-project-service.ts"),
     import("../../app/config/agent-config.ts"),
     import("../../app/runtime/known-secrets.ts"),
