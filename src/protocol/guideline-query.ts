@@ -91,7 +91,6 @@ export const explainQuerySchema = z.strictObject({
     .optional()
     .meta({ description: "Tools, joined by commas; without it, all." }),
 });
-export interface ExplainQuery extends Infer<typeof explainQuerySchema> {}
 
 const appliedReferenceSchema = z.object({
   guideline_id: z.string(),

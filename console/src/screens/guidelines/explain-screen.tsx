@@ -10,7 +10,7 @@ import { nameOf } from "./tool-names.ts";
 
 type Explanation = FileExplanation["explanations"][number];
 
-/** What applies to a file: each tool beside the others, with why and tokens. */
+/** The rules that apply to a file: each tool beside the others, with why and tokens. */
 export function ExplainScreen(): ReactNode {
   const { file = "" } = useSearch({ from: "/console/guidelines/explain" });
   const navigate = useNavigate();

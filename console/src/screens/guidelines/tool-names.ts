@@ -1,5 +1,5 @@
 /** The names that people give tools and sources, by wire value. */
-export const toolNames: Readonly<Record<string, string>> = {
+const toolNames: Readonly<Record<string, string>> = {
   fw_a: "Kiro",
   fw_b: "Cursor",
   fw_c: "Claude Code",

@@ -8,7 +8,7 @@ import { SpecTabs } from "./spec-tabs.tsx";
 
 const SpecGraph = lazy(async () => ({ default: (await import("./spec-graph.tsx")).SpecGraph }));
 
-/** What a change of files affects: blocks, tests and files, with the path to each. */
+/** The blocks, tests and files that a change of files affects, with the path to each. */
 export function ImpactScreen(): ReactNode {
   const { files = "" } = useSearch({ from: "/console/specs/impact" });
   const navigate = useNavigate();

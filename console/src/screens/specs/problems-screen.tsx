@@ -9,7 +9,7 @@ import { SpecTabs } from "./spec-tabs.tsx";
 /** More problems than these are counted only. */
 const most = 500;
 
-/** What is wrong with the specs, and which of them fell behind their code. */
+/** The problems of the specs, and those that fell behind their code. */
 export function ProblemsScreen(): ReactNode {
   const diagnostics = useServer({
     key: ["diagnostics"],
