@@ -72,7 +72,7 @@ export function parseWholeFile(
  * The title of a stretch of lines, and its content. A first-level heading at the start is the title and not part of the
  * content; a later one is both.
  */
-export function titledBody(
+function titledBody(
   scan: MarkdownScan,
   lines: { readonly from: number; readonly to: number },
 ): { readonly title?: string; readonly content: string } {
@@ -85,7 +85,7 @@ export function titledBody(
 }
 
 /** Blank text is no content: no format would keep it. */
-export function toContent(text: string): string {
+function toContent(text: string): string {
   return text.trim() === "" ? "" : text;
 }
 

@@ -202,7 +202,7 @@ export function toApplied(match: GuidelineMatch): AppliedGuideline {
 }
 
 /** Its heading and its content. */
-export function tokensOf(record: Pick<GuidelineRecord, "title" | "content">): number {
+function tokensOf(record: Pick<GuidelineRecord, "title" | "content">): number {
   return textTokens(`## ${record.title}\n\n${record.content}`);
 }
 
