@@ -70,6 +70,25 @@ function entry(text: string): SessionEntry {
 }
 
 const checks: Readonly<Record<string, Check>> = {
+  "once an instance is claimed with a fence, appends with a lower one are refused, in all its sessions":
+    async (store) => {
+      if (store.claim === undefined) return;
+      await store.claim(key, 7);
+      await store.append({ key, expected: 0, entries: [entry("a")], fence: 7 });
+      await store.claim(key, 9);
+      await store.claim(key, 8);
+      const lost = { code: "lease_lost" };
+      const append = async (given: Omit<Parameters<SessionStore["append"]>[0], "entries">): Promise<void> =>
+        await store.append({ ...given, entries: [entry("b")] });
+      await assert.rejects(append({ key, expected: 1, fence: 8 }), lost);
+      await assert.rejects(append({ key: { ...key, session: "new" }, expected: 0, fence: 8 }), lost);
+      assert.equal((await store.info(key))?.position, 1);
+      await append({ key, expected: 1, fence: 9 });
+      await append({ key: { ...key, instance_id: "pr-8" }, expected: 0, fence: 1 });
+      await assert.rejects(append({ key, expected: 1, fence: 9 }), conflict);
+      await append({ key, expected: 2 });
+    },
+
   "a session that was never written is empty": async (store) => {
     assert.deepEqual(await store.read(key), []);
     assert.equal(await store.info(key), undefined);

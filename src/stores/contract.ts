@@ -14,6 +14,11 @@ export interface AppendRequest {
    * id, the append is a `conflict`.
    */
   readonly input?: string;
+  /**
+   * The fence of the writer's lease on the instance. An append with a lower one than `claim` was given for the instance is
+   * `lease_lost`: another process works there now. Without one, an append is not checked.
+   */
+  readonly fence?: number | undefined;
   /** Recorded when the first append creates the session. */
   readonly parent?: SessionKey;
 }
@@ -59,6 +64,15 @@ export interface SessionStore {
    * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.
    */
   deleteUntouched?(key: SessionKey, before: number): MaybePromise<boolean>;
+  /**
+   * Says that the holder of this fence works in the instance from now on: appends with a lower one are refused, those that
+   * have begun are over when it resolves. A lower fence than one that was claimed before changes nothing. A store without it does not
+   * check fences; an engine with several nodes needs one that does.
+   */
+  claim?(
+    instance: { readonly agent: string; readonly instance_id: string },
+    fence: number,
+  ): MaybePromise<void>;
   /** The problem that stops the store until an operator fixes it, such as a file that is gone. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;

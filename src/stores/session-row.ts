@@ -44,6 +44,15 @@ export function placeOf(cursor: string | undefined): number {
   throw new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
 }
 
+/** The error of an append whose writer has lost its lease on the instance. */
+export function staleWriter(): KitError {
+  return new KitError({
+    code: "lease_lost",
+    message: "Another process works in this instance now.",
+    meta: { retry_after_s: 1 },
+  });
+}
+
 /** The error of an append at another position than the session's. */
 export function conflict(cause?: unknown): KitError {
   return new KitError({

@@ -16,6 +16,7 @@ import {
   table,
   tableWith,
   text,
+  textLike,
 } from "../../base/settings.ts";
 import { mcpTable } from "../../mcp/servers/mcp-config.ts";
 import { providerTable } from "../../models/provider-schema.ts";
@@ -135,10 +136,14 @@ export interface SessionsConfig extends Infer<typeof sessionsTable> {}
 
 /** The `engine` table: how accepted work is kept and done. */
 const engineTable = table({
-  /** Default `embedded`: SQLite in a folder of this machine. */
-  kind: name(["embedded"]),
-  /** Relative to the root; default `.kit/engine`. */
+  /** Default `embedded`: SQLite in a folder of this machine. `postgres`: a database that several machines share. */
+  kind: name(["embedded", "postgres"]),
+  /** For `embedded`. Relative to the root; default `.kit/engine`. */
   folder: text,
+  /** For `postgres`: the address of the database; default: the variable `KIT_ENGINE_URL`, else `DATABASE_URL`. */
+  url: textLike("a postgres:// address", isPostgresUrl),
+  /** For `postgres`: the schema of kit's tables; default `kit`. */
+  schema: text,
   /** Inputs and runs that are worked on at a time; default 256. */
   concurrency: integer(1, 100_000),
   /** Inputs that may wait in all; default 10,000. */

@@ -1,5 +1,48 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { EngineLimits } from "../../engine/shared/engine-base.ts";
-import type { EngineConfig, SessionsConfig } from "./config-schema.ts";
+import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
+import type { EngineConfig, KitConfig, SessionsConfig } from "./config-schema.ts";
+
+/** The database of an engine that several machines share; undefined for one of this machine. */
+export interface SharedEngine {
+  readonly url: string;
+  readonly schema: string | undefined;
+}
+
+/**
+ * The database that the configuration names for the engine. Throws `invalid_request` where it names none, or where sessions would lie on
+ * one machine.
+ */
+export function sharedEngineOf(
+  { engine = {}, store }: Pick<KitConfig, "engine" | "store">,
+  environment: Readonly<Record<string, string | undefined>>,
+): SharedEngine | undefined {
+  if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
+  const url = engine.url ?? environment.KIT_ENGINE_URL ?? environment.DATABASE_URL;
+  if (url === undefined || !isPostgresUrl(url)) throw noAddress(url);
+  if (store === "sqlite" || store === "memory") throw sessionsElsewhere(store);
+  if (typeof store === "object" && store.claim === undefined) throw sessionsElsewhere("one without `claim`");
+  return { url, schema: engine.schema };
+}
+
+function noAddress(url: string | undefined): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message:
+      url === undefined
+        ? "engine.kind is postgres, and no address of a database is set."
+        : "The address of the engine's database is none of Postgres.",
+    hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url.",
+  });
+}
+
+function sessionsElsewhere(store: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `engine.kind is postgres, and store is ${store}: other machines could not read the sessions of this one.`,
+    hint: "Leave store out, so that sessions lie in the engine's database, or name a Postgres database.",
+  });
+}
 
 const dayMs = 24 * 3_600_000;
 

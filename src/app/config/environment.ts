@@ -40,7 +40,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
 ];
 
 /** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
-const others: readonly string[] = ["KIT_API_KEY", "KIT_URL", "KIT_DEBUG", "KIT_RECORD"];
+const others: readonly string[] = ["KIT_ENGINE_URL", "KIT_API_KEY", "KIT_URL", "KIT_DEBUG", "KIT_RECORD"];
 
 /**
  * The part of the configuration that the environment gives. Empty variables count as unset; lists

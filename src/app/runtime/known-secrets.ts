@@ -3,7 +3,7 @@ import type { KitConfig } from "../config/config-schema.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
 
 /** Where keys stand in a configuration. */
-export type SecretConfig = Pick<KitConfig, "providers" | "store" | "mcp" | "server">;
+export type SecretConfig = Pick<KitConfig, "providers" | "store" | "engine" | "mcp" | "server">;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -72,7 +72,9 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
     for (const value of Object.values(headers ?? {})) add(lastWord(value));
   }
   for (const value of ofServers(config.mcp, env)) add(value);
-  if (typeof config.store === "string") for (const password of passwordsIn(config.store)) add(password);
+  for (const address of [config.store, config.engine?.url]) {
+    if (typeof address === "string") for (const password of passwordsIn(address)) add(password);
+  }
   return [...values];
 }
 

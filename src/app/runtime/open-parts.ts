@@ -12,6 +12,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { StoreConfig } from "../config/config-schema.ts";
+import { sharedEngineOf } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { toIsolation } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";
@@ -52,7 +53,7 @@ export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts
   const mcp = await openMcp(options, env);
   const python = createPython();
   const context = createProjectContext(project);
-  const store = options.store ?? (await openStore(config.store ?? "sqlite", project.root));
+  const store = options.store ?? (await openSessions(config, project.root, env));
   return {
     root: project.root,
     store,
@@ -76,6 +77,20 @@ export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts
       if (store !== options.store) await store.close();
     },
   };
+}
+
+/** Sessions lie in the engine's database where several machines share one and the configuration names no other. */
+async function openSessions(
+  config: LoadedConfig["config"],
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<SessionStore> {
+  const shared = sharedEngineOf(config, env);
+  if (shared === undefined || config.store !== undefined)
+    return await openStore(config.store ?? "sqlite", root);
+  const { PostgresSessionStore } = await import("../../stores/postgres/postgres-store.ts");
+  const { url, schema } = shared;
+  return new PostgresSessionStore(schema === undefined ? { url } : { url, schema });
 }
 
 /** Opens the store that the configuration names; of the implementations only that one is loaded. */

@@ -17,6 +17,7 @@ import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createCauseReader } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
+import { FencedStore } from "./fenced-store.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
@@ -63,7 +64,10 @@ export interface ServiceOptions {
  * where both are known; what it composes knows neither it nor each other. On failure the parts and the engine are
  * their opener's to close.
  */
-export async function createService(parts: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
+export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
+  // A node that shares its work with others says with each append which lease it holds.
+  const fenced = options.engine.capabilities.distributed ? new FencedStore(given.store) : undefined;
+  const parts = fenced === undefined ? given : { ...given, store: fenced.store };
   const { engine, keepsWork = true, onError = () => undefined } = options;
   const isRecorded = keepsEvents(options);
   const keepsHouse = options.works !== false && options.housekeeping !== false;
@@ -138,7 +142,7 @@ export async function createService(parts: RuntimeParts, options: ServiceOptions
       if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
     }
   };
-  const work = new SessionWork(instances, { isShared: engine.capabilities.durable });
+  const work = new SessionWork(instances, { isShared: engine.capabilities.durable, fenced });
   /** Works on an input in its turn: `context` holds the line of its session and a slot. */
   const perform = async (
     context: WorkContext,

@@ -4,7 +4,7 @@ import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
 import { defaultLimits } from "../../engine/shared/engine-base.ts";
-import { sessionRetentionMs, toEngineLimits } from "../config/engine-config.ts";
+import { sessionRetentionMs, sharedEngineOf, toEngineLimits } from "../config/engine-config.ts";
 import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
@@ -18,7 +18,7 @@ export interface ProjectServiceOptions
       "works" | "housekeeping" | "keepsWork" | "keepsEvents" | "observers" | "onError" | "onRemoved"
     >,
     Pick<RuntimeParts, "code" | "overrides" | "onListenerError"> {
-  /** "memory", or a folder from the root; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`. */
+  /** "memory", "configured", or a folder from the root; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`. */
   readonly engine?: string | undefined;
   /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
   readonly approvals?: Approvals | "none" | undefined;
@@ -73,7 +73,15 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
     const create = async () => (await load()).createEmbeddedEngine({ limits });
     return keepsEvents(options) ? await create() : createEngineOnDemand(create);
   }
-  const named = place ?? engine.folder;
+  const shared =
+    place === undefined || place === "configured"
+      ? sharedEngineOf(loaded.config, options.env ?? loaded.environment)
+      : undefined;
+  if (shared !== undefined) {
+    const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
+    return await createPostgresEngine({ ...shared, limits });
+  }
+  const named = place === "configured" ? engine.folder : (place ?? engine.folder);
   const folder =
     named === undefined ? join(stateFolder(project.root), "engine") : resolve(project.root, named);
   const { retentionMs = defaultLimits.retentionMs } = limits;

@@ -17,6 +17,7 @@ import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Instances } from "../runtime/instances.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
+import type { FencedStore } from "./fenced-store.ts";
 import type { RestingWork } from "./resting-work.ts";
 import type { InstanceTarget, PromptCall } from "./service.ts";
 import { checkedPrompt, operationOf, type SessionInput, toStoredPrompt } from "./session-input.ts";
@@ -191,22 +192,34 @@ export interface TakenInput extends SessionInput {
   readonly resting?: RestingWork | undefined;
 }
 
+export interface SessionWorkOptions {
+  /** Whether several processes take turns at all of the work. */
+  readonly isShared: boolean;
+  /** The store of a node that owns some of the instances. */
+  readonly fenced?: FencedStore | undefined;
+}
+
 /** Prompts sessions, and knows which inputs this process works on. */
 export class SessionWork {
-  readonly #instances: Pick<Instances, "get" | "renew">;
+  readonly #instances: Pick<Instances, "get" | "renew" | "release">;
   readonly #running = new Map<string, Set<RunningInput>>();
   readonly #isShared: boolean;
+  readonly #fenced: FencedStore | undefined;
   #fence = 0;
 
-  /** `isShared`: whether several processes take turns at the work. */
-  constructor(instances: Pick<Instances, "get" | "renew">, { isShared }: { readonly isShared: boolean }) {
+  constructor(
+    instances: Pick<Instances, "get" | "renew" | "release">,
+    { isShared, fenced }: SessionWorkOptions,
+  ) {
     this.#instances = instances;
     this.#isShared = isShared;
+    this.#fenced = fenced;
   }
 
   /** Prompts the session of an input, or resumes the operation of one that a crash interrupted. */
   async run(work: WorkContext, { key, resting, ...input }: TakenInput): Promise<PromptReply> {
-    this.#renewAfterTakeover(work);
+    if (this.#fenced === undefined) this.#renewAfterTakeover(work);
+    else await this.#takeOver(this.#fenced, key, work.fence);
     const { agent, instance_id, session } = key;
     // Nothing keeps the instance of an operation that rests.
     let live: Agent | undefined;
@@ -235,6 +248,12 @@ export class SessionWork {
     return [...(this.#running.get(keyOf(target)) ?? [])].filter(
       ({ key }) => target.session === undefined || key.session === target.session,
     );
+  }
+
+  /** Another node may have worked for the instance: it continues from what that has written. */
+  async #takeOver(fenced: FencedStore, { agent, instance_id }: SessionKey, fence: number): Promise<void> {
+    const isNew = await fenced.takeOver({ agent, instance_id }, fence);
+    if (isNew) await this.#instances.release(agent, instance_id);
   }
 
   /** Another process may have worked for the instances: they continue from what it has written. */

@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { shownName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
+import type { Engine } from "../../engine/contract.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RunAccepted, RunPage, RunQuery, RunRecord, SignalBody } from "../../protocol/run.ts";
@@ -156,10 +158,9 @@ export async function withProjectWork(
   use: (work: ProjectWork) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   await using opened = new AsyncDisposableStack();
-  const openEngine = async (folder: string | undefined): Promise<KitClient> => {
-    const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
+  const openEngine = async (place: string | SharedEngine | undefined): Promise<KitClient> => {
     const { serveEngine } = await import("../../server/serve-engine.ts");
-    const engine = createEmbeddedEngine(folder === undefined ? {} : { folder });
+    const engine = await createEngineAt(place);
     opened.defer(() => engine.drain());
     return new KitClient({
       baseUrl: "http://kit.invalid",
@@ -169,7 +170,7 @@ export async function withProjectWork(
   };
   const locate = await clientLocator(context, url);
   const server = await locate();
-  const client = server ?? (await openEngine(await engineFolder(context)));
+  const client = server ?? (await openEngine(await enginePlace(context)));
   // A server that was named may be of another project than the terminals here.
   const folders = url === undefined ? terminalFolders(context.root) : [];
   const terminals = await Promise.all(folders.map(openEngine));
@@ -180,9 +181,20 @@ export async function withProjectWork(
   return await use(work);
 }
 
-/** The folder of the project's engine; undefined where there is none yet, so that reading makes none. */
-async function engineFolder(context: CommandContext): Promise<string | undefined> {
-  const { config } = await loadProjectConfig(context);
+async function createEngineAt(place: string | SharedEngine | undefined): Promise<Engine> {
+  if (typeof place === "object") {
+    const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
+    return await createPostgresEngine(place);
+  }
+  const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
+  return createEmbeddedEngine(place === undefined ? {} : { folder: place });
+}
+
+/** The folder or the database of the project's engine; undefined where there is none yet, so that reading makes none. */
+async function enginePlace(context: CommandContext): Promise<string | SharedEngine | undefined> {
+  const { config, environment } = await loadProjectConfig(context);
+  const shared = sharedEngineOf(config, environment);
+  if (shared !== undefined) return shared;
   const folder = resolve(context.root, config.engine?.folder ?? join(".kit", "engine"));
   return existsSync(folder) ? folder : undefined;
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type { PruneBody, PrunedPage, PruneFailure, SessionsQuery } from "../../protocol/session-page.ts";
 import { asText, wholeNumber } from "../choices.ts";
@@ -120,7 +121,8 @@ async function withSessionDesk(
     const { openProjectService } = await import("../../app/service/open-project-service.ts");
     const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
     // The engine takes up no work: it says which sessions work waits for.
-    const engine = existsSync(folder) ? folder : "memory";
+    const isShared = sharedEngineOf(loaded.config, loaded.environment) !== undefined;
+    const engine = isShared ? "configured" : existsSync(folder) ? folder : "memory";
     await using opened = new AsyncDisposableStack();
     const service = await openProjectService({ project, loaded, engine, works: false });
     opened.defer(() => service.close({ timeoutMs: 0 }));

@@ -1,11 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type { KitConfig } from "../../app/config/config-schema.ts";
+import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/check-payload.ts";
 import { isolationOfConfig } from "../../app/runtime/open-sandbox.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
+import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
@@ -189,16 +191,19 @@ async function checkCommands(config: KitConfig): Promise<Check> {
 const mostCounted = 1_000;
 
 /** Checks the server of the project, and the work that it accepted; no check where there never was any. */
-async function checkService(root: string, { config }: LoadedConfig): Promise<readonly Check[]> {
+async function checkService(root: string, { config, environment }: LoadedConfig): Promise<readonly Check[]> {
   const [first, ...others] = await findRunningServers(root);
   const checks: Check[] = [];
   if (first !== undefined) {
     const more = others.length === 0 ? "" : `; ${count(others.length, "other")} standing by`;
     checks.push(await checkServer(first, more));
   }
+  const shared = sharedEngineOf(config, environment);
+  if (shared !== undefined) return [...checks, ...(await checkSharedEngine(shared))];
   const folder = resolve(root, config.engine?.folder ?? join(".kit", "engine"));
   // Opening it where it is not would make it.
-  if (existsSync(join(folder, "engine.db"))) checks.push(await checkDeadLetters(folder));
+  if (existsSync(join(folder, "engine.db")))
+    checks.push(await checkDeadLetters(createEmbeddedEngine({ folder })));
   return checks;
 }
 
@@ -218,8 +223,23 @@ async function checkServer({ url, pid }: RunningServer, more: string): Promise<C
   }
 }
 
-async function checkDeadLetters(folder: string): Promise<Check> {
-  const engine = createEmbeddedEngine({ folder });
+/** Reaches the database that several machines share, which makes its tables where they are missing. */
+async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]> {
+  const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
+  try {
+    const engine = await createPostgresEngine(shared);
+    const name = new URL(shared.url);
+    const message = `Postgres at ${name.hostname}, schema ${shared.schema ?? "kit"}`;
+    const hint = "Prompts without a key are answered by the machine that owns their instance only.";
+    return [{ name: "engine", status: "ok", message, hint }, await checkDeadLetters(engine)];
+  } catch (error) {
+    const hint = error instanceof KitError ? error.hint : undefined;
+    const message = error instanceof Error ? error.message : String(error);
+    return [{ name: "engine", status: "error", message, ...(hint === undefined ? {} : { hint }) }];
+  }
+}
+
+async function checkDeadLetters(engine: Engine): Promise<Check> {
   try {
     const { items } = await engine.listDeadLetters({ limit: mostCounted });
     if (items.length === 0) return { name: "dispatches", status: "ok", message: "none has failed" };

@@ -3,13 +3,14 @@ import { shardCount } from "./shards.ts";
 
 /**
  * The tables of accepted work. Times are milliseconds since 1970, by the database's clock. `seq` is the place in line: a
- * redriven input gets a new one. `fence` is that of the shard under which the row was claimed. Most rows are
+ * redriven input gets a new one. `fence` is that of the shard under which the row was claimed;
+ * it begins at a time, so that a database that was made anew does not begin below fences that sessions know. Most rows are
  * completed ones, so the indices that serve the others leave those out.
  */
 const workTables: Migration = (schema) => `
 CREATE TABLE ${schema}.shards (
   shard int PRIMARY KEY,
-  fence bigint NOT NULL DEFAULT 0,
+  fence bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
   node text
 ) WITH (fillfactor = 50);
 INSERT INTO ${schema}.shards (shard) SELECT generate_series(0, ${shardCount - 1});

@@ -6,7 +6,7 @@ import type {
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
-import { conflict, placeOf } from "../session-row.ts";
+import { conflict, placeOf, staleWriter } from "../session-row.ts";
 
 interface Log {
   /** Rises with each session that is made. */
@@ -32,11 +32,13 @@ interface Log {
  */
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
+  readonly #fences = new Map<string, number>();
   #made = 0;
 
   append(request: AppendRequest): void {
-    const { key, expected, entries, input } = request;
+    const { key, expected, entries, input, fence } = request;
     const name = nameOf(key);
+    if (fence !== undefined && fence < (this.#fences.get(instanceOf(key)) ?? 0)) throw staleWriter();
     let log = this.#logs.get(name);
     if ((log?.entries.length ?? 0) !== expected) throw conflict();
     if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();
@@ -61,6 +63,11 @@ export class InMemorySessionStore implements SessionStore {
     for (const entry of entries) log.entries.push(entry);
     // A clock that was set back makes nothing older than it is.
     log.touchedAt = Math.max(log.touchedAt, Date.now());
+  }
+
+  claim(instance: { readonly agent: string; readonly instance_id: string }, fence: number): void {
+    const name = instanceOf(instance);
+    this.#fences.set(name, Math.max(fence, this.#fences.get(name) ?? 0));
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
@@ -140,4 +147,14 @@ function toInfo(log: Log): SessionInfo {
 // Names may hold any character but NUL, so NUL keeps the three apart.
 function nameOf(key: SessionKey): string {
   return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
+}
+
+function instanceOf({
+  agent,
+  instance_id,
+}: {
+  readonly agent: string;
+  readonly instance_id: string;
+}): string {
+  return JSON.stringify([agent, instance_id]);
 }

@@ -10,7 +10,7 @@ import type {
 } from "../../protocol/session-entry.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, placeOf, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
 import { type Statements, sessionMigrations, statementsFor } from "./session-tables.ts";
 
 /** Which database: an address, or a pool that the caller keeps and ends. */
@@ -58,15 +58,28 @@ export class PostgresSessionStore implements SessionStore {
     });
   }
 
-  async append({ key, expected, entries, parent, input }: AppendRequest): Promise<void> {
+  async append({ key, expected, entries, parent, input, fence }: AppendRequest): Promise<void> {
     const { append, create } = this.#statements;
     const data = entries.map(encodeEntry);
     const values = [...toValues(key), expected, data, input ?? null];
     const rows =
       expected === 0
-        ? await this.#database.query(create, [...values, new Date().toISOString(), ...toValues(parent)])
-        : await this.#database.query(append, values);
-    if (rows.length === 0) throw conflict();
+        ? await this.#database.query(create, [
+            ...values,
+            new Date().toISOString(),
+            ...toValues(parent),
+            fence ?? null,
+          ])
+        : await this.#database.query(append, [...values, fence ?? null]);
+    if (rows.length > 0) return;
+    throw fence !== undefined && (await this.#isStale(key, fence)) ? staleWriter() : conflict();
+  }
+
+  async claim(
+    { agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">,
+    fence: number,
+  ): Promise<void> {
+    await this.#database.query(this.#statements.claim, [agent, instance_id, fence]);
   }
 
   async read(key: SessionKey, after = 0): Promise<readonly SessionEntry[]> {
@@ -117,6 +130,11 @@ export class PostgresSessionStore implements SessionStore {
   /** Ends the connections of its own; a pool that was given stays open. */
   async close(): Promise<void> {
     await this.#database.close();
+  }
+
+  async #isStale({ agent, instance_id }: SessionKey, fence: number): Promise<boolean> {
+    const rows = await this.#database.query(this.#statements.fence, [agent, instance_id]);
+    return rows.some((row) => fence < Number(row.fence));
   }
 }
 

@@ -52,11 +52,21 @@ UPDATE entries SET at = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE id IN 
 );
 `;
 
+/** The highest fence that was claimed for an instance: appends with a lower one are refused. */
+const fences = `
+CREATE TABLE fences (
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  PRIMARY KEY (agent, instance_id)
+) STRICT, WITHOUT ROWID;
+`;
+
 const sessionStore: StoreDefinition = {
   store: "The session store",
   applicationId: 0x6b697473, // "kits"
-  create: sessions + entries + inputs + times,
-  upgrades: [joinedKeys, inputs, times + touchedNow],
+  create: sessions + entries + inputs + times + fences,
+  upgrades: [joinedKeys, inputs, times + touchedNow, fences],
   hint: "Update kit, or name another file in `store`.",
   shrinks: true,
 };

@@ -11,7 +11,7 @@ import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
 import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, placeOf, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./session-tables.ts";
 
@@ -53,6 +53,8 @@ interface Statements {
   readonly listNewest: StatementSync;
   readonly delete: StatementSync;
   readonly deleteUntouched: StatementSync;
+  readonly claim: StatementSync;
+  readonly fence: StatementSync;
 }
 
 interface KnownSession {
@@ -123,6 +125,11 @@ export class SqliteSessionStore implements SessionStore {
       listOldest: prepare(listSessions("s.id > ?1", "ASC")),
       listNewest: prepare(listSessions("s.id < ?1", "DESC")),
       delete: prepare("DELETE FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?"),
+      claim: prepare(
+        `INSERT INTO fences (agent, instance_id, fence) VALUES (?, ?, ?)
+         ON CONFLICT (agent, instance_id) DO UPDATE SET fence = max(fence, excluded.fence)`,
+      ),
+      fence: prepare("SELECT fence FROM fences WHERE agent = ? AND instance_id = ?"),
       deleteUntouched: prepare(
         `WITH RECURSIVE below (id) AS (
            SELECT id FROM sessions WHERE agent = ?1 AND instance_id = ?2 AND session = ?3
@@ -193,7 +200,8 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /** One row is one transaction by itself. False for an append that is more than that. */
-  #appendRow({ key, expected, entries, input }: AppendRequest): boolean {
+  #appendRow({ key, expected, entries, input, fence }: AppendRequest): boolean {
+    if (fence !== undefined) return false;
     const known = this.#known.get(nameOf(key));
     const [entry] = entries;
     if (known?.position !== expected || entries.length !== 1 || entry === undefined) return false;
@@ -208,8 +216,9 @@ export class SqliteSessionStore implements SessionStore {
    * the first row holds for all.
    */
   #append(request: AppendRequest): void {
-    const { key, expected, entries } = request;
+    const { key, expected, entries, fence } = request;
     if (expected + entries.length > maxPosition) throw full();
+    if (fence !== undefined) this.#checkFence(key, fence);
     const texts = entries.map(encodeEntry);
     const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
     let input = request.input ?? null;
@@ -218,6 +227,21 @@ export class SqliteSessionStore implements SessionStore {
       session.position += 1;
       input = null;
     }
+  }
+
+  #checkFence({ agent, instance_id }: SessionKey, fence: number): void {
+    const row: unknown = this.#statements.fence.get(agent, instance_id);
+    const [claimed] = Object.values((row ?? {}) as Record<string, unknown>);
+    if (claimed !== undefined && fence < Number(claimed)) throw staleWriter();
+  }
+
+  async claim(
+    { agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">,
+    fence: number,
+  ): Promise<void> {
+    await this.#writes.run(() => {
+      this.#statements.claim.run(agent, instance_id, fence);
+    });
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {

@@ -1,0 +1,45 @@
+import type { SessionStore } from "../../stores/contract.ts";
+
+/** An agent's instance. */
+export interface OwnedInstance {
+  readonly agent: string;
+  readonly instance_id: string;
+}
+
+/**
+ * The session store of a node that shares its work with others: each append carries the fence under which this node took the
+ * instance over, so that the store refuses it once another node has done so.
+ */
+export class FencedStore {
+  readonly store: SessionStore;
+  readonly #inner: SessionStore;
+  readonly #fences = new Map<string, number>();
+
+  constructor(inner: SessionStore) {
+    this.#inner = inner;
+    this.store = {
+      append: (request) => inner.append({ ...request, fence: this.#fences.get(nameOf(request.key)) }),
+      read: (...given) => inner.read(...given),
+      info: (...given) => inner.info(...given),
+      list: (...given) => inner.list(...given),
+      delete: (...given) => inner.delete(...given),
+      ...(inner.listAll && { listAll: inner.listAll.bind(inner) }),
+      ...(inner.deleteUntouched && { deleteUntouched: inner.deleteUntouched.bind(inner) }),
+      ...(inner.problem && { problem: inner.problem.bind(inner) }),
+      close: () => inner.close(),
+    };
+  }
+
+  /** Takes an instance over under a fence. Gives whether that is new to this node: others may have written meanwhile. */
+  async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
+    const name = nameOf(instance);
+    if (this.#fences.get(name) === fence) return false;
+    await this.#inner.claim?.(instance, fence);
+    this.#fences.set(name, fence);
+    return true;
+  }
+}
+
+function nameOf({ agent, instance_id }: OwnedInstance): string {
+  return JSON.stringify([agent, instance_id]);
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createPostgresEngine } from "../../engine/postgres/create-postgres-engine.ts";
+import { PostgresSessionStore } from "../../stores/postgres/postgres-store.ts";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { openTestParts } from "../../testing/test-app.ts";
+import { sharedEngineOf } from "../config/engine-config.ts";
+import { createService } from "./create-service.ts";
+import type { ProjectService } from "./service.ts";
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+const files = {
+  "src/agents/echo.ts": `export default { kind: "kit.agent", describe: async () => ({ instructions: "Echo." }) };
+`,
+};
+
+async function openNode(schema: string): Promise<ProjectService> {
+  const store = new PostgresSessionStore({ url: server.url, schema });
+  const { root } = await createTemporaryRepository(files);
+  const model = createScriptedModel(() => ({ text: "Hello yourself." }));
+  const parts = await openTestParts({ root, store, model });
+  const engine = await createPostgresEngine({ url: server.url, schema });
+  const service = await createService(parts, { engine });
+  onTestFinished(async () => {
+    await service.close({ timeoutMs: 0 });
+    await store.close();
+  });
+  return service;
+}
+
+test("what one machine accepts, any of them does; sessions go on wherever their instance is owned", async () => {
+  const [one, two] = [await openNode("service_1"), await openNode("service_1")];
+  const ids = Array.from({ length: 8 }, (_, number) => `i${number}`);
+  for (const node of [one, two]) {
+    const receipts = await Promise.all(
+      ids.map((id) => node.dispatch({ agent: "echo", instance_id: id, session: "default" }, "Hello.")),
+    );
+    const ended = await Promise.all(receipts.map(({ dispatch_id }) => two.engine.awaitDispatch(dispatch_id)));
+    expect(ended.map((record) => record?.status)).toEqual(ids.map(() => "completed"));
+  }
+  const positions = await Promise.all(
+    ids.map(async (instance_id) => {
+      const session = { agent: "echo", instance_id, session: "default" };
+      const history = await one.engine.events.read(`agent/${session.agent}/${session.instance_id}`);
+      return history.filter(({ type }) => type === "operation_start").length;
+    }),
+  );
+  expect(positions).toEqual(ids.map(() => 2));
+});
+
+test("the configuration names the database, or says what is missing", () => {
+  const url = "postgres://kit@db.example/kit";
+  expect(sharedEngineOf({}, { DATABASE_URL: url })).toBeUndefined();
+  expect(sharedEngineOf({ engine: { kind: "postgres" } }, { DATABASE_URL: url })).toMatchObject({ url });
+  expect(sharedEngineOf({ engine: { url } }, {})).toMatchObject({ url });
+  expect(() => sharedEngineOf({ engine: { kind: "postgres" } }, {})).toThrow(
+    "no address of a database is set",
+  );
+  expect(() => sharedEngineOf({ engine: { url }, store: "sqlite" }, {})).toThrow(
+    "other machines could not read",
+  );
+});
