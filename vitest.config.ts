@@ -97,7 +97,7 @@ const config: ViteUserConfig = defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"],
+          include: ["{src,scripts,bench,console/src}/**/*.test.ts"],
           exclude: [campaigns, ...apart],
           setupFiles,
           // Files share a few processes: to start one and load kit takes longer than most files.

@@ -70,6 +70,33 @@ const screens = [
     "/console/guidelines/$id",
     async () => (await import("./screens/guidelines/guideline-screen.tsx")).GuidelineScreen,
   ),
+  screen("/console/agents", async () => (await import("./screens/agents/agents-screen.tsx")).AgentsScreen),
+  screen(
+    "/console/agents/$name",
+    async () => (await import("./screens/agents/agents-screen.tsx")).AgentScreen,
+  ),
+  screen(
+    "/console/agents/$name/$id",
+    async () => (await import("./screens/agents/instance-screen.tsx")).InstanceScreen,
+  ),
+  screen(
+    "/console/agents/$name/$id/trace",
+    async () => (await import("./screens/trace/trace-screen.tsx")).TraceScreen,
+  ),
+  screen(
+    "/console/approvals",
+    async () => (await import("./screens/approvals/approvals-screen.tsx")).ApprovalsScreen,
+  ),
+  screen("/console/runs", async () => (await import("./screens/runs/runs-screen.tsx")).RunsScreen),
+  screen("/console/runs/$runId", async () => (await import("./screens/runs/run-screen.tsx")).RunScreen),
+  screen(
+    "/console/dispatches",
+    async () => (await import("./screens/runs/dispatches-screen.tsx")).DispatchesScreen,
+  ),
+  screen(
+    "/console/dispatches/$dispatchId",
+    async () => (await import("./screens/runs/dispatches-screen.tsx")).DispatchScreen,
+  ),
   screen("/console/server", async () => (await import("./screens/server/server-screen.tsx")).ServerScreen),
 ] as const;
 

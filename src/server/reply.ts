@@ -50,7 +50,7 @@ export function jsonParts(value: unknown, { status, headers }: Omit<ReplyParts, 
 
 /** An HTML reply; `policy` is its content security policy. */
 export function htmlReply(
-  html: string,
+  html: string | null,
   {
     policy,
     status = 200,

@@ -11,7 +11,15 @@ export interface NavigationEntry {
 
 /** The screens in the navigation, in groups. A screen that is reached from another one only is not here. */
 export const navigation: readonly (readonly NavigationEntry[])[] = [
-  [{ label: "Home", icon: "home", link: "/" }],
+  [
+    { label: "Home", icon: "home", link: "/" },
+    { label: "Approvals", icon: "approvals", link: "/console/approvals", needsService: true },
+  ],
+  [
+    { label: "Agents", icon: "agents", link: "/console/agents", needsService: true },
+    { label: "Runs", icon: "runs", link: "/console/runs", needsService: true },
+    { label: "Dispatches", icon: "dispatches", link: "/console/dispatches", needsService: true },
+  ],
   [
     { label: "Specs", icon: "specs", link: "/console/specs" },
     { label: "Guidelines", icon: "guidelines", link: "/console/guidelines" },

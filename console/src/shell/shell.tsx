@@ -147,9 +147,12 @@ function PhoneBar({
         </Dialog.Trigger>
         <img src={new URL("icon.svg", document.baseURI).href} alt="" className="size-5" />
         {waiting > 0 ? (
-          <span className="ml-auto rounded-full bg-warn-back px-2 py-0.5 font-medium text-warn text-xs">
+          <Link
+            to="/console/approvals"
+            className="ml-auto rounded-full bg-warn-back px-2 py-0.5 font-medium text-warn text-xs"
+          >
             {waiting} waiting
-          </span>
+          </Link>
         ) : null}
       </div>
       <Dialog.Portal>

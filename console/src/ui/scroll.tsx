@@ -13,7 +13,6 @@ export function Scroll({ label, className, ref, children }: ScrollProps): ReactN
     <section
       ref={ref}
       aria-label={label}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached with the keyboard.
       tabIndex={0}
       className={`overflow-auto ${className}`}
     >

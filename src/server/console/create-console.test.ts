@@ -40,6 +40,8 @@ describe("the page", () => {
     const etag = first.headers.get("etag") ?? "";
     const again = await ask("/console/agents", { "if-none-match": `W/"x", ${etag}` });
     expect([again.status, await again.text()]).toEqual([304, ""]);
+    const policy = "content-security-policy";
+    expect(again.headers.get(policy)).toBe(first.headers.get(policy));
     expect((await ask("/console/a/b", { "if-none-match": etag })).status).toBe(200);
   });
 

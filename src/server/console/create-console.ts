@@ -53,6 +53,7 @@ export function createConsole({ looksOnly, folder = builtFolder() }: ConsoleOpti
   const read = (name: string): Promise<StaticFile> => {
     const known = files.get(name) ?? readStatic(join(folder, name));
     files.set(name, known);
+    known.catch(() => files.delete(name));
     return known;
   };
 
@@ -71,8 +72,9 @@ export function createConsole({ looksOnly, folder = builtFolder() }: ConsoleOpti
         `name="kit-console" content="${looksOnly ? "read" : "full"}"`,
       );
     const etag = `"${createHash("sha256").update(html).digest("base64url").slice(0, 22)}"`;
+    // A browser takes the headers of this reply for those of the page that it has.
     if (isKnownTo(headers, etag))
-      return staticReply(null, { status: 304, headers: { etag, ...pageCaching } });
+      return htmlReply(null, { policy, status: 304, headers: { etag, ...pageCaching } });
     return htmlReply(html, { policy, headers: { etag, ...pageCaching } });
   }
 

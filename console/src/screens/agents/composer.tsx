@@ -1,0 +1,162 @@
+import { type ReactNode, useId, useRef, useState } from "react";
+import { looksOnly } from "../../api/server.ts";
+import { asked, useChange, useClient } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
+import { Icon } from "../../ui/icons.tsx";
+import type { SessionName } from "./use-conversation.ts";
+
+interface ComposerProps extends SessionName {
+  readonly isWorking: boolean;
+}
+
+interface Attached {
+  readonly name: string;
+  readonly data: string;
+  readonly media_type: string;
+}
+
+/** Sends messages, with pictures, and stops what is under way. A message is kept by the server before it is worked on. */
+export function Composer({ agent, id, session, isWorking }: ComposerProps): ReactNode {
+  const field = useId();
+  const client = useClient();
+  const [text, setText] = useState("");
+  const [images, setImages] = useState<readonly Attached[]>([]);
+  const [problem, setProblem] = useState<string>();
+  const [sending, setSending] = useState(0);
+  const files = useRef<HTMLInputElement>(null);
+  const stop = useChange((to, _: undefined) => to.agents.abort(agent, { id, session }), ["sessions"]);
+
+  async function send(): Promise<void> {
+    const message = text.trim();
+    if (message === "") return;
+    setText("");
+    setImages([]);
+    setProblem(undefined);
+    setSending((count) => count + 1);
+    const body = {
+      id,
+      session,
+      message,
+      ...(images.length === 0
+        ? {}
+        : { images: images.map(({ data, media_type }) => ({ data, media_type })) }),
+    };
+    try {
+      // Under a key the prompt is on the server's disk, and goes on without this page, which follows the events of the session.
+      const stream = client.agents.stream(agent, body, { idempotencyKey: crypto.randomUUID() });
+      await asked(client, async () => {
+        for await (const _ of stream) break;
+      });
+    } catch (error) {
+      setText((now) => (now === "" ? message : now));
+      setProblem(error instanceof Error ? error.message : String(error));
+    } finally {
+      setSending((count) => count - 1);
+    }
+  }
+
+  async function attach(chosen: FileList | null): Promise<void> {
+    const read = await Promise.all(
+      [...(chosen ?? [])].filter(({ type }) => type.startsWith("image/")).map(toAttached),
+    );
+    setImages((old) => [...old, ...read]);
+  }
+
+  if (looksOnly)
+    return (
+      <p className="border-line border-t px-6 py-3 text-soft text-sm">
+        This page only looks: nothing can be sent.
+      </p>
+    );
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+      className="mx-auto w-full max-w-3xl px-4 pb-4 sm:px-6"
+    >
+      {problem === undefined ? null : (
+        <p role="alert" className="mb-2 rounded-md bg-bad-back px-3 py-2 text-bad text-sm foreign">
+          {problem}
+        </p>
+      )}
+      <div className="rounded-xl border border-line-strong bg-panel focus-within:border-accent">
+        {images.length === 0 ? null : (
+          <ul className="flex flex-wrap gap-2 p-2">
+            {images.map(({ name, data, media_type }) => (
+              <li key={name + data.length} className="relative">
+                <img
+                  src={`data:${media_type};base64,${data}`}
+                  alt={name}
+                  className="size-14 rounded-md border border-line object-cover"
+                />
+                <button
+                  type="button"
+                  aria-label={`Remove ${name}`}
+                  onClick={() => setImages((old) => old.filter((one) => one.data !== data))}
+                  className="absolute -top-1.5 -right-1.5 grid size-5 place-items-center rounded-full border border-line bg-panel"
+                >
+                  <Icon name="close" size={10} />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <label htmlFor={field} className="sr-only">
+          Message to {agent}
+        </label>
+        <textarea
+          id={field}
+          value={text}
+          rows={Math.min(10, Math.max(2, text.split("\n").length))}
+          onChange={({ target }) => setText(target.value)}
+          onPaste={({ clipboardData }) => void attach(clipboardData.files)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            void send();
+          }}
+          placeholder={`Message ${agent}`}
+          className="block w-full resize-none bg-transparent px-3.5 pt-2.5 text-base outline-none placeholder:text-faint"
+        />
+        <div className="flex items-center gap-2 p-2">
+          <input
+            ref={files}
+            type="file"
+            accept="image/*"
+            multiple
+            hidden
+            onChange={({ target }) => void attach(target.files)}
+          />
+          <Button
+            look="quiet"
+            icon="plus"
+            aria-label="Attach a picture"
+            onClick={() => files.current?.click()}
+          />
+          <span className="hidden text-faint text-xs sm:block">Enter sends, Shift + Enter begins a line</span>
+          <span className="ml-auto flex items-center gap-2">
+            {sending > 0 && isWorking ? <span className="text-faint text-xs">waits for its turn</span> : null}
+            {isWorking ? (
+              <Button icon="stop" isBusy={stop.isPending} onClick={() => stop.mutate(undefined)}>
+                Stop
+              </Button>
+            ) : null}
+            <Button look="solid" icon="send" type="submit" aria-label="Send" disabled={text.trim() === ""} />
+          </span>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function toAttached(file: File): Promise<Attached> {
+  const { promise, resolve, reject } = Promise.withResolvers<Attached>();
+  const reader = new FileReader();
+  reader.onload = () =>
+    resolve({ name: file.name, media_type: file.type, data: String(reader.result).replace(/^[^,]*,/, "") });
+  reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
+  reader.readAsDataURL(file);
+  return promise;
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "vitest";
+import type { KitEvent } from "../../../../src/client/index.ts";
+import { type Conversation, type Entry, emptyConversation, entriesOf, withEvents } from "./conversation.ts";
+
+const context = { instance_id: "1", session: "default", timestamp: "2026-11-22T10:00:00.000Z" };
+
+/** Events with rising indexes, all of one operation unless they say otherwise. */
+function toEvents(bodies: readonly Record<string, unknown>[], from = 1): readonly KitEvent[] {
+  return bodies.map(
+    (body, at) => ({ ...context, operation_id: "op-1", index: from + at, ...body }) as unknown as KitEvent,
+  );
+}
+
+const after = (...bodies: readonly Record<string, unknown>[]): Conversation =>
+  withEvents(emptyConversation, toEvents(bodies));
+const toLine = (entry: Entry): string => ("text" in entry ? `${entry.kind}: ${entry.text}` : entry.kind);
+const started = { type: "operation_start", operation_kind: "prompt", message: "hello" };
+const asked = { type: "turn_request", turn_id: "t1", attempt: 1 };
+const delta = (text: string, turn_id = "t1") => ({ type: "text_delta", text, turn_id });
+
+describe("a conversation", () => {
+  test("joins the words of a turn, and says each of them once when a stream is taken up again", () => {
+    const before = after(started, asked, delta("one "), delta("two "));
+    const again = withEvents(before, toEvents([delta("two "), delta("three")], 4));
+    expect(again.entries.map(toLine)).toEqual(["user: hello", "text: one two three"]);
+    expect([again.index, again.working]).toEqual([5, "op-1"]);
+  });
+
+  test("drops what an attempt has said that is made again", () => {
+    const { entries } = after(
+      started,
+      asked,
+      delta("half an ans"),
+      { ...asked, attempt: 2 },
+      delta("answer"),
+    );
+    expect(entries.map(toLine)).toEqual(["user: hello", "text: answer"]);
+  });
+
+  test("drops the turn that a crash has cut, and keeps what was said before it", () => {
+    const { entries } = after(
+      started,
+      asked,
+      delta("done."),
+      { type: "turn_end", turn_id: "t1", tool_calls: 0 },
+      { ...asked, turn_id: "t2" },
+      delta("half", "t2"),
+      { ...started, resumed: true },
+      { ...asked, turn_id: "t3" },
+      delta("whole", "t3"),
+    );
+    expect(entries.map(toLine)).toEqual(["user: hello", "text: done.", "text: whole"]);
+  });
+
+  test("shows a call that waits, its decision and its end in one place", () => {
+    const call = { tool_call_id: "c1", tool: "refund" };
+    const waiting = after(
+      started,
+      { type: "tool_start", ...call, args: { order: 1 } },
+      { type: "approval_request", ...call, approval_id: "a1" },
+    );
+    expect(waiting.entries.at(-1)).toMatchObject({ kind: "tool", state: "waiting", approval_id: "a1" });
+    const done = withEvents(
+      waiting,
+      toEvents(
+        [
+          { type: "approval", ...call, approval_id: "a1", approved: false, reason: "too much" },
+          { type: "tool_end", ...call, result: "denied", is_error: true, duration_ms: 4 },
+          { type: "operation", operation_kind: "prompt", duration_ms: 9, is_error: false },
+        ],
+        4,
+      ),
+    );
+    expect(done.entries).toHaveLength(3);
+    expect(done.entries[1]).toMatchObject({
+      state: "failed",
+      result: "denied",
+      decision: "Denied: too much",
+      approval_id: undefined,
+    });
+    expect([done.working, done.entries[2]?.kind]).toEqual([undefined, "end"]);
+  });
+
+  test("runs a call once more in its place after a crash", () => {
+    const call = { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} };
+    const { entries } = after(started, call, { ...started, resumed: true }, call);
+    expect(entries.map(({ kind }) => kind)).toEqual(["user", "tool"]);
+  });
+
+  test("leaves out what a task says, and shows the task", () => {
+    const { entries } = after(
+      started,
+      { type: "task_start", task_id: "k1", role: "reader", prompt: "Read it." },
+      { ...delta("of the task"), task_id: "k1", operation_id: "op-2" },
+      { type: "task_end", task_id: "k1", is_error: false, duration_ms: 3 },
+    );
+    expect(entries.map(({ kind }) => kind)).toEqual(["user", "task"]);
+    expect(entries[1]).toMatchObject({ state: "done", label: "reader" });
+  });
+
+  test("of 10,000 events is made in less time than a few frames", () => {
+    const events = toEvents(Array.from({ length: 10_000 }, (_, at) => delta(`${at} `)));
+    let conversation = after(started, asked);
+    for (let at = 0; at < events.length; at += 100)
+      conversation = withEvents(conversation, events.slice(at, at + 100));
+    expect(conversation.entries).toHaveLength(2);
+  });
+});
+
+test("messages of a history are the same entries, with results beside their calls", () => {
+  const at = context.timestamp;
+  const entries = entriesOf([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Read" },
+        { type: "image", data: "AA==", media_type: "image/png" },
+      ],
+      timestamp: at,
+      position: 1,
+    },
+    {
+      role: "user",
+      content: [{ type: "text", text: "rules" }],
+      timestamp: at,
+      position: 2,
+      source: "guidelines",
+    },
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: "Hm" },
+        { type: "tool_call", tool_call_id: "c1", tool: "read", args: {} },
+      ],
+      timestamp: at,
+      position: 3,
+    },
+    {
+      role: "tool",
+      content: [
+        {
+          type: "tool_result",
+          tool_call_id: "c1",
+          tool: "read",
+          is_error: false,
+          content: [{ type: "text", text: "content" }],
+        },
+      ],
+      timestamp: at,
+      position: 4,
+    },
+    { role: "assistant", content: [{ type: "text", text: "Done" }], timestamp: at, position: 5 },
+  ]);
+  expect(entries.map(toLine)).toEqual(["user: Read", "kit: rules", "thinking: Hm", "tool", "text: Done"]);
+  expect(entries[0]).toMatchObject({ pictures: [{ media_type: "image/png" }] });
+  expect(entries[3]).toMatchObject({ state: "done", result: "content" });
+});

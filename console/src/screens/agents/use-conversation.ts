@@ -1,0 +1,125 @@
+import { useEffect, useState } from "react";
+import type { KitClient, KitEvent } from "../../../../src/client/index.ts";
+import { asked, useClient } from "../../api/use-server.ts";
+import { type Conversation, type Entry, emptyConversation, entriesOf, withEvents } from "./conversation.ts";
+
+export interface SessionName {
+  readonly agent: string;
+  readonly id: string;
+  readonly session: string;
+}
+
+export interface LiveConversation extends Conversation {
+  readonly state: "loading" | "live" | "broken" | "new";
+  readonly error: unknown;
+  /** Set while there are older messages. */
+  readonly loadOlder: (() => Promise<void>) | undefined;
+}
+
+interface View {
+  readonly older: readonly Entry[];
+  readonly live: Conversation;
+  readonly state: LiveConversation["state"];
+  readonly error: unknown;
+  readonly before: number | undefined;
+}
+
+const start: View = {
+  older: [],
+  live: emptyConversation,
+  state: "loading",
+  error: undefined,
+  before: undefined,
+};
+const pageSize = 60;
+
+/**
+ * A session as it is and as it goes on: the newest messages, then the events after them, each once. The page shows them
+ * once in a frame, however many come.
+ */
+export function useConversation({ agent, id, session }: SessionName): LiveConversation {
+  const client = useClient();
+  const [view, setView] = useState(start);
+
+  useEffect(() => {
+    const leaving = new AbortController();
+    setView(start);
+    let waiting: KitEvent[] = [];
+    let frame = 0;
+    const show = (): void => {
+      frame = 0;
+      const events = waiting;
+      waiting = [];
+      setView((old) => ({ ...old, live: withEvents(old.live, events) }));
+    };
+    const push = (event: KitEvent): void => {
+      waiting.push(event);
+      // A hidden tab has no frames.
+      if (frame === 0) frame = document.hidden ? window.setTimeout(show, 200) : requestAnimationFrame(show);
+    };
+    read(client, { agent, id, session }, { push, setView, signal: leaving.signal }).catch(
+      (error: unknown) => {
+        if (!leaving.signal.aborted) setView((old) => ({ ...old, state: "broken", error }));
+      },
+    );
+    return () => {
+      leaving.abort();
+      cancelAnimationFrame(frame);
+      clearTimeout(frame);
+    };
+  }, [client, agent, id, session]);
+
+  const { before } = view;
+  const loadOlder = async (): Promise<void> => {
+    const page = await asked(client, () =>
+      client.agents.historyPage(agent, { id, session, limit: pageSize, before }),
+    );
+    setView((old) => ({
+      ...old,
+      older: [...entriesOf(page.messages), ...old.older],
+      before: page.next_before,
+    }));
+  };
+  return {
+    ...view.live,
+    entries: [...view.older, ...view.live.entries],
+    state: view.state,
+    error: view.error,
+    loadOlder: before === undefined ? undefined : loadOlder,
+  };
+}
+
+interface Sink {
+  readonly push: (event: KitEvent) => void;
+  readonly setView: (change: (old: View) => View) => void;
+  readonly signal: AbortSignal;
+}
+
+async function read(
+  client: KitClient,
+  { agent, id, session }: SessionName,
+  { push, setView, signal }: Sink,
+): Promise<void> {
+  const page = await asked(client, () =>
+    client.agents.historyPage(agent, { id, session, limit: pageSize }, { signal }),
+  ).catch((error: unknown) => {
+    // A session begins with what is sent first.
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  const live = { ...emptyConversation, index: page?.event_index ?? 0 };
+  const older = entriesOf(page?.messages ?? []);
+  setView(() => ({
+    older,
+    live,
+    state: page === undefined ? "new" : "live",
+    error: undefined,
+    before: page?.next_before,
+  }));
+  for await (const event of client.agents.events(agent, { id, session, after: live.index }, { signal }))
+    push(event);
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "not_found";
+}

@@ -1,0 +1,81 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { ApprovalRequest } from "../../../../src/client/index.ts";
+import { useServer } from "../../api/use-server.ts";
+import { Decision } from "../../ui/decision.tsx";
+import { Body, Page } from "../../ui/page.tsx";
+import { Answer, Notice } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
+import { Age } from "../../ui/time.tsx";
+import { CallContent } from "../../ui/tool-call.tsx";
+
+/** The calls of all agents that wait for a person, the oldest first. */
+export function ApprovalsScreen(): ReactNode {
+  const approvals = useServer({
+    key: ["approvals"],
+    ask: (client, signal) => client.approvals.list({ limit: 100 }, { signal }),
+    everyMs: 4_000,
+  });
+  return (
+    <Page title="Approvals">
+      <Body>
+        <Answer query={approvals}>
+          {({ approvals: waiting, next_cursor }) =>
+            waiting.length === 0 ? (
+              <Notice icon="approvals" title="Nothing waits for you">
+                Calls of tools that need an approval stand here until a person decides, and in the tab&apos;s
+                title.
+              </Notice>
+            ) : (
+              <>
+                <ul className="flex flex-col gap-4">
+                  {waiting.map((approval) => (
+                    <ApprovalCard key={approval.approval_id} approval={approval} />
+                  ))}
+                </ul>
+                {next_cursor === undefined ? null : (
+                  <p className="text-soft text-sm">There are more: these are the first 100.</p>
+                )}
+              </>
+            )
+          }
+        </Answer>
+      </Body>
+    </Page>
+  );
+}
+
+function ApprovalCard({ approval }: { readonly approval: ApprovalRequest }): ReactNode {
+  const { approval_id, agent, instance_id, session, tool, args, requested_at, expires_at } = approval;
+  return (
+    <li className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-panel p-4">
+      <div className="flex flex-wrap items-baseline gap-x-2 gap-y-1 text-sm">
+        <h2 className="font-mono font-semibold text-sm foreign">{visible(tool)}</h2>
+        <span className="text-soft">
+          asked by{" "}
+          <Link
+            to="/console/agents/$name/$id"
+            params={{ name: agent, id: instance_id }}
+            search={session === "default" ? {} : { session }}
+            className="text-accent underline"
+          >
+            <bdi>
+              {agent} / {instance_id}
+            </bdi>
+          </Link>
+        </span>
+        <span className="ml-auto text-faint text-xs">
+          <Age at={requested_at} />
+          {expires_at === undefined ? null : (
+            <>
+              {" "}
+              · denied <Age at={expires_at} />
+            </>
+          )}
+        </span>
+      </div>
+      <CallContent tool={tool} args={args} />
+      <Decision agent={agent} instance={instance_id} approval_id={approval_id} />
+    </li>
+  );
+}

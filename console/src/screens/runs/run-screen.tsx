@@ -1,0 +1,250 @@
+import { useParams } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import type { KitEvent, RunRecord } from "../../../../src/client/index.ts";
+import { looksOnly } from "../../api/server.ts";
+import { asked, useChange, useClient, useServer } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/code.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Facts } from "../../ui/facts.tsx";
+import { JsonForm } from "../../ui/json-form.tsx";
+import { Body, Page, Panel } from "../../ui/page.tsx";
+import { Answer, Notice } from "../../ui/states.tsx";
+import { Status } from "../../ui/status.tsx";
+import { formatDuration, visible } from "../../ui/text.ts";
+import { Age } from "../../ui/time.tsx";
+import { StartRun } from "./start-run.tsx";
+
+const isOver = ({ status }: RunRecord): boolean =>
+  status === "completed" || status === "failed" || status === "cancelled";
+
+/** One run: its record, what it does step by step, and what can be done with it. */
+export function RunScreen(): ReactNode {
+  const { runId } = useParams({ from: "/console/runs/$runId" });
+  const run = useServer({
+    key: ["runs", "one", runId],
+    ask: (client, signal) => client.runs.get(runId, { signal }),
+    everyMs: 2_000,
+  });
+  const cancel = useChange((client, id: string) => client.runs.cancel(id), ["runs"]);
+  const record = run.data;
+  return (
+    <Page
+      title={record === undefined ? runId : record.workflow}
+      crumbs={[{ label: "Runs", link: { to: "/console/runs" } }]}
+      actions={
+        record === undefined ? null : (
+          <>
+            <Status value={record.status} />
+            {isOver(record) ? (
+              <StartRun workflows={[record.workflow]} label="Run again" payload={record.payload} />
+            ) : looksOnly ? null : (
+              <Button look="bad" icon="stop" isBusy={cancel.isPending} onClick={() => cancel.mutate(runId)}>
+                Cancel
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <Body>
+        <Answer query={run}>{(found) => <RunContent run={found} />}</Answer>
+      </Body>
+    </Page>
+  );
+}
+
+function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
+  const { error, waiting_for = [], payload, result } = run;
+  return (
+    <>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {waiting_for.length === 0 ? null : (
+        <Panel title="Waits for">
+          <ul className="divide-y divide-line">
+            {waiting_for.map(({ signal, until }) => (
+              <li
+                key={`${signal} ${until}`}
+                className="flex min-h-11 flex-wrap items-center gap-3 px-4 py-1.5 text-sm"
+              >
+                <span className="min-w-0 flex-1 foreign">
+                  {signal === undefined ? (
+                    "a time"
+                  ) : (
+                    <code className="font-mono text-xs">{visible(signal)}</code>
+                  )}
+                  {until === undefined ? null : (
+                    <span className="text-soft">
+                      , until <Age at={until} />
+                    </span>
+                  )}
+                </span>
+                {signal === undefined || looksOnly ? null : <Signal runId={run.run_id} name={signal} />}
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr]">
+        <Panel title="What it did">
+          <Journal runId={run.run_id} />
+        </Panel>
+        <div className="flex min-w-0 flex-col gap-6">
+          <Panel title="Record">
+            <Facts
+              facts={{
+                Run: <span className="font-mono text-xs">{run.run_id}</span>,
+                Accepted: <Age at={run.accepted_at} />,
+                Started: run.started_at && <Age at={run.started_at} />,
+                Took: run.duration_ms === undefined ? undefined : formatDuration(run.duration_ms),
+                "Started by": run.parent_run_id && (
+                  <span className="font-mono text-xs">{run.parent_run_id}</span>
+                ),
+              }}
+            />
+          </Panel>
+          <Panel title="Payload">
+            <div className="p-3">
+              <Code value={payload} label="payload" />
+            </div>
+          </Panel>
+          {result === undefined ? null : (
+            <Panel title="Result">
+              <div className="p-3">
+                <Code value={result} label="result" />
+              </div>
+            </Panel>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Signal({ runId, name }: { readonly runId: string; readonly name: string }): ReactNode {
+  const send = useChange(
+    (client, payload: unknown) =>
+      client.runs.signal(runId, { name, payload }, { idempotencyKey: crypto.randomUUID() }),
+    ["runs"],
+  );
+  return (
+    <JsonForm
+      label="Send the signal"
+      value={{}}
+      onSubmit={async (payload) => void (await send.mutateAsync(payload))}
+    />
+  );
+}
+
+/** The events of the run itself, as they are made. */
+function Journal({ runId }: { readonly runId: string }): ReactNode {
+  const client = useClient();
+  const [events, setEvents] = useState<readonly KitEvent[]>([]);
+  useEffect(() => {
+    const leaving = new AbortController();
+    setEvents([]);
+    const { signal } = leaving;
+    const read = async (): Promise<void> => {
+      let waiting: KitEvent[] = [];
+      for await (const event of client.runs.stream(runId, {}, { signal })) {
+        if (event.type === "text_delta" || event.type === "reasoning_delta") continue;
+        waiting.push(event);
+        if (waiting.length === 1) {
+          setTimeout(() => {
+            const fresh = waiting;
+            waiting = [];
+            setEvents((old) => [...old, ...fresh].slice(-2_000));
+          }, 50);
+        }
+      }
+    };
+    // How it ended stands in its record.
+    asked(client, read).catch(() => undefined);
+    return () => leaving.abort();
+  }, [client, runId]);
+  const lines = events.flatMap(toLine);
+  if (lines.length === 0) return <Notice icon="runs" title="It has not begun" />;
+  return (
+    <ol className="flex flex-col py-2">
+      {lines.map(({ event, text, tone, aside }) => (
+        <li key={event.index} className="flex gap-3 px-4 py-1 text-sm">
+          <span className="w-16 shrink-0 pt-px text-faint text-xs tabular">
+            {event.timestamp.slice(11, 19)}
+          </span>
+          <span className={`mt-1.5 size-2 shrink-0 rounded-full ${dots[tone]}`} />
+          <span className="min-w-0 flex-1 foreign">{visible(text.slice(0, 2_000))}</span>
+          <span className="text-faint text-xs tabular">{aside}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const dots = { none: "bg-line-strong", good: "bg-good", bad: "bg-bad", warn: "bg-warn" } as const;
+
+interface Line {
+  readonly event: KitEvent;
+  readonly text: string;
+  readonly tone: keyof typeof dots;
+  readonly aside?: string;
+}
+
+function toLine(event: KitEvent): readonly Line[] {
+  switch (event.type) {
+    case "run_start":
+      return [{ event, text: "Began", tone: "none" }];
+    case "run_end":
+      return [
+        {
+          event,
+          text: event.is_error ? (event.error?.message ?? "Failed") : "Completed",
+          tone: event.is_error ? "bad" : "good",
+          aside: formatDuration(event.duration_ms),
+        },
+      ];
+    case "step_start":
+      return [
+        {
+          event,
+          text: `Step ${event.step}${(event.attempt ?? 1) > 1 ? `, attempt ${event.attempt}` : ""}`,
+          tone: "none",
+        },
+      ];
+    case "step_end":
+      return [
+        {
+          event,
+          text: `Step ${event.step} ${event.is_error ? `failed: ${event.error?.message ?? ""}` : "done"}`,
+          tone: event.is_error ? "bad" : "good",
+          aside: formatDuration(event.duration_ms),
+        },
+      ];
+    case "log":
+      return [
+        {
+          event,
+          text: event.message,
+          tone: event.level === "error" ? "bad" : event.level === "warning" ? "warn" : "none",
+        },
+      ];
+    case "operation_start":
+      return [
+        { event, text: `${event.agent} was asked: ${event.message ?? event.operation_kind}`, tone: "none" },
+      ];
+    case "operation":
+      return [
+        {
+          event,
+          text: `${event.agent} ${event.is_error ? "failed" : "answered"}`,
+          tone: event.is_error ? "bad" : "good",
+          aside: formatDuration(event.duration_ms),
+        },
+      ];
+    case "tool_start":
+      return [{ event, text: `${event.agent} calls ${event.tool}`, tone: "none" }];
+    case "error":
+      return [{ event, text: event.error.message, tone: event.will_retry ? "warn" : "bad" }];
+    default:
+      return [];
+  }
+}

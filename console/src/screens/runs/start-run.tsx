@@ -1,0 +1,43 @@
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { looksOnly } from "../../api/server.ts";
+import { useChange } from "../../api/use-server.ts";
+import { Filter } from "../../ui/filter.tsx";
+import { JsonForm } from "../../ui/json-form.tsx";
+
+interface StartRunProps {
+  /** One of them is chosen; with one there is no choice. */
+  readonly workflows: readonly string[];
+  readonly label?: string;
+  readonly payload?: unknown;
+}
+
+/** Starts a run with a payload that is written down, and opens it. */
+export function StartRun({ workflows, label = "Run a workflow", payload }: StartRunProps): ReactNode {
+  const [chosen, setChosen] = useState<string>();
+  const navigate = useNavigate();
+  const start = useChange(
+    (client, { name, value }: { readonly name: string; readonly value: Record<string, unknown> }) =>
+      client.workflows.start(name, value, { idempotencyKey: crypto.randomUUID() }),
+    ["runs"],
+  );
+  if (looksOnly || workflows.length === 0) return null;
+  const name = chosen ?? workflows[0] ?? "";
+  return (
+    <JsonForm
+      label={label}
+      look={payload === undefined ? "solid" : "plain"}
+      value={payload}
+      onSubmit={async (value) => {
+        if (typeof value !== "object" || value === null || Array.isArray(value))
+          throw new Error("A payload is an object: {…}");
+        const { run_id } = await start.mutateAsync({ name, value: { ...value } });
+        await navigate({ to: "/console/runs/$runId", params: { runId: run_id } });
+      }}
+    >
+      {workflows.length < 2 ? null : (
+        <Filter label="Workflow" value={name} choices={workflows} onChange={setChosen} />
+      )}
+    </JsonForm>
+  );
+}

@@ -1,0 +1,51 @@
+import type { ReactNode } from "react";
+import { diffLines } from "./diff-lines.ts";
+import { visible } from "./text.ts";
+
+const mostLines = 400;
+
+const looks = { same: "", removed: "bg-bad-back text-bad", added: "bg-good-back text-good" } as const;
+const signs = { same: " ", removed: "−", added: "+" } as const;
+const names = { same: "", removed: "removed: ", added: "added: " } as const;
+
+/** A change of a file, line by line. */
+export function Diff({
+  path,
+  before,
+  after,
+}: {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}): ReactNode {
+  const lines = diffLines(before, after);
+  return (
+    <figure className="overflow-hidden rounded-md border border-line bg-sunken">
+      <figcaption className="border-line border-b px-3 py-1.5 font-mono text-soft text-xs foreign">
+        {visible(path)}
+      </figcaption>
+      <div
+        role="group"
+        aria-label={`Change of ${path}`}
+        tabIndex={0}
+        className="max-h-96 overflow-auto py-1 font-mono text-xs"
+      >
+        {lines.slice(0, mostLines).map(({ kind, text }, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
+          <div key={at} className={`flex ${looks[kind]}`}>
+            <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
+              {signs[kind]}
+            </span>
+            <span className="min-w-0 whitespace-pre-wrap pr-3 foreign">
+              <span className="sr-only">{names[kind]}</span>
+              {visible(text.slice(0, 4_000))}
+            </span>
+          </div>
+        ))}
+        {lines.length > mostLines ? (
+          <p className="px-3 text-soft">… {lines.length - mostLines} more lines</p>
+        ) : null}
+      </div>
+    </figure>
+  );
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { diffLines } from "./diff-lines.ts";
+import { splitBlocks } from "./split-blocks.ts";
+import { visible } from "./text.ts";
+
+test("characters that turn the direction of a line, or control a terminal, are shown by their code", () => {
+  expect(visible("a\u202eb\u0007c\u2066")).toBe("a[U+202E]b[U+0007]c[U+2066]");
+  expect(visible("line\n\ttab · é 漢 👍")).toBe("line\n\ttab · é 漢 👍");
+});
+
+test("a difference is what lies between what two texts begin and end with", () => {
+  const lines = diffLines("1\n2\n3\n4\nold\n6", "1\n2\n3\n4\nnew\nmore\n6");
+  expect(lines.map(({ kind, text }) => `${kind[0]}${text}`)).toEqual([
+    "s2",
+    "s3",
+    "s4",
+    "rold",
+    "anew",
+    "amore",
+    "s6",
+  ]);
+  expect(diffLines("", "a\nb").every(({ kind }) => kind === "added")).toBe(true);
+});
+
+test("a text that grows keeps the blocks before its end", () => {
+  const text = "# Title\n\nOne\ntwo\n\n```ts\nconst a = 1;\n\nconst b = 2;\n```\n\n- a\n\n- b\n";
+  expect(splitBlocks(text)).toEqual([
+    "# Title",
+    "One\ntwo",
+    "```ts\nconst a = 1;\n\nconst b = 2;\n```",
+    "- a\n\n- b\n",
+  ]);
+  for (let end = 1; end < text.length; end += 1) {
+    const before = splitBlocks(text.slice(0, end)).slice(0, -1);
+    expect(splitBlocks(text).slice(0, before.length)).toEqual(before);
+  }
+});

@@ -1,0 +1,238 @@
+/** The console as people use it: a real browser, a real `kit start`, a model that follows a script. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openBrowser } from "../open-browser.ts";
+import { type Demo, startDemo } from "./demo-project.ts";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+declare global {
+  // axe's script, and what hostile text would set.
+  var axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+  var hacked: unknown;
+}
+
+let demo: Demo;
+let browser: Browser | undefined;
+let reason = "";
+let context: BrowserContext;
+let page: Page;
+let faults: string[];
+
+beforeAll(async () => {
+  demo = await startDemo();
+  browser = await openBrowser().catch((error: unknown) => {
+    reason = String(error).split("\n", 1)[0] ?? "";
+    return undefined;
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await demo[Symbol.asyncDispose]();
+});
+beforeEach(async (test) => {
+  if (browser === undefined) return test.skip(`No browser starts here: ${reason}`);
+  await newPage();
+});
+afterEach(async () => {
+  await context?.close();
+});
+
+async function newPage(width = 1280): Promise<void> {
+  await context?.close();
+  if (browser === undefined) return;
+  context = await browser.newContext({ locale: "en-US", viewport: { width, height: 800 }, bypassCSP: false });
+  context.setDefaultTimeout(15_000);
+  page = await context.newPage();
+  faults = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("request", (request) => {
+    if (!request.url().startsWith("http://127.0.0.1:") && !request.url().startsWith("data:"))
+      faults.push(request.url());
+  });
+}
+
+const open = (path: string) => page.goto(`${demo.kit.url}${path}`);
+const say = async (text: string): Promise<void> => {
+  await page.getByLabel("Message to mender").fill(text);
+  await page.keyboard.press("Enter");
+};
+const conversation = () => page.getByRole("region", { name: "Conversation" });
+
+describe("an agent", () => {
+  test("answers in the page: thought, calls with their change, Markdown, and how it ended", async () => {
+    await open("/console/agents/mender/mend");
+    await page.getByText("Nothing was said to mender here yet").waitFor();
+    await say("Please mend the total.");
+    await page.getByText("tokens").waitFor();
+    await page
+      .getByRole("group", { name: "Change of total.ts" })
+      .getByText("removed: return Math.round(sum);")
+      .waitFor();
+    expect(await conversation().locator("td").allTextContents()).toContain("5997");
+    expect(await conversation().locator("strong").textContent()).toBe("once per line");
+    await page.getByRole("button", { name: "Thought" }).click();
+    await page.getByText("the sum is rounded twice").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("is stopped, and says so", async () => {
+    await open("/console/agents/mender/stop");
+    await say("count");
+    await page.getByText("w5 ").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped").waitFor();
+  });
+
+  test("goes on after a reload in the middle, each word once", async () => {
+    await open("/console/agents/mender/reload");
+    await say("count");
+    await page.getByText("w20 ").waitFor();
+    await page.reload();
+    await page.getByText("w399").waitFor();
+    expect(await wordsOf()).toEqual(Array.from({ length: 400 }, (_, at) => `w${at}`));
+  });
+
+  test("cannot run, load or disguise anything by what it says", async () => {
+    await open("/console/agents/mender/hostile");
+    await say("hostile");
+    await page.getByText("<script>globalThis.hacked").waitFor();
+    await page.getByText("access [U+202E]resu[U+202C] granted").waitFor();
+    await page.getByText("Done").waitFor();
+    expect(await page.evaluate(() => globalThis.hacked)).toBeUndefined();
+    expect(await conversation().locator("script, iframe, img").count()).toBe(0);
+    expect(await conversation().locator('a[href^="javascript"]').count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  test("says a line of a megabyte, and the page still answers", async () => {
+    await open("/console/agents/mender/long");
+    await say("long line");
+    await page.getByText("Done").waitFor();
+    await say("Please mend the total.");
+    await page.getByText("once per line").waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  });
+});
+
+async function wordsOf(): Promise<readonly string[]> {
+  const text = await conversation().locator(".markdown").last().textContent();
+  return text?.trim().split(/\s+/) ?? [];
+}
+
+test("an approval waits in the tab's title and in the inbox, and is decided with the keyboard alone", async () => {
+  await demo.send("/agents/mender/refund-1/dispatch", { input: "refund" });
+  await open("/console/approvals");
+  await page.getByText('"cents": 5997').waitFor();
+  await expect.poll(() => page.title()).toMatch(/^\(1\) Approvals/);
+  await page.getByLabel("Reason").focus();
+  await page.keyboard.type("paid already");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing waits for you").waitFor();
+  await open("/console/agents/mender/refund-1");
+  await page.getByText("once per line").waitFor();
+  await page
+    .getByRole("button", { name: /refund/ })
+    .first()
+    .click();
+  await page.getByText("paid already").first().waitFor();
+});
+
+test("a run that failed says why, where, and is run again with another payload", async () => {
+  await demo.send("/workflows/broken", {});
+  await open("/console/runs?status=failed");
+  await page.getByText('The step "price list" failed.').first().click();
+  await page.getByText("src/workflows/broken.ts:2").waitFor();
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.getByLabel("Payload (JSON)").fill("{oops");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("This is no JSON").waitFor();
+  await page.getByLabel("Payload (JSON)").fill('{"orders": 4}');
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText('"orders": 4').waitFor();
+});
+
+test("a run that waits is given its signal, and goes on", async () => {
+  const { run_id } = (await demo.send("/workflows/release", {})) as { run_id: string };
+  await open(`/console/runs/${run_id}`);
+  await page.getByRole("button", { name: "Send the signal" }).click();
+  await page.getByLabel("Payload (JSON)").fill('{"version": "2.0"}');
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText('"released": "2.0"').waitFor();
+});
+
+test("a trace shows the turns of an operation, and which rules were in front of the model", async () => {
+  await demo.send("/agents/mender/traced", { message: "Mend it." });
+  await open("/console/agents/mender/traced/trace");
+  await page.getByText("In front of the model").waitFor();
+  await page.getByText("AGENTS.md:1").waitFor();
+  await page.getByRole("button", { name: /edit/ }).click();
+  await page.getByText('"return sum;"').waitFor();
+});
+
+test("every screen fits 390 px and has no violation that axe finds, light and dark", async () => {
+  await demo.send("/agents/mender/looked-at", { message: "Mend it." });
+  const paths = [
+    "/",
+    "/console/agents",
+    "/console/agents/mender",
+    "/console/agents/mender/looked-at",
+    "/console/agents/mender/looked-at/trace",
+    "/console/approvals",
+    "/console/runs",
+    "/console/dispatches",
+    "/console/server",
+    "/console/nowhere",
+  ];
+  for (const width of [1280, 390]) {
+    await newPage(width);
+    for (const path of paths) {
+      await open(path);
+      await page.locator("h1").waitFor();
+      await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "detached" });
+      await page.emulateMedia({ colorScheme: width === 390 ? "dark" : "light" });
+      await page.evaluate(axeSource);
+      const violations = await page.evaluate(async () =>
+        (await globalThis.axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+      );
+      expect([path, width, violations]).toEqual([path, width, []]);
+      expect([path, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([path, width]);
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+test("a server with keys asks for one, and forgets it with the page unless it is to be kept", async () => {
+  await using locked = await startDemo({ KIT_API_KEYS: "open-sesame", KIT_CONSOLE: "read" });
+  await page.goto(`${locked.kit.url}/console/agents`);
+  await page.getByLabel("API key").fill("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("The server does not know this key.").waitFor();
+  await page.getByLabel("API key").fill("open-sesame");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "mender" }).click();
+  // Told to look only, the page offers nothing that would change anything.
+  await page.getByText("Read-only").waitFor();
+  expect(await page.getByRole("button", { name: "Open" }).count()).toBe(0);
+  await page.reload();
+  await page.getByLabel("API key").fill("open-sesame");
+  await page.getByLabel("Keep it").check();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "mender" }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: "mender" }).waitFor();
+  expect(await page.evaluate(() => localStorage.length)).toBe(0);
+});
+
+// Last: the next server waits until the killed one no longer holds the work.
+test("an answer goes on after the server was killed in the middle, each word once", async () => {
+  await open("/console/agents/mender/killed");
+  await say("count");
+  await page.getByText("w20 ").waitFor();
+  await demo.kit.end("SIGKILL");
+  await demo.kit.start();
+  await page.getByText("w399").waitFor({ timeout: 40_000 });
+  expect(await wordsOf()).toEqual(Array.from({ length: 400 }, (_, at) => `w${at}`));
+});
