@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import type { SpecBlock, SpecPage, SpecQuery } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import { BarField, Chip, Choice } from "../../ui/chips.tsx";
@@ -114,7 +114,7 @@ function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
     count: rows.length,
     getScrollElement: () => place.current,
     estimateSize: () => 36,
-    overscan: 20,
+    overscan: 8,
   });
   const shown = list.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
@@ -153,7 +153,8 @@ function FileRow({ file, framework }: Extract<Row, { file: string }>): ReactNode
   );
 }
 
-function SpecRow({ spec }: { readonly spec: SpecBlock }): ReactNode {
+/** Kept while the list scrolls: a link costs more than the rest of a row. */
+const SpecRow = memo(function SpecRow({ spec }: { readonly spec: SpecBlock }): ReactNode {
   const { id, title, spec_type, lifecycle, metadata } = spec;
   return (
     <Link
@@ -169,4 +170,4 @@ function SpecRow({ spec }: { readonly spec: SpecBlock }): ReactNode {
       {lifecycle === "active" ? null : <Chip tone="warn">{lifecycle}</Chip>}
     </Link>
   );
-}
+});
