@@ -198,6 +198,8 @@ test("when all connections are dropped, the nodes come back and go on", async ()
   const accepted = await cluster.load({ instances: 8, each: 4, ms: 100 });
   await cluster.until(() => cluster.notes().length >= 8);
   const ended = cluster.allEnded(accepted);
+  // A caller that waits already outlasts the drop; one that comes just then is told `store_unavailable`.
+  await setTimeout(300);
   await admin.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
   );
