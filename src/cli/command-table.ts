@@ -60,6 +60,11 @@ export const commandTable: readonly AnyEntry[] = [
     load: async () => (await import("./commands/build.ts")).build,
   },
   {
+    name: "deploy",
+    summary: "Build, and hand the output to a platform by its own command line",
+    load: async () => (await import("./commands/deploy.ts")).deploy,
+  },
+  {
     name: "routes",
     summary: "List the agents, workflows and webhooks that are served",
     load: async () => (await import("./commands/routes.ts")).routes,

@@ -1,7 +1,10 @@
 import type { InputStream, Output } from "./print/output.ts";
 
-/** 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. */
-export type ExitCode = 0 | 1 | 2;
+/**
+ * 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. `kit deploy` gives the code of the
+ * platform's tool.
+ */
+export type ExitCode = number;
 
 /** The surroundings of a command, besides its own arguments and options. */
 export interface CommandContext {

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Hono } from "hono";
 import { maskValue } from "../agents/secrets.ts";
 import type { Exposure, RateLimit } from "../app/config/server-schema.ts";
@@ -71,6 +72,25 @@ export interface ServerOptions {
 export interface KitServer {
   /** Answers `Request`s without a socket, too. */
   readonly app: Hono<ServerEnv>;
+  /**
+   * Answers a request without a socket, for frameworks that hand on `Request`s: Hono, Next.js. Its URL's path is one of the
+   * server's routes, without the prefix of a framework. Such a request comes from elsewhere for all that the server knows: names of
+   * hosts other than this machine's must be in `access.allowedHosts`.
+   *
+   * @example
+   * import { openProject } from "kit";
+   * import { createServer } from "kit/server";
+   *
+   * const server = createServer({ project: await openProject({ root: "." }) });
+   * const reply = await server.fetch(new Request("http://localhost/health"));
+   * console.log(await reply.json());
+   */
+  fetch(request: Request): Promise<Response>;
+  /**
+   * Answers a request of Node's HTTP server, for frameworks above that: Express, Fastify. Nothing may have read its body, and its
+   * `url` is one of the server's routes.
+   */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /**
    * Starts listening; gives the address, with the real port where 0 was asked for. Throws `forbidden`
    * for a public address that no key protects, and `conflict` when the port is taken.
@@ -171,6 +191,8 @@ export function createServer(options: ServerOptions): KitServer {
   const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });
   return {
     app,
+    fetch: async (request) => await app.fetch(request),
+    handle: listener.handle,
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       gate.checkBinding(host);
       isOpen = dev && isLoopbackAddress(host);

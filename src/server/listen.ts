@@ -29,6 +29,8 @@ export interface ListenAddress {
 }
 
 export interface Listener {
+  /** Answers a request of another server. */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   listen(options: Required<ListenOptions>): Promise<ListenAddress>;
   close(): Promise<void>;
 }
@@ -56,6 +58,11 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
       return new Response(body, rest);
     },
   });
+  const answerNode = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const fault = faultOf(incoming, limits);
+    if (fault === undefined) handle(incoming, outgoing).catch(() => outgoing.destroy());
+    else send(toReply(invalid(fault)), outgoing);
+  };
   // Replies under way: nothing may be written over one that has begun.
   const replies = new WeakMap<Duplex, ServerResponse>();
   const underWay = new WeakMap<Duplex, number>();
@@ -84,9 +91,7 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
       underWay.set(socket, count);
       outgoing.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
       replies.set(socket, outgoing);
-      const fault = faultOf(incoming, limits);
-      if (fault !== undefined) return send(toReply(invalid(fault)), outgoing);
-      handle(incoming, outgoing).catch(() => outgoing.destroy());
+      answerNode(incoming, outgoing);
     },
   );
   // One more than allowed, so that a request with too many is seen and refused, not cut.
@@ -122,6 +127,7 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
     });
   }
   return {
+    handle: answerNode,
     listen: (options) => listen(server, options),
     async close() {
       sockets?.close();

@@ -162,6 +162,18 @@ export const servedCases: readonly ServedCase[] = [
       );
     },
   },
+  {
+    name: "the console is served at /, with its scripts",
+    async run({ url }) {
+      const page = await fetch(url, { headers: { Accept: "text/html" } });
+      assert.equal(page.status, 200);
+      const [, script] = /<script[^>]+src="([^"]+)"/.exec(await page.text()) ?? [];
+      assert.ok(script !== undefined);
+      const code = await fetch(new URL(script, `${url}/`));
+      assert.equal(code.status, 200);
+      assert.match(code.headers.get("content-type") ?? "", /javascript/);
+    },
+  },
 ];
 
 async function deliver({ url }: ServedOutput, id: string, body: string): Promise<Response> {

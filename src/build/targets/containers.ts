@@ -1,4 +1,6 @@
-import { stringify } from "smol-toml";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, stringify } from "smol-toml";
 import type { Application } from "../application.ts";
 import { serverWarnings } from "./node.ts";
 import type { Target, TargetFile } from "./target.ts";
@@ -95,6 +97,16 @@ export const docker: Target = {
     `docker run --init --publish ${port}:${port} --volume ${app.name}-state:/app/.kit --env KIT_API_KEYS ${app.name}`,
     `# or, with the same variables set: docker compose --file ${folder === "." ? "" : `${folder}/`}compose.yaml up --build`,
   ],
+  deployment: (_, { folder }) => ({
+    tools: ["docker"],
+    install: "Get it from https://docs.docker.com/get-docker/.",
+    check: ["info"],
+    signIn: "docker info, which says what is in the way",
+    required: ["KIT_API_KEYS"],
+    steps: [{ args: ["compose", "--file", join(folder, "compose.yaml"), "up", "--build", "--detach"] }],
+    address: `http://127.0.0.1:${port}`,
+    remarks: ["It runs on this machine; docker compose logs --follow shows its log."],
+  }),
 };
 
 /** Names of variables are plain words, and JSON is YAML: the file needs no escaping of its own. */
@@ -134,7 +146,29 @@ export const fly: Target = {
     `fly secrets set ${["KIT_API_KEYS", ...app.variables].map((name) => `${name}=…`).join(" ")}`,
     "fly deploy --ha=false",
   ],
+  deployment: (app, { folder }) => ({
+    tools: ["fly", "flyctl"],
+    install: "Get it from https://fly.io/docs/flyctl/install/.",
+    check: ["auth", "whoami"],
+    signIn: "fly auth login",
+    required: [],
+    steps: [{ args: ["deploy", "--config", "fly.toml", "--ha=false"], cwd: folder }],
+    address: `https://${flyName(folder) ?? app.name}.fly.dev`,
+    remarks: [
+      `The first time: fly launch --copy-config --no-deploy there, then fly secrets set ${["KIT_API_KEYS", ...app.variables].join("=… ")}=…`,
+    ],
+  }),
 };
+
+/** The name of the application in a fly.toml that a person may have changed. */
+function flyName(folder: string): string | undefined {
+  try {
+    const { app } = parse(readFileSync(join(folder, "fly.toml"), "utf8"));
+    return typeof app === "string" && /^[a-z0-9-]+$/.test(app) ? app : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function flyToml(app: Application): string {
   const settings = {
@@ -175,6 +209,18 @@ export const railway: Target = {
     `railway variables ${["KIT_API_KEYS", ...app.variables].map((name) => `--set ${name}=…`).join(" ")} --set KIT_MAX_STREAM_SECONDS=840`,
     `railway up ${folder} --path-as-root --no-gitignore`,
   ],
+  deployment: (app, { folder }) => ({
+    tools: ["railway"],
+    install: "Get it: npm install --global @railway/cli.",
+    check: ["whoami"],
+    signIn: "railway login",
+    required: [],
+    steps: [{ args: ["up", folder, "--path-as-root", "--no-gitignore", "--ci"] }],
+    address: ["domain"],
+    remarks: [
+      `The first time: railway init, railway volume add --mount-path /app/.kit, and railway variables --set for ${["KIT_API_KEYS", ...app.variables].join(", ")}.`,
+    ],
+  }),
 };
 
 function railwayJson(): string {

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { Application } from "../application.ts";
 import type { BuildProblem } from "../bundler.ts";
 import { serverWarnings } from "./node.ts";
-import type { Target, TargetFile } from "./target.ts";
+import type { DeploymentContext, Target, TargetFile } from "./target.ts";
 
 const remark = "Written by kit build; yours to change: kit build leaves it as it is then.";
 
@@ -107,7 +107,33 @@ export const githubActions: Target = {
     ...app.variables.map((name) => `gh secret set ${name}`),
     "# Commit the workflow: it runs on the next pull request.",
   ],
+  deployment: (app, { environment }) => ({
+    tools: ["gh"],
+    install: "Get it from https://cli.github.com.",
+    check: ["auth", "status"],
+    signIn: "gh auth login",
+    required: [],
+    steps: setIn(app, environment).map((name) => ({
+      args: ["secret", "set", name],
+      cwd: app.root,
+      input: name,
+    })),
+    remarks: [...notSet(app, environment), "Commit and push the workflow: it runs on the next pull request."],
+  }),
 };
+
+/** Variables that are set on this machine: their values go to the platform's store of secrets, by a tool's input. */
+function setIn({ variables }: Application, environment: DeploymentContext["environment"]): readonly string[] {
+  return variables.filter((name) => Boolean(environment[name]));
+}
+
+function notSet(
+  { variables }: Application,
+  environment: DeploymentContext["environment"],
+): readonly string[] {
+  const names = variables.filter((name) => !environment[name]);
+  return names.length === 0 ? [] : [`Not set here, and so not there: ${names.join(", ")}.`];
+}
 
 /** Everything from outside, and the names of this project, reach commands through the environment. */
 function githubWorkflow(app: Application): string {
@@ -222,6 +248,19 @@ export const gitlabCi: Target = {
     ...["KIT_COMMENT_TOKEN", ...app.variables].map((name) => `glab variable set ${name} --masked`),
     "# Commit the files: they run on the next merge request.",
   ],
+  deployment: (app, { environment }) => ({
+    tools: ["glab"],
+    install: "Get it from https://gitlab.com/gitlab-org/cli.",
+    check: ["auth", "status"],
+    signIn: "glab auth login",
+    required: [],
+    steps: setIn({ ...app, variables: ["KIT_COMMENT_TOKEN", ...app.variables] }, environment).map((name) => ({
+      args: ["variable", "set", name, "--masked"],
+      cwd: app.root,
+      input: name,
+    })),
+    remarks: [...notSet(app, environment), "Commit and push the files: they run on the next merge request."],
+  }),
 };
 
 /** Whether the pipeline is kit's own, or names the jobs already. */

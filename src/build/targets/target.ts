@@ -8,6 +8,41 @@ export interface TargetFile {
   readonly content: string;
 }
 
+/** One call of a platform's own command line. */
+export interface DeploymentStep {
+  readonly args: readonly string[];
+  readonly cwd?: string | undefined;
+  /** The variable whose value the command reads from its input. */
+  readonly input?: string | undefined;
+}
+
+/** The way of a built application to its platform, by the platform's own command line. */
+export interface Deployment {
+  /** Names of the program; the first that is on PATH is called. */
+  readonly tools: readonly [string, ...string[]];
+  /** A sentence that says how to get it. */
+  readonly install: string;
+  /** Arguments of a call that succeeds where the user is signed in, and sends nothing. */
+  readonly check: readonly string[];
+  /** A line that signs in. */
+  readonly signIn: string;
+  /** Variables that must be set here. */
+  readonly required: readonly string[];
+  readonly steps: readonly DeploymentStep[];
+  /** Where the server then answers, or the arguments of a call that prints it; undefined where nothing answers. */
+  readonly address?: string | readonly string[] | undefined;
+  /** How long `/health` may take to answer, in ms; default two minutes. */
+  readonly healthMs?: number | undefined;
+  /** Sentences for the end. */
+  readonly remarks: readonly string[];
+}
+
+export interface DeploymentContext {
+  /** Absolute: the output's folder. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
 /** Somewhere to run an application. */
 export interface Target {
   readonly name: string;
@@ -23,4 +58,6 @@ export interface Target {
   files(app: Application): readonly TargetFile[];
   /** Commands that run the output: whole lines, remarks begin with #. `folder` is a word of a shell. */
   next(app: Application, folder: string): readonly string[];
+  /** Absent for a target that kit sends nothing to. */
+  deployment?(app: Application, context: DeploymentContext): Deployment;
 }

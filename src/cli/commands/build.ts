@@ -42,14 +42,20 @@ function toRecord({ app: _, ...result }: BuildResult): object {
   return result;
 }
 
-interface Printing {
+export interface Printing {
   readonly check: boolean;
   readonly force: boolean;
   readonly tookMs: number;
+  /** Whether to say how to go on; default true. */
+  readonly next?: boolean;
 }
 
 /** Prints what a build did, and what it would not do. */
-export function printBuild(output: Output, result: BuildResult, { check, force, tookMs }: Printing): void {
+export function printBuild(
+  output: Output,
+  result: BuildResult,
+  { check, force, tookMs, next = true }: Printing,
+): void {
   for (const text of result.warnings)
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(text)}`);
   for (const { path, message, hint } of result.problems) {
@@ -84,6 +90,7 @@ export function printBuild(output: Output, result: BuildResult, { check, force, 
       `Not part of it, listed in its package.json: ${outside.map((each) => each.join("@")).join(", ")}.`,
     );
   output.line(`Variables to set where it runs: ${result.variables.join(", ")}.`);
+  if (!next) return;
   output.line("\nThen:");
   for (const line of result.next)
     output.line(`  ${line.startsWith("#") ? output.style("dim", safeLine(line)) : safeLine(line)}`);

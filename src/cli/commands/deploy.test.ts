@@ -1,0 +1,149 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type RunResult, runKit } from "../testing/run-kit.ts";
+
+const kit = fileURLToPath(new URL("../../../", import.meta.url));
+let root = "";
+let tools = "";
+let server: Server;
+let address = "";
+
+beforeAll(async () => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-deploy-")));
+  const files = {
+    "src/agents/reviewer.ts": `import { createAgent } from "kit";
+export default createAgent({ instructions: "Review.", model: "openai/gpt-5.1" });
+`,
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  mkdirSync(join(root, "node_modules"));
+  symlinkSync(kit, join(root, "node_modules/kit"));
+  server = createServer((request, response) => response.end(request.url === "/health" ? '{"ok":true}' : ""));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const bound = server.address();
+  address = `http://127.0.0.1:${typeof bound === "object" ? bound?.port : 0}`;
+});
+
+beforeEach(() => {
+  tools = mkdtempSync(join(root, "tools-"));
+});
+
+afterAll(() => {
+  server.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** A program that notes its arguments, one call a line, and its input. */
+function tool(name: string, script = ""): void {
+  const text = `#!/bin/sh
+line=
+for word in "$@"; do line="$line[$word]"; done
+echo "$line" >> '${tools}/calls'
+${script}
+`;
+  writeFileSync(join(tools, name), text);
+  chmodSync(join(tools, name), 0o755);
+}
+
+const calls = (): readonly string[] =>
+  existsSync(join(tools, "calls")) ? readFileSync(join(tools, "calls"), "utf8").trimEnd().split("\n") : [];
+
+function deploy(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<RunResult> {
+  return runKit(["deploy", ...args], { cwd: root, env: { OPENAI_API_KEY: "", ...env, PATH: tools } });
+}
+
+test("a dry run builds, says what would be run, and calls nothing", async () => {
+  for (const name of ["docker", "fly", "railway", "gh", "glab"]) tool(name);
+  for (const target of ["docker", "fly", "railway", "github-actions", "gitlab-ci"]) {
+    const { exitCode, stdout } = await deploy(["--target", target, "--dry-run"], {
+      OPENAI_API_KEY: "sk-of-the-test-0123456789",
+    });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("Nothing was sent.");
+    expect(stdout).not.toContain("sk-of-the-test");
+  }
+  expect(calls()).toEqual([]);
+  expect(existsSync(join(root, "build/fly/fly.toml"))).toBe(true);
+});
+
+test("the platform's tool is asked whether it is signed in, sends the output, and the address is asked for its health", async () => {
+  tool(
+    "railway",
+    `case "$1" in up) echo sending; echo "\\033[2Jdone" >&2;; domain) echo "Domain: ${address}";; esac`,
+  );
+  const { exitCode, stdout } = await deploy(["--target", "railway", "--out", "out dir"]);
+  expect(exitCode).toBe(0);
+  expect(calls()).toEqual([
+    "[whoami]",
+    `[up][${join(root, "out dir")}][--path-as-root][--no-gitignore][--ci]`,
+    "[domain]",
+  ]);
+  expect(stdout).toMatch(/^sending$/m);
+  expect(stdout).not.toContain("\u001b[2J");
+  expect(stdout).toContain(`${address} is healthy.`);
+});
+
+test("its exit code is that of the tool, and with --json the answer alone is on stdout", async () => {
+  tool("railway", '[ "$1" = up ] && { echo "quota exceeded"; exit 7; } || true');
+  const { exitCode, stdout, stderr } = await deploy(["--target", "railway", "--json"]);
+  expect(exitCode).toBe(7);
+  expect(JSON.parse(stdout)).toMatchObject({ target: "railway", exit_code: 7 });
+  expect(stderr).toContain("quota exceeded");
+});
+
+test("without the tool, or signed out, it says what to do, and what was built is in place", async () => {
+  rmSync(join(root, "build"), { recursive: true, force: true });
+  const without = await deploy(["--target", "fly"]);
+  expect(without.exitCode).toBe(1);
+  expect(without.stderr).toContain("fly is not installed; nothing was sent.");
+  expect(without.stderr).toContain("https://fly.io/docs/flyctl/install/");
+  expect(existsSync(join(root, "build/fly/app/server.mjs"))).toBe(true);
+  tool("flyctl", "echo 'No access token available' >&2; exit 1");
+  const signedOut = await deploy(["--target", "fly"]);
+  expect(signedOut.exitCode).toBe(1);
+  expect(signedOut.stderr).toContain("No access token available");
+  expect(signedOut.stderr).toContain("fly auth login");
+  expect(calls()).toEqual(["[auth][whoami]"]);
+});
+
+test("a server that others reach is not started without keys", async () => {
+  tool("docker");
+  const { exitCode, stderr } = await deploy(["--target", "docker"]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain("KIT_API_KEYS must be set");
+  expect(calls()).toEqual([]);
+});
+
+test("the value of a secret is given to the tool by its input, and stands in no argument and no output", async () => {
+  const key = "sk-of-the-test-0123456789";
+  tool("gh", `[ "$1" = secret ] && { read -r value; echo "$value" > '${tools}/input'; } || true`);
+  const { exitCode, stdout, stderr } = await deploy(["--target", "github-actions"], { OPENAI_API_KEY: key });
+  expect(exitCode).toBe(0);
+  expect(calls()).toEqual(["[auth][status]", "[secret][set][OPENAI_API_KEY]"]);
+  expect(readFileSync(join(tools, "input"), "utf8")).toBe(`${key}\n`);
+  expect(stdout + stderr).not.toContain(key);
+});
+
+test("a target that kit sends nothing to says how to go on", async () => {
+  const { exitCode, stderr } = await deploy(["--target", "node"]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain("kit build --target node");
+  expect((await deploy([])).exitCode).toBe(2);
+});
