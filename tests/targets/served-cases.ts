@@ -169,7 +169,7 @@ export const servedCases: readonly ServedCase[] = [
       assert.equal(page.status, 200);
       const [, script] = /<script[^>]+src="([^"]+)"/.exec(await page.text()) ?? [];
       assert.ok(script !== undefined);
-      const code = await fetch(new URL(script, `${url}/`));
+      const code = await fetch(new URL(script, `${url}/console/`));
       assert.equal(code.status, 200);
       assert.match(code.headers.get("content-type") ?? "", /javascript/);
     },

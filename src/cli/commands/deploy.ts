@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import type { BuildResult } from "../../build/build.ts";
 import type { Deployment } from "../../build/targets/target.ts";
 import { targets } from "../../build/targets/targets.ts";
+import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
-import { asText } from "../values.ts";
 import { withProject } from "../with-project.ts";
 import { printBuild } from "./build.ts";
 
