@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Result, Router } from "hono/router";
 import type { z } from "zod";
+import { isRecord } from "../base/is-record.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Principal } from "../protocol/access.ts";
 import type {
@@ -220,12 +221,8 @@ function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<strin
 /** A body of one key, `payload`, stands for what is in it. */
 function toBody(body: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
   const { payload } = body;
-  const wraps = isObject(payload) && Object.keys(body).length === 1;
+  const wraps = isRecord(payload) && Object.keys(body).length === 1;
   return withAliases(wraps ? payload : body, aliases);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {

@@ -1,3 +1,4 @@
+import { isRecord } from "../base/is-record.ts";
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
 import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
@@ -164,10 +165,6 @@ function lineOf(draft: unknown): number | undefined {
   return isRecord(draft) && isRecord(draft.span) && isSpan(draft.span)
     ? Number(draft.span.start_line)
     : undefined;
-}
-
-function isRecord(value: unknown): value is Untrusted {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import { isRecord } from "../../base/is-record.ts";
 import type {
   FilePart,
   ImagePart,
@@ -60,7 +61,7 @@ function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][nu
         toolCallId: part.tool_call_id,
         toolName: toolName(part.tool),
         // Providers accept only an object; the result tells the model what was wrong.
-        input: isObject(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
+        input: isRecord(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
         ...options(part.provider),
       };
   }
@@ -72,10 +73,6 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 function toolName(called: string): string {
   if (namePattern.test(called)) return called;
   return called.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function options(provider: ProviderData | undefined): { providerOptions?: SharedV4ProviderOptions } {

@@ -1,3 +1,4 @@
+import { isRecord } from "../../base/is-record.ts";
 import { type Message, type ToolResultPart, textOf } from "../../protocol/message.ts";
 import type { BackendTurn } from "../contract.ts";
 import { partsText } from "../history.ts";
@@ -57,19 +58,15 @@ export function toJsonSchema(schema: AdkSchema): Readonly<Record<string, unknown
   const { type, nullable, items, anyOf, properties } = schema;
   if (typeof type === "string" && type !== "TYPE_UNSPECIFIED")
     json.type = nullable === true ? [type.toLowerCase(), "null"] : type.toLowerCase();
-  if (isObject(items)) json.items = toJsonSchema(items);
-  if (Array.isArray(anyOf)) json.anyOf = anyOf.filter(isObject).map(toJsonSchema);
-  if (isObject(properties))
+  if (isRecord(items)) json.items = toJsonSchema(items);
+  if (Array.isArray(anyOf)) json.anyOf = anyOf.filter(isRecord).map(toJsonSchema);
+  if (isRecord(properties))
     json.properties = Object.fromEntries(
-      Object.entries(properties).map(([name, each]) => [name, isObject(each) ? toJsonSchema(each) : each]),
+      Object.entries(properties).map(([name, each]) => [name, isRecord(each) ? toJsonSchema(each) : each]),
     );
   return json;
 }
 
 function toObject(args: unknown): Readonly<Record<string, unknown>> {
-  return isObject(args) ? args : {};
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(args) ? args : {};
 }

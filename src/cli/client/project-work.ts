@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { shownName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
@@ -213,12 +214,8 @@ function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
       hint: "It goes on by itself; 'kit runs cancel' ends it.",
     });
   }
-  if (isObject(payload)) return { workflow, payload };
+  if (isRecord(payload)) return { workflow, payload };
   throw new KitError({ code: "conflict", message: "The run's payload is none that a request can carry." });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** For a record that is not there: names it, and the command that lists the others. */

@@ -1,3 +1,4 @@
+import { isRecord } from "../../base/is-record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 
@@ -24,7 +25,7 @@ export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) =>
   const parts = new Map<string, unknown>();
   const references: string[] = [];
   const schema = readSchema(raw, { pointer: "", depth: 0 }, { parts, references, keepsPattern });
-  if (!isPlainObject(schema)) throw new SchemaFault("is not an object");
+  if (!isRecord(schema)) throw new SchemaFault("is not an object");
   for (const reference of references) {
     if (!parts.has(pointerOf(reference)))
       throw new SchemaFault(`refers to ${shown(reference)}, which it does not hold`);
@@ -54,7 +55,7 @@ interface Reading {
 
 function readSchema(raw: unknown, place: Place, reading: Reading): unknown {
   if (place.depth > limits.schemaDepth) throw new SchemaFault(`is deeper than ${limits.schemaDepth} levels`);
-  if (typeof raw !== "boolean" && !isPlainObject(raw)) throw new SchemaFault(`has no schema at ${at(place)}`);
+  if (typeof raw !== "boolean" && !isRecord(raw)) throw new SchemaFault(`has no schema at ${at(place)}`);
   const schema = typeof raw === "boolean" ? raw : readKeywords(withPrefixItems(raw), place, reading);
   reading.parts.set(place.pointer, schema);
   return schema;
@@ -88,7 +89,7 @@ function readKeyword(
       if (!Array.isArray(value) || value.length === 0) throw wrong();
       return value.map((item, index) => readSchema(item, below(index), reading));
     case "schema_map":
-      if (!isPlainObject(value)) throw wrong();
+      if (!isRecord(value)) throw wrong();
       return Object.fromEntries(
         Object.entries(value).map(([name, item]) => [
           checkedName(name),
@@ -119,7 +120,7 @@ function readKeyword(
       if (!isTexts(value)) throw wrong();
       return [...new Set(value)];
     case "text_lists":
-      if (!isPlainObject(value) || !Object.values(value).every(isTexts)) throw wrong();
+      if (!isRecord(value) || !Object.values(value).every(isTexts)) throw wrong();
       return value;
     case "values":
       if (!Array.isArray(value) || value.length === 0 || !isShallow(value, limits.schemaDepth)) throw wrong();
@@ -161,10 +162,6 @@ function isShallow(value: unknown, levels: number): boolean {
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-export function isPlainObject(value: unknown): value is SchemaObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function escaped(token: string): string {

@@ -1,6 +1,6 @@
+import { isRecord } from "../../base/is-record.ts";
 import { limits } from "../limits.ts";
 import {
-  isPlainObject,
   type NormalizedSchema,
   normalizeSchema,
   pointerOf,
@@ -45,7 +45,7 @@ export function vetSchema(raw: unknown): VettedSchema {
   const { schema } = normalizeSchema(withoutRootReference(raw), isJavaScriptPattern);
   if (schema.type !== undefined && schema.type !== "object")
     throw new SchemaFault("is not that of an object");
-  for (const name of Object.keys(isPlainObject(schema.properties) ? schema.properties : {})) {
+  for (const name of Object.keys(isRecord(schema.properties) ? schema.properties : {})) {
     if (!propertyName.test(name)) throw new SchemaFault("has a property whose name providers refuse");
   }
   const entries = Object.entries({ ...schema, type: "object" });
@@ -67,8 +67,8 @@ const notLinear = /\(\?<?[=!]|\\[1-9]|\\k</;
 
 function patternsOf({ parts }: NormalizedSchema): readonly string[] {
   return [...parts.values()].flatMap((part) => {
-    if (!isPlainObject(part)) return [];
-    const names = isPlainObject(part.patternProperties) ? Object.keys(part.patternProperties) : [];
+    if (!isRecord(part)) return [];
+    const names = isRecord(part.patternProperties) ? Object.keys(part.patternProperties) : [];
     return typeof part.pattern === "string" ? [part.pattern, ...names] : names;
   });
 }
@@ -86,14 +86,14 @@ function isJavaScriptPattern(pattern: string): boolean {
 
 // Generators like to write a schema as one definition and a reference to it; providers want properties.
 function withoutRootReference(raw: unknown): unknown {
-  if (!isPlainObject(raw) || typeof raw.$ref !== "string" || raw.properties !== undefined) return raw;
+  if (!isRecord(raw) || typeof raw.$ref !== "string" || raw.properties !== undefined) return raw;
   const { $ref: reference, ...rest } = raw;
   let target: unknown = raw;
   for (const token of pointerOf(raw.$ref).split("/").slice(1)) {
     const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    target = isPlainObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
+    target = isRecord(target) && Object.hasOwn(target, name) ? target[name] : undefined;
   }
-  return isPlainObject(target) && target !== raw ? { ...target, ...rest } : raw;
+  return isRecord(target) && target !== raw ? { ...target, ...rest } : raw;
 }
 
 function checkSize(raw: unknown): void {

@@ -1,10 +1,10 @@
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import { onAbort, withDeadline } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { version } from "../../base/version.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { limits, times } from "../limits.ts";
-import { isPlainObject } from "../schemas/normalize-schema.ts";
 import type { ListedTool } from "../tools/listed-tool.ts";
 import type { Listing } from "../tools/read-catalogue.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
@@ -280,7 +280,7 @@ async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
     const answer = await client.request({ method: "tools/list", ...params }, anything, {
       timeout: timeoutMs,
     });
-    if (!isPlainObject(answer) || !Array.isArray(answer.tools)) {
+    if (!isRecord(answer) || !Array.isArray(answer.tools)) {
       throw new ServerFailure("Its list of tools is none.", { outcome: "refused" });
     }
     for (const tool of answer.tools) {

@@ -1,9 +1,9 @@
 import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { suggest } from "../../base/suggest.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import { times } from "../limits.ts";
-import { isPlainObject } from "../schemas/normalize-schema.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { leftOutText } from "./missing-tool-text.ts";
@@ -73,7 +73,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
     },
     timeoutMs: times.patience + Math.max(...links.map(timeoutOf)),
     standsFor: ({ tool }) => tool,
-    servedBy: (args) => knownOrigin(links, isPlainObject(args) ? args.tool : undefined),
+    servedBy: (args) => knownOrigin(links, isRecord(args) ? args.tool : undefined),
     async execute({ tool: wanted, arguments: args = {} }, context) {
       // The server's name is in the tool's: the others need not be asked.
       const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
@@ -81,7 +81,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       const found = offers.find(({ tool }) => tool.fullName === wanted);
       if (found === undefined) return missingTool(wanted, offers, owner);
       const issues = await issuesOf(found.tool, args, validateJson);
-      if (issues.length > 0 || !isPlainObject(args)) return wrongArguments(found.tool, issues);
+      if (issues.length > 0 || !isRecord(args)) return wrongArguments(found.tool, issues);
       return runServerTool(found.link, { tool: found.tool, args }, context);
     },
   };

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../schemas/normalize-schema.ts";
+import { isRecord } from "../../base/is-record.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 /** How much a word counts by where it stands. */
@@ -65,7 +65,7 @@ function weigh(tool: ListedTool): WordWeights {
   add(tool.title, weights.title);
   add(tool.server, weights.server);
   add(tool.description, weights.description);
-  add(Object.keys(isPlainObject(properties) ? properties : {}).join(" "), weights.property);
+  add(Object.keys(isRecord(properties) ? properties : {}).join(" "), weights.property);
   return words;
 }
 

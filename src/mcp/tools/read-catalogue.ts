@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { maskSecrets } from "../../agents/secrets.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { cleanLine, cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
-import { isPlainObject, SchemaFault, type SchemaObject } from "../schemas/normalize-schema.ts";
+import { SchemaFault, type SchemaObject } from "../schemas/normalize-schema.ts";
 import { vetSchema } from "../schemas/vet-schema.ts";
 import type { Catalogue, ListedTool } from "./listed-tool.ts";
 import { toolNames } from "./tool-names.ts";
@@ -95,7 +96,7 @@ function uniqueTools(listed: readonly unknown[], remarks: string[]): ReadonlyMap
   const tools = new Map<string, SchemaObject>();
   for (const raw of listed) {
     const name = nameOf(raw);
-    if (name === undefined || !isPlainObject(raw)) {
+    if (name === undefined || !isRecord(raw)) {
       remarks.push("A tool is left out: its name is missing, too long, or not printable.");
     } else if (tools.has(name)) {
       remarks.push(`The tool "${name}" is listed twice; the first one is used.`);
@@ -105,7 +106,7 @@ function uniqueTools(listed: readonly unknown[], remarks: string[]): ReadonlyMap
 }
 
 function readTool(name: string, raw: SchemaObject, { server, secrets }: CatalogueOptions): UnnamedTool {
-  const annotations = isPlainObject(raw.annotations) ? raw.annotations : {};
+  const annotations = isRecord(raw.annotations) ? raw.annotations : {};
   const schema = vetSchema(raw.inputSchema);
   const title = textOf(raw.title ?? annotations.title);
   const shown = JSON.stringify({
@@ -149,7 +150,7 @@ function describe(text: string, alternatives: SchemaObject | undefined): string 
 }
 
 function nameOf(raw: unknown): string | undefined {
-  const name = isPlainObject(raw) ? raw.name : undefined;
+  const name = isRecord(raw) ? raw.name : undefined;
   if (typeof name !== "string" || name === "" || name.length > limits.toolNameChars) return undefined;
   return cleanLine(name, limits.toolNameChars) === name ? name : undefined;
 }

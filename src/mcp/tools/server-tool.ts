@@ -1,11 +1,12 @@
 import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
+import { isRecord } from "../../base/is-record.ts";
 import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import { cleanLine } from "../clean-text.ts";
 import { limits, times } from "../limits.ts";
-import { isPlainObject, type SchemaObject } from "../schemas/normalize-schema.ts";
+import type { SchemaObject } from "../schemas/normalize-schema.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
@@ -70,7 +71,7 @@ export async function issuesOf(
   args: unknown,
   validateJson: ValidateJson,
 ): Promise<readonly string[]> {
-  if (!isPlainObject(args)) return ["the arguments must be an object"];
+  if (!isRecord(args)) return ["the arguments must be an object"];
   try {
     return await validateJson(tool.schema.checked, args);
   } catch {
@@ -107,13 +108,13 @@ const imageTypes: ReadonlySet<unknown> = new Set(["image/png", "image/jpeg", "im
  * `mask` takes secret values out of the texts. Throws `ServerFailure` for what is no result at all.
  */
 export function toToolOutput(result: unknown, mask: (text: string) => string): ToolOutput {
-  if (!isPlainObject(result))
+  if (!isRecord(result))
     throw new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });
   const content = result.content ?? [];
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [content];
   const parts = withImageLimit(toParts(blocks));
   const hasText = blocks.some(
-    (block) => typeof block === "string" || (isPlainObject(block) && block.type === "text"),
+    (block) => typeof block === "string" || (isRecord(block) && block.type === "text"),
   );
   if (!hasText && result.structuredContent !== undefined) {
     parts.unshift({ type: "text", text: toJson(result.structuredContent) });
@@ -148,7 +149,7 @@ function withImageLimit(parts: readonly Part[]): Part[] {
 
 function toPart(block: unknown): Part {
   if (typeof block === "string") return { type: "text", text: block };
-  if (!isPlainObject(block)) return note("A part that is none is left out.");
+  if (!isRecord(block)) return note("A part that is none is left out.");
   switch (block.type) {
     case "text":
       return { type: "text", text: textOf(block.text) };
@@ -162,7 +163,7 @@ function toPart(block: unknown): Part {
       return note(`Resource ${named(block.uri)}: ${named(title)}. ${description}`);
     }
     case "resource":
-      return toResource(isPlainObject(block.resource) ? block.resource : {});
+      return toResource(isRecord(block.resource) ? block.resource : {});
     default:
       return note(`A part of type ${named(block.type)}, which kit does not know, is left out.`);
   }

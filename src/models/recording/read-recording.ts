@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type Exchange, toRecordedRequest } from "./exchange.ts";
 import type { ModelFetch, Recorder } from "./record-fetch.ts";
@@ -118,14 +119,10 @@ function isExchange(value: unknown): value is Exchange {
   return (
     version === 1 &&
     typeof model === "string" &&
-    isTable(request) &&
+    isRecord(request) &&
     typeof request.url === "string" &&
-    isTable(response)
+    isRecord(response)
   );
-}
-
-function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function toResponse(response: Exchange["response"]): Response {
@@ -168,7 +165,7 @@ function differences(
     if (Array.isArray(left) && Array.isArray(right)) {
       const length = Math.max(left.length, right.length);
       for (let at = 0; at < length; at += 1) compare(left[at], right[at], [...path, at]);
-    } else if (isTable(left) && isTable(right)) {
+    } else if (isRecord(left) && isRecord(right)) {
       for (const key of new Set([...Object.keys(left), ...Object.keys(right)]))
         compare(left[key], right[key], [...path, key]);
     } else if (typeof left !== "string" || typeof right !== "string" || !isSameText(left, right, ids)) {

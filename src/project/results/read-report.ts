@@ -1,3 +1,4 @@
+import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import type { ReportFormat } from "../../protocol/enums.ts";
@@ -169,10 +170,6 @@ function take(tests: ReportedTest[], test: ReportedTest): void {
 function checked(tests: readonly ReportedTest[]): readonly ReportedTest[] {
   if (tests.length === 0) throw badReport("The report has no test.");
   return tests;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import type { z } from "zod";
 import { keyOfSender } from "../../app/service/session-input.ts";
+import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/name-fault.ts";
 import { parseJson } from "../../base/parse-json.ts";
@@ -145,7 +146,7 @@ export async function readJsonBody(
   if (bytes.length === 0) return {};
   if (mediaType === null) throw unsupported("The body has no Content-Type.");
   const value = parseJson(decodeUtf8(bytes), { maxDepth: limits.jsonDepth });
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   throw new KitError({
     code: "invalid_request",
     message: "The body is not valid.",
@@ -165,10 +166,6 @@ export async function readBody(source: BodySource, limits: ServerLimits): Promis
   return await (source.incoming === undefined
     ? readStream(source.raw, limit)
     : readIncoming(source.incoming, limit));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isJson(mediaType: string): boolean {

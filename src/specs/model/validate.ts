@@ -1,4 +1,5 @@
 import { codePointsIn, hasAtMostCodePoints } from "../../base/code-points.ts";
+import { isRecord } from "../../base/is-record.ts";
 import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 
@@ -152,10 +153,6 @@ function startLineOf(metadata: unknown): number | undefined {
   const source = isRecord(metadata) ? metadata.source : undefined;
   const line = isRecord(source) ? source.start_line : undefined;
   return typeof line === "number" && Number.isInteger(line) && line > 0 ? line : undefined;
-}
-
-function isRecord(value: unknown): value is Untrusted {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {
