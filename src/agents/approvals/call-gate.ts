@@ -110,7 +110,7 @@ export class CallGate implements ToolGate {
     const { call, context } = gated;
     const { runtime, run_id } = this.#harness;
     const { live, id, part } = this.#operation;
-    const task_id = taskOfPart(part, context.turn_id) ?? this.#operation.task_id;
+    const task_id = taskOfPart(part, context.turnId) ?? this.#operation.task_id;
     const now = runtime.clock.now();
     const timeoutMs = live.profile.approvals?.timeoutMs ?? runtime.approvals?.timeoutMs;
     const expires =

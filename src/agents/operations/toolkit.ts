@@ -226,9 +226,10 @@ function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironmen
     canAskPerson: approvals !== undefined && live.profile.approvals !== undefined,
     sandbox: () => live.sandbox(),
     policy: live.profile,
-    envOf(call) {
+    envOf({ turnId, toolCallId }) {
       const { secrets = {}, tracing } = live.current ?? {};
-      const trace = tracesCommands === true ? tracing?.headers(call) : undefined;
+      const place = { turn_id: turnId, tool_call_id: toolCallId };
+      const trace = tracesCommands === true ? tracing?.headers(place) : undefined;
       return trace === undefined ? secrets : { ...secrets, ...toVariables(trace) };
     },
     emit: (body) => live.current?.emit(body),

@@ -20,7 +20,7 @@ export interface ToolEnvironment {
   /** Whether a person can approve access to protected files. */
   readonly canAskPerson: boolean;
   /** Variables for the command of a call: granted secrets, and the trace context if commands get it. */
-  readonly envOf: (call: Pick<ToolContext, "turn_id" | "tool_call_id">) => Readonly<Record<string, string>>;
+  readonly envOf: (call: Pick<ToolContext, "turnId" | "toolCallId">) => Readonly<Record<string, string>>;
   readonly emit: (body: EventBody) => void;
   /** The receipt items for reading a workspace path. */
   readonly sourceAt?: ((path: string, text: string) => Promise<readonly ReceiptItem[]>) | undefined;
