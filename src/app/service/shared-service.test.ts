@@ -38,7 +38,7 @@ async function openNode(schema: string): Promise<ProjectService> {
   return service;
 }
 
-test("what one machine accepts, any of them does; sessions go on wherever their instance is owned", async () => {
+test("any machine does what one accepts, and sessions go on wherever their instance is owned", async () => {
   const [one, two] = [await openNode("service_1"), await openNode("service_1")];
   const ids = Array.from({ length: 8 }, (_, number) => `i${number}`);
   for (const node of [one, two]) {

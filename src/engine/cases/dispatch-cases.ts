@@ -251,8 +251,8 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       await end.opened;
       return "in time";
     });
-    const { dispatch_id } = await engine.admit({ ...key, input: 2 });
     await begun.opened;
+    const { dispatch_id } = await engine.admit({ ...key, input: 2 });
     const left = engine.awaitDispatch(dispatch_id).catch((error: unknown) => error);
     const drained = engine.drain();
     await assert.rejects(engine.admit({ ...key, input: 3 }), { code: "unavailable" });

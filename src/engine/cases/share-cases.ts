@@ -54,16 +54,21 @@ const shares: Readonly<Record<string, EngineCheck>> = {
 
   "inputs, work in line and runs of one principal have one share together": async (tools) => {
     const engine = await tools.create({ running: 1 });
+    const begun = gate();
     const first = gate();
     const order: unknown[] = [];
     const note = async (input: unknown): Promise<void> => {
-      if (input === "first") await first.opened;
+      if (input === "first") {
+        begun.open();
+        await first.opened;
+      }
       order.push(input);
     };
     await engine.start(
       handlers({ dispatch: (_, { input }) => note(input), run: (_, { payload }) => note(payload) }),
     );
     const all: Promise<unknown>[] = [engine.inLine({ ...at("x"), principal: "x" }, () => note("first"))];
+    await begun.opened;
     const principal = "loud";
     for (const number of [1, 2, 3, 4]) {
       const runs = await engine.startRun({ workflow: "w", payload: "loud", principal });

@@ -128,6 +128,17 @@ export class DispatchAdmission {
     if (refusal !== undefined) throw refusal;
   }
 
+  /**
+   * The limit of a session once more, in the moment in which work joins its line: callers who asked together have all found
+   * room. The owner's queue holds the whole line of its session.
+   */
+  checkLine(key: SessionKey): void {
+    const { queue, limits } = this.#base;
+    const line = lineOf(key);
+    if (queue.waiting({ line }) < limits.waitingPerSession) return;
+    throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
+  }
+
   /** Puts a dead letter back, at the end of its line. */
   async redrive(dispatchId: string): Promise<void> {
     const row = await this.#base.database.row<DispatchRow>(

@@ -91,6 +91,7 @@ export class Dispatches
     // Inputs that any node has accepted before go first.
     await this.#looks.add(place);
     if (this.#base.leaseOf(place).signal.aborted) throw closing();
+    this.#admission.checkLine(place);
     return await this.#calls.run(place, work, options?.signal);
   }
 
