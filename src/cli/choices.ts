@@ -24,7 +24,7 @@ import type { ExplainTool } from "../protocol/guideline-query.ts";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
-import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/registry.ts";
+import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
 import { type ManagerName, managerNames } from "./add/package-manager.ts";
 import { usageError } from "./report-error.ts";
 

@@ -38,6 +38,7 @@ export type {
 } from "./adapter.ts";
 export type { CustomDefaults, CustomSource } from "./adapters/custom/custom-adapter.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
+export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
 export type { FrontMatterCode, FrontMatterProblem } from "./markdown/diagnostics.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
 export {
@@ -55,12 +56,4 @@ export { mentionsIn } from "./model/mentions.ts";
 export { classifyCriterion, type EarsClassification } from "./model/scenario.ts";
 export { type LineRange, type TaskItem, taskItemsIn } from "./model/task-list.ts";
 export { validateBlocks } from "./model/validate.ts";
-export {
-  createSpecRegistry,
-  type FrameworkInfo,
-  frameworkInfos,
-  frameworkLabel,
-  frameworkOf,
-  type SpecRegistry,
-  type SpecRegistryOptions,
-} from "./registry.ts";
+export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";

@@ -3,7 +3,7 @@ import { listSpecs } from "../../project/query/run-query.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "../../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
-import { frameworkInfos, frameworkLabel } from "../../specs/registry.ts";
+import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import {
   asText,
   parseFramework,

@@ -12,7 +12,7 @@ import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engi
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import { frameworkInfos, frameworkLabel } from "../../specs/registry.ts";
+import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
 import { countErrors } from "../print/diagnostics.ts";

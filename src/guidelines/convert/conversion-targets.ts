@@ -1,6 +1,6 @@
 import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
 import type { ConversionFormat, ExportFormat, ExportResult, SourceType } from "../../protocol/guideline.ts";
-import { frameworkOf } from "../../specs/registry.ts";
+import { frameworkOf } from "../../specs/frameworks.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { headingLine, renderSection, steeringFrontMatter } from "./render-section.ts";
 

@@ -3,7 +3,7 @@ import type { Infer } from "../../protocol/fields.ts";
 import { isServerName } from "../tools/tool-names.ts";
 
 /** How agents get the tools of MCP servers: each as a tool of its own, or two tools that find and call them. */
-export const mcpModes = ["direct", "search_execute"] as const;
+const mcpModes = ["direct", "search_execute"] as const;
 export type McpMode = (typeof mcpModes)[number];
 
 /** One MCP server: a process (`command`) or an address (`url`), one of the two. */

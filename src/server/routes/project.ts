@@ -18,8 +18,8 @@ import type {
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { fileRoutes, guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
-import { frameworkOf } from "../../specs/registry.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
 import { isOfOwnPage, looksOnly } from "../console/console-request.ts";
 import { invalidSegment } from "../request/read-request.ts";

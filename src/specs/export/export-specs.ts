@@ -1,8 +1,9 @@
 import type { Framework, SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
 import type { SpecAdapter, WrittenSpecs } from "../adapter.ts";
 import { createCustomAdapter } from "../adapters/custom/custom-adapter.ts";
+import { frameworkLabel } from "../frameworks.ts";
 import { assembleBlocks, type ParsedFile } from "../model/assemble-blocks.ts";
-import { createSpecRegistry, frameworkLabel, type SpecRegistry } from "../registry.ts";
+import { createSpecRegistry, type SpecRegistry } from "../registry.ts";
 
 /** JSON and JSONL hold every block; a framework's own files hold those of the framework. */
 export type SpecExportFormat = "json" | "jsonl" | Framework;

@@ -5,7 +5,7 @@ import { cursorField, textField } from "../../../protocol/fields.ts";
 import type { ConversionFormat, SourceType } from "../../../protocol/guideline.ts";
 import type { ExplainTool } from "../../../protocol/guideline-query.ts";
 import type { Framework } from "../../../protocol/spec-block.ts";
-import { frameworkInfos, frameworkOf } from "../../../specs/registry.ts";
+import { frameworkInfos, frameworkOf } from "../../../specs/frameworks.ts";
 
 const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);
 const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).join(", ");

@@ -3,7 +3,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
 import { textField } from "../../../protocol/fields.ts";
 import { type SpecBlock, type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
-import { frameworkLabel } from "../../../specs/registry.ts";
+import { frameworkLabel } from "../../../specs/frameworks.ts";
 import { maxListedContent, nextPageMark, partOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../tool.ts";
 import { nextCursor } from "./fields.ts";
