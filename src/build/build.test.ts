@@ -145,6 +145,7 @@ test.each([
   const error: unknown = await bundle({ "src/agents/a.ts": code }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(message) });
   expect(String(error)).not.toContain(tmpdir());
+  expect(String(error)).not.toContain(process.cwd());
 });
 
 test("files that code reads beside itself are found, or reported where kit cannot tell", async () => {

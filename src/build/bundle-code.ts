@@ -231,11 +231,15 @@ function notInstalled(source: string, importer: string | undefined, root: string
   };
 }
 
-/** rolldown names files by their absolute path. */
+/** rolldown names files by their absolute path, and gives the stack of a plugin that throws: neither helps a user. */
 function toBuildError(error: unknown, root: string): KitError {
   const text = error instanceof Error ? error.message : String(error);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the bundler colours its messages.
-  const plain = text.replace(/\u001b\[[0-9;]*m/g, "").replaceAll(`${root}${sep}`, "");
+  const uncoloured = text.replace(/\u001b\[[0-9;]*m/g, "");
+  const plain = uncoloured
+    .replace(/^\s+at .*:\d+:\d+\)?(\n|$)/gm, "")
+    .replaceAll(`${root}${sep}`, "")
+    .trimEnd();
   return new KitError({
     code: "invalid_request",
     message: `The code cannot be built.\n${plain}`,

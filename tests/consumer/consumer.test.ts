@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 /** Entries that export types alone: nothing of them runs. */
-const typeEntries = ["kit/agents", "kit/contracts", "kit/workflows"];
+const typeEntries = ["kit/agents", "kit/app", "kit/contracts", "kit/workflows"];
 
 test("every entry of the packed package can be imported", async () => {
   const names = (await readEntries()).map(({ name }) => name);
