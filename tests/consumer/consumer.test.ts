@@ -79,7 +79,7 @@ function compile(...args: readonly string[]): Promise<string> {
 
 test("on an older Node, and on Bun, each entry says in one line what it needs", async () => {
   const old = join(folder, "old.mjs");
-  const anywhere = ["kit/client", "kit/guidelines", "kit/specs", ...typeEntries];
+  const anywhere = ["kit/client", "kit/guidelines", "kit/protocol", "kit/specs", ...typeEntries];
   const importAll = async (pretence: string): Promise<Readonly<Record<string, string>>> => {
     const names = (await readEntries()).map(({ name }) => name);
     await writeFile(
