@@ -29,7 +29,10 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 135 },
   "kit/project": { packages: [], kilobytes: 220 },
   "kit/client": { packages: [], kilobytes: 64, download: 12 },
-  "kit/server": { packages: ["@hono/node-server", "@noble/hashes", "hono", "ws", "yaml", "zod"], kilobytes: 720 },
+  "kit/server": {
+    packages: ["@hono/node-server", "@noble/hashes", "hono", "ws", "yaml", "zod"],
+    kilobytes: 720,
+  },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "@noble/hashes", "yaml", "zod"], kilobytes: 370 },
   "kit/python": { packages: [], kilobytes: 80 },
   "kit/otel": { packages: ["@opentelemetry/api"], kilobytes: 42 },

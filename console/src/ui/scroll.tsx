@@ -10,12 +10,7 @@ interface ScrollProps {
 /** A part that scrolls by itself, which the keyboard reaches. */
 export function Scroll({ label, className, ref, children }: ScrollProps): ReactNode {
   return (
-    <section
-      ref={ref}
-      aria-label={label}
-      tabIndex={0}
-      className={`overflow-auto ${className}`}
-    >
+    <section ref={ref} aria-label={label} tabIndex={0} className={`overflow-auto ${className}`}>
       {children}
     </section>
   );
