@@ -43,7 +43,7 @@ test("a claim is the same work with 20,000 in line as with 1,100, whatever they 
   for (const line of [() => "one", (number: number) => `${number}`]) {
     const few = await measure(1_100, line);
     expect(few).toBeGreaterThan(10_000);
-    // A search through all waiting work would cost about ten times as much.
-    expect(await measure(20_000, line)).toBeLessThan(few * 1.1);
+    // A search through all waiting work would cost about ten times as much; V8's count of the same work varies by a seventh.
+    expect(await measure(20_000, line)).toBeLessThan(few * 1.5);
   }
 });
