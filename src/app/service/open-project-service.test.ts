@@ -70,7 +70,7 @@ test("a program says where the engine keeps accepted work: in memory, or in a fo
   const models = { "scripted/test": createScriptedModel(() => ({ text: "Hello." })) };
   for (const [engine, isDurable] of [
     ["memory", false],
-    ["state/work", true],
+    ["state/jobs", true],
   ] as const) {
     const service = await openService({ root, env: {}, models, engine });
     const order: string[] = [];
@@ -90,7 +90,7 @@ test("a program says where the engine keeps accepted work: in memory, or in a fo
     // A second close waits for the first.
     await service.app.close();
   }
-  expect([existsSync(join(root, ".kit/engine")), existsSync(join(root, "state/work/engine.db"))]).toEqual([
+  expect([existsSync(join(root, ".kit/engine")), existsSync(join(root, "state/jobs/engine.db"))]).toEqual([
     false,
     true,
   ]);
