@@ -1,5 +1,5 @@
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { Tabs } from "../../ui/tabs.tsx";
 
 const tabs = [
   { label: "Blocks", to: "/console/specs" },
@@ -10,19 +10,5 @@ const tabs = [
 
 /** The screens about specs. */
 export function SpecTabs(): ReactNode {
-  return (
-    <nav aria-label="Specs" className="flex gap-1 overflow-x-auto">
-      {tabs.map(({ label, to }) => (
-        <Link
-          key={to}
-          to={to}
-          activeOptions={{ exact: true, includeSearch: false }}
-          className="rounded-md px-2.5 py-1 text-sm text-soft hover:bg-raised"
-          activeProps={{ className: "bg-raised font-medium text-ink", "aria-current": "page" }}
-        >
-          {label}
-        </Link>
-      ))}
-    </nav>
-  );
+  return <Tabs label="Specs" tabs={tabs} />;
 }
