@@ -14,12 +14,18 @@ export type {
 export type { SandboxChoice, SandboxConfig, SandboxOptions } from "./config/sandbox-schema.ts";
 export type { AuthRequest, ServerConfig } from "./config/server-schema.ts";
 export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./service/app.ts";
+export type {
+  ApplicationData,
+  OpenApplicationOptions,
+  OpenedApplication,
+} from "./service/open-application.ts";
 export type { InitAgentOptions, OpenAgentsOptions, OpenServiceOptions } from "./service/open-service.ts";
 export type { InstanceTarget, ProjectService, PromptCall, Service } from "./service/service.ts";
 export type {
   LoadedAgent,
   LoadedWorkflow,
   SourceFile,
+  SourceModules,
   SourceProblem,
   Triggers,
 } from "./sources/discover-sources.ts";

@@ -22,6 +22,13 @@ export interface DescribedAgent {
   readonly profile: AgentProfile | undefined;
 }
 
+/** A project as data: its specs, guidelines and other files that are read, and which of its modules are agents and the like. */
+export interface Snapshot {
+  readonly files: OutputFiles;
+  /** Project-relative paths of sources: agents, workflows, webhooks, and the configuration where it is code. */
+  readonly modules: readonly string[];
+}
+
 /** A project as a folder that runs alone, in memory. */
 export interface Application {
   /** The name of the project as packages and platforms take it. */
@@ -31,6 +38,8 @@ export interface Application {
   /** The project's folder below the top of its Git repository; "" where it is the top, or in no repository. */
   readonly folder: string;
   readonly files: OutputFiles;
+  /** The parts of `ApplicationData`, for a target that has no files. */
+  readonly snapshot: Snapshot;
   /** Packages that are not in the bundle, at their exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
   /** Names of the variables that have to be set where it runs, keys first; without `KIT_API_KEYS`. */
@@ -65,11 +74,8 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
   const config = configModule(root, loaded.file);
   const entries = [...sources.agents, ...sources.workflows, ...sources.webhooks].map(({ path }) => path);
   const optional = Object.keys(manifest.peerDependencies);
-  const code = await bundleCode(bundler, {
-    root,
-    entries: config === undefined ? entries : [...entries, config],
-    optional,
-  });
+  const modules = config === undefined ? entries : [...entries, config];
+  const code = await bundleCode(bundler, { root, entries: modules, optional });
   const collected = await collectFiles(
     { project, loaded },
     { reads: code.reads, include: loaded.config.build?.include ?? [] },
@@ -94,6 +100,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     root,
     folder: folderInRepository(root),
     files,
+    snapshot: { files: collected.files, modules },
     dependencies,
     variables: variablesOf(agents, loaded, code.variables),
     sources,

@@ -213,34 +213,11 @@ async function createProjectServer(
   }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> &
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
-  const { createServer } = await import("../server/create-server.ts");
-  const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, expose, console } =
-    loaded.config.server ?? {};
-  const { max_body_bytes, max_stream_seconds } = loaded.config.server ?? {};
-  return createServer({
-    project,
-    dev,
-    onError,
-    onRefused,
-    mask,
-    ...(service === undefined ? {} : { service }),
-    ...(expose === undefined ? {} : { expose }),
-    ...(console === undefined ? {} : { console }),
-    ...(authorize === undefined ? {} : { authorize }),
-    ...(rate_limit === undefined ? {} : { rateLimit: rate_limit }),
-    ...(onRequest === undefined ? {} : { onRequest }),
-    limits: defined({
-      bodyBytes: max_body_bytes,
-      streamMs: max_stream_seconds === undefined ? undefined : max_stream_seconds * 1_000,
-    }),
-    access: {
-      insecure: options.insecure ?? false,
-      ...(api_keys === undefined ? {} : { apiKeys: api_keys }),
-      ...(auth === undefined ? {} : { auth }),
-      ...(allowed_hosts === undefined ? {} : { allowedHosts: allowed_hosts }),
-      ...(allowed_origins === undefined ? {} : { allowedOrigins: allowed_origins }),
-    },
-  });
+  const { createConfiguredServer } = await import("../server/serve-application.ts");
+  return createConfiguredServer(
+    { project, loaded, service },
+    { dev, onError, onRefused, mask, insecure: options.insecure, ...defined({ onRequest }) },
+  );
 }
 
 /** How long a stop waits for the receiver of what is left, in ms. */

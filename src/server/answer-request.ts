@@ -22,7 +22,7 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
     // Where the sender stands in a trace.
     const trace = parent === null ? undefined : readTraceContext(parent, headers.get("tracestate"));
     try {
-      const socket = env?.incoming?.socket;
+      const socket = env?.incoming?.socket ?? env?.connection;
       const principal = await gate.check({
         method: req.method,
         path: req.path,

@@ -16,7 +16,7 @@ import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
-import { createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
@@ -74,8 +74,8 @@ export interface KitServer {
   readonly app: Hono<ServerEnv>;
   /**
    * Answers a request without a socket, for frameworks that hand on `Request`s: Hono, Next.js. Its URL's path is one of the
-   * server's routes, without the prefix of a framework. Such a request comes from elsewhere for all that the server knows: names of
-   * hosts other than this machine's must be in `access.allowedHosts`.
+   * server's routes, without the prefix of a framework. Without a `connection`, names of hosts other than this machine's must be in
+   * `access.allowedHosts`.
    *
    * @example
    * import { openProject } from "kit";
@@ -85,7 +85,7 @@ export interface KitServer {
    * const reply = await server.fetch(new Request("http://localhost/health"));
    * console.log(await reply.json());
    */
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, connection?: Connection): Promise<Response>;
   /**
    * Answers a request of Node's HTTP server, for frameworks above that: Express, Fastify. Nothing may have read its body, and its
    * `url` is one of the server's routes.
@@ -191,7 +191,7 @@ export function createServer(options: ServerOptions): KitServer {
   const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });
   return {
     app,
-    fetch: async (request) => await app.fetch(request),
+    fetch: async (request, connection) => await app.fetch(request, { connection } as ServerEnv["Bindings"]),
     handle: listener.handle,
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       gate.checkBinding(host);

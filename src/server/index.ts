@@ -16,4 +16,5 @@ export type { RequestEntry } from "./answer-request.ts";
 export { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 export type { ServerLimits } from "./limits.ts";
 export type { ListenAddress, ListenOptions } from "./listen.ts";
-export type { ServerEnv } from "./route.ts";
+export type { Connection, ServerEnv } from "./route.ts";
+export { type ServedApplication, serveApplication } from "./serve-application.ts";

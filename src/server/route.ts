@@ -28,9 +28,17 @@ import {
   readSegment,
 } from "./request/read-request.ts";
 
+/** The addresses of the connection of a request that comes without a socket, as far as a platform tells them. */
+export interface Connection {
+  /** Where it came in: an address that is not of this machine alone, such as `0.0.0.0`, lets a guarded server answer to any name. */
+  readonly localAddress: string;
+  /** The sender's, which a rate limit counts; "" where it is unknown. */
+  readonly remoteAddress: string;
+}
+
 /** The context of a request in Hono. */
 export interface ServerEnv {
-  Bindings: HttpBindings;
+  Bindings: HttpBindings & { readonly connection?: Connection | undefined };
   Variables: { principal?: Principal };
 }
 

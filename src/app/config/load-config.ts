@@ -25,6 +25,10 @@ export interface LoadConfigOptions {
   readonly dotEnv?: boolean;
   /** Default `process.env`. */
   readonly environment?: Environment;
+  /** The configuration as a module that is imported already, instead of a file of the folder. */
+  readonly module?:
+    | { readonly name: string; readonly load: () => Promise<{ readonly default?: unknown }> }
+    | undefined;
 }
 
 export interface LoadedConfig {
@@ -53,10 +57,11 @@ const configNames = [...codeNames, "kit.toml"];
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { cwd, envFile } = options;
-  const file = options.file === undefined ? await findConfig(cwd) : resolve(cwd, options.file);
+  const file = options.module === undefined ? await fileOf(options) : join(cwd, options.module.name);
   const writes = new AgentWrites(realpathSync(cwd));
-  const name = file === undefined ? "" : (options.file ?? basename(file));
-  const fromFile = file === undefined ? {} : await readConfig(await loadValue(file, { name, writes }), name);
+  const name = options.module?.name ?? (file === undefined ? "" : (options.file ?? basename(file)));
+  const fromFile =
+    file === undefined ? {} : await readConfig(await loadValue(file, { ...options, name, writes }), name);
   const given = options.environment ?? process.env;
   const isThere = envFile === undefined && options.dotEnv === true && existsSync(join(cwd, ".env"));
   const envName = isThere ? ".env" : envFile;
@@ -82,6 +87,10 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     ...(envName === undefined ? {} : { envFile: { name: envName, variables: names.length, set } }),
     ...(file === undefined ? {} : { file }),
   };
+}
+
+async function fileOf({ cwd, file }: LoadConfigOptions): Promise<string | undefined> {
+  return file === undefined ? await findConfig(cwd) : resolve(cwd, file);
 }
 
 /** Throws where a model has written the file: its variables decide which servers are asked, with which keys. */
@@ -147,10 +156,14 @@ function refuse(source: string, issues: readonly ErrorIssue[]): KitError {
   });
 }
 
-async function loadValue(
-  file: string,
-  { name, writes }: { readonly name: string; readonly writes: AgentWrites },
-): Promise<unknown> {
+interface ConfigSource extends Pick<LoadConfigOptions, "module"> {
+  readonly name: string;
+  readonly writes: AgentWrites;
+}
+
+async function loadValue(file: string, source: ConfigSource): Promise<unknown> {
+  const { name, writes, module } = source;
+  if (module !== undefined) return await importDefault(file, source);
   writes.check(file);
   if (extname(file) === ".toml") return await parseToml(await readText(file, name), name);
   if (!codeNames.some((known) => extname(known) === extname(file))) {
@@ -160,7 +173,7 @@ async function loadValue(
     });
   }
   await readText(file, name);
-  return await importDefault(file, { name, writes });
+  return await importDefault(file, source);
 }
 
 async function readText(file: string, name: string): Promise<string> {
@@ -183,13 +196,12 @@ async function parseToml(text: string, name: string): Promise<unknown> {
   }
 }
 
-async function importDefault(
-  file: string,
-  { name, writes }: { readonly name: string; readonly writes: AgentWrites },
-): Promise<unknown> {
-  const hooks = resolveKitImports((path, named) => writes.check(path, named));
+async function importDefault(file: string, { name, writes, module: given }: ConfigSource): Promise<unknown> {
+  const hooks =
+    given === undefined ? resolveKitImports((path, named) => writes.check(path, named)) : undefined;
   try {
-    const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
+    const module: { readonly default?: unknown } =
+      given === undefined ? await import(pathToFileURL(file).href) : await given.load();
     if (module.default !== undefined) return await module.default;
   } catch (error) {
     throw unusable({
@@ -198,7 +210,7 @@ async function importDefault(
       cause: error,
     });
   } finally {
-    hooks.deregister();
+    hooks?.deregister();
   }
   throw unusable({
     message: `${name} has no default export.`,

@@ -25,7 +25,7 @@ import type { IsolationOptions, SandboxFactory } from "../../sandboxes/contract.
 import type { SessionStore } from "../../stores/contract.ts";
 import { faultOfProfile } from "../sources/check-profile.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
-import type { SourceFile, SourceProblem } from "../sources/discover-sources.ts";
+import type { SourceFile, SourceModules, SourceProblem } from "../sources/discover-sources.ts";
 import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
 import { createJsonValidator } from "./check-payload.ts";
 import type { InstanceLimits } from "./instances.ts";
@@ -179,6 +179,8 @@ export interface RuntimeParts {
   readonly overrides?: AgentProfile | undefined;
   /** False for a program that brings its agent along: no file of the project is run. Default true. */
   readonly code?: boolean | undefined;
+  /** The code of the project; default: what lies in its folder. */
+  readonly modules?: SourceModules | undefined;
   /** Takes the application's keys out of what tools return and workflows log. */
   readonly mask?: SecretMask | undefined;
   /** Whether the next process is to know which files models have written. Default true. */

@@ -17,9 +17,12 @@ export interface ProjectServiceOptions
       ServiceOptions,
       "works" | "housekeeping" | "keepsWork" | "keepsEvents" | "observers" | "onError" | "onRemoved"
     >,
-    Pick<RuntimeParts, "code" | "overrides" | "onListenerError"> {
-  /** "memory", "configured", or a folder from the root; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`. */
-  readonly engine?: string | undefined;
+    Pick<RuntimeParts, "code" | "modules" | "overrides" | "onListenerError"> {
+  /**
+   * "memory", "configured", or a folder from the root, or an engine that the service drains; default: what the configuration
+   * names, else `.kit/engine`; "memory" with `works: false`.
+   */
+  readonly engine?: string | Engine | undefined;
   /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
   readonly approvals?: Approvals | "none" | undefined;
   /** Whether idle instances leave the memory after a while. Default true. */
@@ -51,12 +54,14 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
 const defaultIdleSeconds = 300;
 
 async function openServiceParts(options: ProjectServiceOptions): Promise<RuntimeParts> {
-  const { loaded, code, overrides, approvals, endsIdle = true } = options;
+  const { loaded, code, modules, overrides, approvals, endsIdle = true } = options;
   const parts = await openParts(options);
   const idleSeconds = loaded.config.agent?.idle_seconds ?? defaultIdleSeconds;
   return {
     ...parts,
     code,
+    modules,
+    keepsWrites: modules === undefined,
     overrides,
     approvals: approvals === "none" ? undefined : (approvals ?? createApprovalsBy(createMachineClock())),
     instances: endsIdle ? { ...parts.instances, idleMs: idleSeconds * 1_000 } : parts.instances,
@@ -65,6 +70,7 @@ async function openServiceParts(options: ProjectServiceOptions): Promise<Runtime
 }
 
 async function openEngine({ project, loaded, ...options }: ProjectServiceOptions): Promise<Engine> {
+  if (typeof options.engine === "object") return options.engine;
   const { agent, engine = {}, sessions } = loaded.config;
   const limits = toEngineLimits(engine, agent?.max_waiting);
   const place = options.engine ?? (options.works === false ? "memory" : undefined);

@@ -66,17 +66,22 @@ const layouts: readonly Layout[] = [
 const extension = /\.(ts|mts|js|mjs)$/;
 const notSource = /\.(test|spec)\.(ts|mts|js|mjs)$|\.d\.(ts|mts)$/;
 
+/** Modules of a project that its caller has imported or bundled, by their project-relative paths. */
+export type SourceModules = Readonly<Record<string, () => Promise<Readonly<Record<string, unknown>>>>>;
+
 /**
- * Finds the agents, workflows and webhooks of a project. Files that start with `_` are helpers, tests are
- * tests; what else lies there and cannot be one is a problem.
+ * Finds the agents, workflows and webhooks of a project, in its folder or among `modules`. Files that start with `_` are helpers,
+ * tests are tests; what else lies there and cannot be one is a problem.
  */
 export async function discoverSources(
   root: string,
+  modules?: SourceModules,
 ): Promise<{ readonly sources: readonly SourceFile[]; readonly problems: readonly SourceProblem[] }> {
   const sources = new Map<string, SourceFile>();
   const problems: SourceProblem[] = [];
   for (const layout of layouts) {
-    const { paths, unusable } = await filesBelow(root, layout);
+    const { paths, unusable } =
+      modules === undefined ? await filesBelow(root, layout) : modulesBelow(Object.keys(modules), layout);
     problems.push(
       ...unusable.map(({ path, reason }) => ({ path, message: toSentence(`${path} ${reason}`) })),
     );
@@ -102,15 +107,22 @@ export async function discoverSources(
   return { sources: [...sources.values()], problems };
 }
 
+const isSource = (name: string): boolean => extension.test(name) && !notSource.test(name);
+const isHelper = (name: string): boolean => name.startsWith("_") || name.startsWith(".");
+
 async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
-  const { paths, unusable } = await findFiles(root, folder, {
-    nested,
-    wants: (name) => extension.test(name) && !notSource.test(name),
-    skips: (name) => name.startsWith("_") || name.startsWith("."),
-  });
+  const { paths, unusable } = await findFiles(root, folder, { nested, wants: isSource, skips: isHelper });
   // A file of that name is something else.
   const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is no folder");
   return { paths, unusable: others };
+}
+
+function modulesBelow(modules: readonly string[], { folder, nested }: Layout): FoundFiles {
+  const paths = modules.filter((path) => {
+    const names = path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split("/") : [];
+    return isSource(names.at(-1) ?? "") && !names.some(isHelper) && (nested || names.length === 1);
+  });
+  return { paths: paths.sort(), unusable: [] };
 }
 
 /** How an agent can be reached from outside. */
@@ -135,7 +147,7 @@ export type LoadedSource = LoadedAgent | LoadedWorkflow | LoadedWebhook;
 const readers: {
   readonly [Kind in SourceFile["kind"]]: (
     source: SourceFile,
-    module: Record<string, unknown>,
+    module: Readonly<Record<string, unknown>>,
   ) => LoadedSource | SourceProblem | Promise<LoadedSource | SourceProblem>;
 } = { agent: toAgent, workflow: readWorkflow, webhook: toWebhook };
 
@@ -149,14 +161,13 @@ const defaultTimeLimitMs = 10_000;
 export async function loadSource(
   root: string,
   source: SourceFile,
-  options: { readonly timeLimitMs?: number } = {},
+  options: { readonly timeLimitMs?: number; readonly modules?: SourceModules | undefined } = {},
 ): Promise<LoadedSource | SourceProblem> {
   const folder = realpathSync(root);
+  const fromFile = () => import(pathToFileURL(join(folder, source.path)).href);
   try {
-    const module = await importWithin(
-      pathToFileURL(join(folder, source.path)).href,
-      options.timeLimitMs ?? defaultTimeLimitMs,
-    );
+    const load = options.modules?.[source.path] ?? fromFile;
+    const module = await loadWithin(load, options.timeLimitMs ?? defaultTimeLimitMs);
     const unknown = unknownExport(source.kind, Object.keys(module));
     return unknown === undefined ? await readers[source.kind](source, module) : problem(source, unknown);
   } catch (error) {
@@ -165,7 +176,10 @@ export async function loadSource(
   }
 }
 
-async function importWithin(address: string, timeLimitMs: number): Promise<Record<string, unknown>> {
+async function loadWithin(
+  load: SourceModules[string],
+  timeLimitMs: number,
+): Promise<Readonly<Record<string, unknown>>> {
   let timer: NodeJS.Timeout | undefined;
   // The timer also keeps a process alive whose only work left is a file that never finishes.
   const limit = new Promise<never>((_, reject) => {
@@ -176,7 +190,7 @@ async function importWithin(address: string, timeLimitMs: number): Promise<Recor
     );
   });
   try {
-    return await Promise.race([import(address), limit]);
+    return await Promise.race([load(), limit]);
   } finally {
     clearTimeout(timer);
   }
@@ -211,7 +225,7 @@ function problem({ kind, name, path }: SourceFile, message: string): SourceProbl
   return { path, message, source: { kind, name } };
 }
 
-function toAgent(source: SourceFile, module: Record<string, unknown>): LoadedAgent | SourceProblem {
+function toAgent(source: SourceFile, module: Readonly<Record<string, unknown>>): LoadedAgent | SourceProblem {
   const definition = module.default;
   if (!isAgentDefinition(definition)) {
     return problem(source, "It has no agent as its default export: export default createAgent(…).");
@@ -238,7 +252,10 @@ function readTriggers(given: unknown): Triggers | string {
   return { webhook: (webhook ?? http) === true };
 }
 
-function readWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedSource | SourceProblem {
+function readWorkflow(
+  source: SourceFile,
+  module: Readonly<Record<string, unknown>>,
+): LoadedSource | SourceProblem {
   try {
     return toWorkflow(source, module);
   } catch (error) {
@@ -249,7 +266,7 @@ function readWorkflow(source: SourceFile, module: Record<string, unknown>): Load
 
 async function toWebhook(
   source: SourceFile,
-  module: Record<string, unknown>,
+  module: Readonly<Record<string, unknown>>,
 ): Promise<LoadedWebhook | SourceProblem> {
   const { faultOfWebhook, isWebhookDefinition } = await import("../../webhooks/define-webhook.ts");
   const definition = module.default;
@@ -272,7 +289,7 @@ export interface LoadedWorkflow extends SourceFile {
 }
 
 /** Reads what a workflow file exports. Throws `TypeError` that says what is wrong with it. */
-function toWorkflow(source: SourceFile, module: Record<string, unknown>): LoadedWorkflow {
+function toWorkflow(source: SourceFile, module: Readonly<Record<string, unknown>>): LoadedWorkflow {
   const definition = isWorkflowDefinition(module.default) ? module.default : undefined;
   const loose = ["run", "payload", "result", "schedule"].filter((name) => module[name] !== undefined);
   if (definition !== undefined && loose.length > 0) {

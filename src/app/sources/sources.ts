@@ -17,6 +17,7 @@ import {
   type LoadedWorkflow,
   loadSource,
   type SourceFile,
+  type SourceModules,
   type SourceProblem,
 } from "./discover-sources.ts";
 import { followSources, type SourceHooks } from "./follow-sources.ts";
@@ -33,6 +34,8 @@ export interface OpenSourcesOptions {
   readonly keepsWrites?: boolean | undefined;
   /** Laid under every agent's own profile: the `agent` table of the configuration. */
   readonly defaults?: AgentProfile | undefined;
+  /** The code of the project; default: what lies in its folder, imported from there. */
+  readonly modules?: SourceModules | undefined;
 }
 
 /** The definitions in the files of a project, as they were when they were last read. */
@@ -45,15 +48,20 @@ export class Sources {
   /** Holds replaced workflows, too: runs go on with the code that they began with. */
   readonly #workflowNames = new WeakMap<object, string>();
   readonly #defaults: AgentProfile | undefined;
+  readonly #modules: SourceModules | undefined;
   #loaded: ProjectSources = noSources;
   #version = "";
 
-  private constructor(root: string, { code, keepsWrites, defaults }: OpenSourcesOptions) {
+  private constructor(root: string, { code, keepsWrites, defaults, modules }: OpenSourcesOptions) {
     this.#defaults = defaults;
+    this.#modules = modules;
     this.root = realpathSync(root);
     this.#code = code !== false;
     this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
-    this.#hooks = followSources(this.root, (file, named) => this.#writes.check(file, named));
+    this.#hooks =
+      modules === undefined
+        ? followSources(this.root, (file, named) => this.#writes.check(file, named))
+        : noHooks;
   }
 
   /** Reads the files. Broken ones are `problems()`; imports of `kit` resolve until `close`. */
@@ -164,6 +172,7 @@ export class Sources {
   async #load(): Promise<void> {
     const loaded = await loadProjectSources(this.root, {
       code: this.#code,
+      modules: this.#modules,
       before: this.#loaded,
       ...this.#writes.loading(),
     });
@@ -175,9 +184,12 @@ export class Sources {
   }
 
   async #versionNow(): Promise<string> {
-    return `${this.#writes.version()} ${await sourceVersion(this.root, this.#hooks.files())}`;
+    return `${this.#writes.version()} ${await sourceVersion(this.root, this.#hooks.files(), this.#modules)}`;
   }
 }
+
+/** Modules that are given are imported by the code of their giver. */
+const noHooks: SourceHooks = { renew: () => undefined, files: () => [], deregister: () => undefined };
 
 /** The definitions in the files of a project. */
 export interface ProjectSources {
@@ -201,6 +213,8 @@ const noSources: ProjectSources = {
 
 export interface LoadOptions {
   readonly code: boolean;
+  /** As in `OpenSourcesOptions`. */
+  readonly modules?: SourceModules | undefined;
   /** The previous definitions: one stays in use if a model has overwritten or removed its file. */
   readonly before?: ProjectSources | undefined;
   /** Throws for a file that must not be loaded. */
@@ -215,7 +229,7 @@ export interface LoadOptions {
  */
 export async function loadProjectSources(root: string, options: LoadOptions): Promise<ProjectSources> {
   const [found, skills, roles] = await Promise.all([
-    options.code ? discoverSources(root) : { sources: [], problems: [] },
+    options.code ? discoverSources(root, options.modules) : { sources: [], problems: [] },
     loadSkills(root, options.check),
     loadRoles(root, options.check),
   ]);
@@ -223,7 +237,7 @@ export async function loadProjectSources(root: string, options: LoadOptions): Pr
   const { agents = [], workflows = [], webhooks = [] } = options.before ?? {};
   const before = [...agents, ...workflows, ...webhooks];
   for (const source of found.sources) {
-    const result = await loadSource(root, source);
+    const result = await loadSource(root, source, { modules: options.modules });
     results.push(result);
     if ("message" in result && result.isHeld === true) results.push(...before.filter(isSame(source)));
   }
@@ -256,9 +270,13 @@ function isSame({ kind, name }: Pick<SourceFile, "kind" | "name">): (other: Sour
  * A text that changes when a source file, a skill, a role or one of `files` changes, comes or goes. Costs one
  * `stat` for each of them.
  */
-async function sourceVersion(root: string, files: readonly string[]): Promise<string> {
+async function sourceVersion(
+  root: string,
+  files: readonly string[],
+  modules?: SourceModules,
+): Promise<string> {
   const [{ sources, problems }, ...texts] = await Promise.all([
-    discoverSources(root),
+    discoverSources(root, modules),
     findSkillFiles(root),
     findMarkdown(root, ".agents/roles"),
   ]);

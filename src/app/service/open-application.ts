@@ -1,0 +1,138 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { EventListener } from "../../agents/events.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { openProject } from "../../project/open-project.ts";
+import type { OpenProjectOptions, Project } from "../../project/project.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import type { Environment } from "../config/environment.ts";
+import { type LoadedConfig, loadConfig } from "../config/load-config.ts";
+import type { SourceModules } from "../sources/discover-sources.ts";
+import { openProjectService } from "./open-project-service.ts";
+import type { ProjectService } from "./service.ts";
+
+/** A project as data: what `kit build` writes for platforms that have no project folder, or what a program puts together. */
+export interface ApplicationData {
+  /** What lists and exports call the project. */
+  readonly name: string;
+  /** Specs, guidelines, skills, roles, `kit.toml` and what code reads, by project-relative path: text, or bytes. */
+  readonly files: Readonly<Record<string, string | Uint8Array>>;
+  /**
+   * Agents, workflows, webhooks and `kit.config.ts` by project-relative path. A module is loaded once the files are in place:
+   * `{ "src/agents/reviewer.ts": () => import("./src/agents/reviewer.ts") }`.
+   */
+  readonly modules: SourceModules;
+}
+
+export interface OpenApplicationOptions {
+  /** Keys, secrets and settings; default: the environment of the process. */
+  readonly env?: Environment | undefined;
+  /** Where the files are put, in memory or for the time of a process; default: a temporary folder, removed by `close`. */
+  readonly folder?: string | undefined;
+  /** Its opener closes it. Default: what the configuration names, else SQLite in `folder`. */
+  readonly store?: SessionStore | undefined;
+  /** Drained by `close`. "memory", a folder, or an engine; default: what the configuration names, else a folder in `folder`. */
+  readonly engine?: string | Engine | undefined;
+  /** For agents that name none; default: what the configuration names. */
+  readonly sandbox?: SandboxFactory | undefined;
+  /** Models by their whole name, beside those of the providers. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
+  /** Receives the events of every agent and workflow. */
+  readonly onEvent?: EventListener | undefined;
+  /** Receives what fails beside the work, and why a run or a dispatch failed. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** False where another process does the work: this one accepts and reads. Default true. */
+  readonly works?: boolean | undefined;
+}
+
+/** An application without a project folder, open. */
+export interface OpenedApplication {
+  readonly project: Project;
+  readonly service: ProjectService;
+  readonly loaded: LoadedConfig;
+  /** Drains the service for at most `timeoutMs` (default 30,000), and removes the temporary folder. */
+  close(options?: { readonly timeoutMs?: number }): Promise<void>;
+}
+
+/** How the index of an application is kept; not for callers of the package. */
+export interface ApplicationIndex {
+  readonly index?: Pick<OpenProjectOptions, "indexFile"> | undefined;
+}
+
+/**
+ * Opens an application that has no project folder: its files are data, its modules are imported already. They are put into
+ * a temporary folder, and what reads a project reads them there; nothing is written into the project.
+ *
+ * Throws `invalid_request` for a path that leads out of the project, and for a wrong configuration.
+ */
+export async function openApplication(
+  data: ApplicationData,
+  options: OpenApplicationOptions & ApplicationIndex = {},
+): Promise<OpenedApplication> {
+  const { env: environment, folder, index, onEvent, ...rest } = options;
+  const own = folder === undefined ? mkdtempSync(join(tmpdir(), "kit-application-")) : undefined;
+  const root = folder ?? join(own ?? "", data.name.replace(/[^\w.-]+/g, "-") || "application");
+  const closing = new AsyncDisposableStack();
+  if (own !== undefined) closing.defer(() => rmSync(own, { recursive: true, force: true }));
+  try {
+    putFiles(root, data.files);
+    const loaded = await loadConfig({
+      cwd: root,
+      module: configModule(data),
+      ...(environment && { environment }),
+    });
+    const project = await openProject({
+      root,
+      config: loaded.config,
+      readOnly: true,
+      indexFile: ":memory:",
+      ...index,
+    });
+    closing.defer(() => project.close());
+    const service = await openProjectService({
+      ...rest,
+      project,
+      loaded,
+      modules: data.modules,
+      observers: onEvent === undefined ? [] : [onEvent],
+    });
+    const close: OpenedApplication["close"] = async (how) => {
+      await service.close(how);
+      await closing.disposeAsync();
+    };
+    return { project: { ...project, name: data.name }, service, loaded, close };
+  } catch (error) {
+    await closing.disposeAsync();
+    throw error;
+  }
+}
+
+function putFiles(root: string, files: ApplicationData["files"]): void {
+  mkdirSync(root, { recursive: true });
+  for (const [path, content] of Object.entries(files)) {
+    const segments = path.split("/");
+    if (segments.some((segment) => ["", ".", ".."].includes(segment)) || path.includes("\\"))
+      throw leadsOut(path);
+    const file = join(root, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+}
+
+function leadsOut(path: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `The application has a file ${JSON.stringify(path)}, which is no path inside a project.`,
+    hint: "Name files from the project's folder on, with /: docs/rules.md.",
+  });
+}
+
+function configModule({ modules }: ApplicationData): Parameters<typeof loadConfig>[0]["module"] {
+  for (const [name, load] of Object.entries(modules))
+    if (/^kit\.config\.(ts|mts|js|mjs)$/.test(name)) return { name, load };
+  return undefined;
+}
