@@ -5,6 +5,7 @@ import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
+import type { EngineCluster } from "./cluster.ts";
 
 /**
  * Accepts work and sees it to its end, over crashes too.
@@ -31,6 +32,8 @@ export interface Engine {
   /** Whether accepted work outlives the process, and whether several machines share it. */
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
+  /** The nodes among which the work is divided; absent where one process at a time does all of it. */
+  readonly cluster?: EngineCluster;
   /**
    * The problem that stops the engine until an operator fixes it: its files were deleted or replaced, for instance.
    * The engine accepts nothing then.
@@ -54,7 +57,7 @@ export interface Engine {
    * Runs `work` in the line of a session: after all that was admitted to it before, with a slot, once. For callers who
    * wait for the answer: nothing of it is stored, and it ends with the process. A caller whose `signal` fires while the
    * work waits leaves the line; while it runs, the context's signal fires. Gives what `work` gives; throws what it throws,
-   * `too_many_requests` and `unavailable` as `admit` does, and `unavailable` while another process works.
+   * `too_many_requests` and `unavailable` as `admit` does, and `NotBegun` (`unavailable`) while another process works.
    */
   inLine<Value>(
     place: LinePlace,

@@ -24,6 +24,7 @@ import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
 import { operationOf, toDispatchInput, toPromptRequest } from "./session-input.ts";
+import { createSharedApprovals } from "./shared-approvals.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import {
   clockSet,
@@ -67,7 +68,15 @@ export interface ServiceOptions {
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
   // A node that shares its work with others says with each append which lease it holds.
   const fenced = options.engine.capabilities.distributed ? new FencedStore(given.store) : undefined;
-  const parts = fenced === undefined ? given : { ...given, store: fenced.store };
+  const { cluster } = options.engine;
+  const local = given.approvals ?? createApprovals();
+  const approvals = cluster === undefined ? local : createSharedApprovals(local, cluster.waitingCalls);
+  const parts = {
+    ...given,
+    ...(fenced === undefined ? {} : { store: fenced.store }),
+    // Without approvals, calls that need one are denied at once.
+    ...(given.approvals === undefined ? {} : { approvals }),
+  };
   const { engine, keepsWork = true, onError = () => undefined } = options;
   const isRecorded = keepsEvents(options);
   const keepsHouse = options.works !== false && options.housekeeping !== false;
@@ -92,8 +101,6 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   });
   const factory = new AgentFactory({ sources, runtime, ...defined(parts) });
   const traces = createWorkTraces(observers, engine);
-  const approvals = parts.approvals ?? createApprovals();
-
   const toAdmitted: WorkflowRuntime["toAdmitted"] = (agent, input) => {
     const { id, session = "default", input: given, idempotencyKey: _, ...choices } = input;
     const name = sources.agentName(agent);

@@ -9,6 +9,7 @@ import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-json.ts";
+import { PostgresCluster } from "./cluster.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, openEngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
@@ -19,6 +20,7 @@ import { type PostgresBase, toText } from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
+import { WaitingCallRows } from "./waiting-calls.ts";
 
 export interface PostgresEngineOptions {
   /** `postgres://user:password@host:5432/name`; without a pooler in between. */
@@ -69,6 +71,8 @@ class PostgresEngine {
   readonly #runs: Runs;
   readonly #schedules: Schedules;
   readonly #outcomes: Outcomes;
+  readonly #waitingCalls: WaitingCallRows;
+  readonly #cluster: PostgresCluster;
   readonly #stopping = new AbortController();
   readonly #draining = new AbortController();
   readonly #over = new AbortController();
@@ -125,12 +129,15 @@ class PostgresEngine {
       isWorking: () => this.#state === "started" && !this.#draining.signal.aborted,
     });
     this.#outcomes = new Outcomes(base, createOutcomeRows(base));
+    this.#waitingCalls = new WaitingCallRows(base);
+    this.#cluster = new PostgresCluster(base, this.#waitingCalls);
     this.#news.start();
     // A process that only accepts has callers who wait, too.
     this.#background.push(
       this.#every(sweepMs, async () => {
         await this.#dispatches.wakeEnded();
         await this.#runs.wakeEnded();
+        await this.#waitingCalls.sweep();
       }),
     );
   }
@@ -148,6 +155,7 @@ class PostgresEngine {
     return {
       capabilities: { durable: true, distributed: true },
       events: this.#events,
+      cluster: this.#cluster,
       load: open(() => this.#load()),
       start: (handlers) => this.#start(handlers),
       drain: ({ timeoutMs = 30_000 } = {}) => {
@@ -242,6 +250,7 @@ class PostgresEngine {
     else if (kind === "run") this.#runs.onQueued(id);
     else if (kind === "signal") this.#runs.onSignal(id);
     else if (kind === "stream") this.#events.onWritten(id);
+    else if (kind === "approval") this.#waitingCalls.onNews(id);
     else if (kind === "schedule") void this.#schedules.arm().catch(() => undefined);
     else {
       const isEnd = kind === "ended";
@@ -270,6 +279,7 @@ class PostgresEngine {
       () => pruneEvents(this.#base, before),
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
+    await this.#waitingCalls.prune(before);
     await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
   }
 

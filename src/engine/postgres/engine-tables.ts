@@ -164,8 +164,26 @@ CREATE INDEX batches_by_stream ON ${schema}.batches (stream_id, last);
 CREATE INDEX batches_by_age ON ${schema}.batches (written_ms);
 `;
 
+const clusterTables: Migration = (schema) => `
+ALTER TABLE ${schema}.nodes ADD COLUMN address text;
+CREATE TABLE ${schema}.secrets (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE ${schema}.approvals (
+  approval_id text PRIMARY KEY,
+  agent text NOT NULL,
+  instance_id text NOT NULL,
+  session text NOT NULL,
+  requested_at text NOT NULL,
+  node text NOT NULL,
+  request text NOT NULL,
+  decision text,
+  written_at bigint NOT NULL
+);
+CREATE INDEX approvals_by_instance ON ${schema}.approvals (agent, instance_id);
+CREATE INDEX approvals_by_node ON ${schema}.approvals (node);
+`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
-const steps: readonly Migration[] = [(schema) => workTables(schema) + eventTables(schema)];
+const steps: readonly Migration[] = [(schema) => workTables(schema) + eventTables(schema), clusterTables];
 
 /** The migrations of the engine's tables in a quoted schema. */
 export function engineMigrations(schema: string, known: readonly Migration[] = steps): Migrations {

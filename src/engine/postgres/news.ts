@@ -5,11 +5,11 @@ import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 /**
  * Messages between nodes. Each message only hastens what the receiver would find in the rows a moment later:
  * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: one that runs was cancelled;
- * `signal`: a run has a signal; `stream`: events were written; `schedule`: schedules were changed.
+ * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules were changed.
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
-  | readonly ["run" | "ended" | "cancel" | "signal" | "stream", id: string]
+  | readonly ["run" | "ended" | "cancel" | "signal" | "stream" | "approval", id: string]
   | readonly ["schedule"];
 
 export interface NewsOptions {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
-import { type Lease, leaseLost, type Owned } from "../shared/engine-base.ts";
+import type { Owned } from "../cluster.ts";
+import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { type DatabaseClock, databaseNow, type EngineDatabase } from "./engine-database.ts";
 import { shardCount, shardOf } from "./shards.ts";
 
@@ -46,6 +47,7 @@ const unheld = AbortSignal.abort(leaseLost());
  */
 export class Ownership {
   readonly node: string = randomUUID();
+  readonly host: string = hostname();
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
@@ -56,6 +58,7 @@ export class Ownership {
   /** The work of shards that were gained last; the heartbeat does not wait for it. */
   #taking: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
+  #address: string | undefined;
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
@@ -81,6 +84,24 @@ export class Ownership {
   /** Whether this node owns the shard that one node alone needs: for chores of the whole database. */
   get isKeeper(): boolean {
     return this.#shards.has(0);
+  }
+
+  /** Whether the last heartbeat is young enough for this node to do anything: a frozen process finds out here. */
+  get isInTouch(): boolean {
+    return performance.now() - this.#beatAt <= ownSilenceMs;
+  }
+
+  /** Where other nodes reach this one. */
+  get address(): string | undefined {
+    return this.#address;
+  }
+
+  async announce(address: string): Promise<void> {
+    this.#address = address;
+    await this.#options.database.run("UPDATE $s.nodes SET address = $2 WHERE node = $1", [
+      this.node,
+      address,
+    ]);
   }
 
   /** Joins the cluster, and takes this node's share of the shards that are free. */
@@ -137,11 +158,11 @@ export class Ownership {
     });
     await connection.query(
       database.inSchema(
-        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host)
-         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4)
+        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5)
          ON CONFLICT (node) DO UPDATE SET backend = excluded.backend, beat = excluded.beat`,
       ),
-      [this.node, connection.backend, this.#options.version, hostname()],
+      [this.node, connection.backend, this.#options.version, this.host, this.#address],
     );
     return connection;
   }
@@ -152,12 +173,12 @@ export class Ownership {
     const { rows } = await connection.query(
       database.inSchema(
         `WITH own AS (
-           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host)
-           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4)
+           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address)
+           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5)
            ON CONFLICT (node) DO UPDATE SET beat = excluded.beat)
          SELECT ${databaseNow} AS now, (SELECT count(*) FROM $s.nodes WHERE node <> $1) + 1 AS nodes`,
       ),
-      [this.node, connection.backend, this.#options.version, hostname()],
+      [this.node, connection.backend, this.#options.version, this.host, this.#address],
     );
     const [row] = rows;
     // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
@@ -215,7 +236,8 @@ export class Ownership {
     for (const { shard, fence } of raised.rows) {
       this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
     }
-    this.#taking = this.#options.onGained(gained);
+    // What fails is found again by the next look at all shards.
+    this.#taking = this.#options.onGained(gained).catch(() => undefined);
   }
 
   /** Hands shards over of which nothing is at work; the others follow when they rest. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Owned } from "../shared/engine-base.ts";
+import type { Owned } from "../cluster.ts";
 import type { Job } from "../shared/queue/job.ts";
 
 /** Instances and runs of one shard have one owner. There are more shards than nodes, so that a few nodes have equal shares; stored in rows, so never changed. */

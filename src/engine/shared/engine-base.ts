@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { NotBegun, type Owned } from "../cluster.ts";
 import type { WaitClock } from "./durable-time.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
 
@@ -29,9 +30,6 @@ export interface EngineBase {
   checkLease(owned: Owned, fence: number): Promise<void>;
 }
 
-/** A lease is held for an agent's instance, or for a run. */
-export type Owned = { readonly agent: string; readonly instance_id: string } | { readonly run_id: string };
-
 /** The right to do some work: one process has it at a time. */
 export interface Lease {
   /** Rises each time the lease changes hands; 0 before it is held. */
@@ -57,11 +55,7 @@ export function leaseLost(cause?: unknown): KitError {
 
 /** For callers of an engine that closes, or that does not do this work. */
 export function closing(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The work is done by another process now, or this one is stopping. Try again.",
-    meta: { retry_after_s: 1 },
-  });
+  return new NotBegun();
 }
 
 /** The reason of `EngineBase.stopping`. */

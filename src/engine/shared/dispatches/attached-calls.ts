@@ -11,6 +11,8 @@ export class AttachedCalls {
   readonly #base: EngineBase;
   readonly #ofLine = new Map<string, number>();
   readonly #ofOwner = new Map<string, number>();
+  /** Where those that wait or run have their place. */
+  readonly #places = new Set<LinePlace>();
   #total = 0;
 
   constructor(base: EngineBase) {
@@ -23,8 +25,28 @@ export class AttachedCalls {
     return owner === undefined ? this.#total : (this.#ofOwner.get(owner) ?? 0);
   }
 
+  /** The places of those that wait or run. */
+  get places(): Iterable<LinePlace> {
+    return this.#places;
+  }
+
   /** Runs `work` when its turn comes, once; see `Engine.inLine`. */
-  run<Value>(
+  async run<Value>(
+    at: LinePlace,
+    work: (context: WorkContext) => Promise<Value>,
+    signal?: AbortSignal,
+  ): Promise<Value> {
+    // A place of its own: the same object may be given twice.
+    const place = { ...at };
+    this.#places.add(place);
+    try {
+      return await this.#run(place, work, signal);
+    } finally {
+      this.#places.delete(place);
+    }
+  }
+
+  #run<Value>(
     at: LinePlace,
     work: (context: WorkContext) => Promise<Value>,
     signal?: AbortSignal,

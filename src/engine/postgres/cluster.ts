@@ -1,0 +1,98 @@
+import { randomBytes } from "node:crypto";
+import type { ClusterNode, EngineCluster, Owned, WaitingCalls } from "../cluster.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardOf } from "./shards.ts";
+
+/** How old an answer about owners may be: who is asked in vain knows better, and is believed. */
+const ownersMs = 1_000;
+
+type NodeRow = Pick<ClusterNode, "node" | "host"> & { readonly address: string | null };
+
+/** The nodes that share a database, and which of them owns what. */
+export class PostgresCluster implements EngineCluster {
+  readonly node: string;
+  readonly waitingCalls: WaitingCalls;
+  readonly #base: PostgresBase;
+  #owners: ReadonlyMap<number, ClusterNode> = new Map();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+  #secret: Promise<string> | undefined;
+
+  constructor(base: PostgresBase, waitingCalls: WaitingCalls) {
+    this.#base = base;
+    this.node = base.ownership.node;
+    this.waitingCalls = waitingCalls;
+  }
+
+  now(): number {
+    return this.#base.clock.now();
+  }
+
+  owns(owned: Owned): boolean {
+    const { draining, ownership } = this.#base;
+    return !draining.aborted && ownership.isInTouch && !ownership.leaseOf(owned).signal.aborted;
+  }
+
+  async owner(
+    owned: Owned,
+    { fresh = false }: { readonly fresh?: boolean } = {},
+  ): Promise<ClusterNode | undefined> {
+    if (!this.owns(owned)) {
+      const isOld = performance.now() - this.#readAt > ownersMs;
+      if (fresh || isOld) await this.#readOwners();
+      const owner = this.#owners.get(shardOf(owned));
+      return owner?.node === this.node ? undefined : owner;
+    }
+    const { host, address } = this.#base.ownership;
+    return { node: this.node, host, address };
+  }
+
+  async nodes(): Promise<readonly ClusterNode[]> {
+    const rows = await this.#base.database.rows<NodeRow>(
+      "SELECT node, host, address FROM $s.nodes ORDER BY started_at, node",
+    );
+    return rows.map(toNode);
+  }
+
+  async announce(address: string): Promise<void> {
+    await this.#base.ownership.announce(address);
+  }
+
+  async secret(): Promise<string> {
+    this.#secret ??= this.#readSecret().catch((error: unknown) => {
+      this.#secret = undefined;
+      throw error;
+    });
+    return await this.#secret;
+  }
+
+  async #readOwners(): Promise<void> {
+    this.#reading ??= this.#queryOwners().finally(() => {
+      this.#reading = undefined;
+    });
+    await this.#reading;
+  }
+
+  async #queryOwners(): Promise<void> {
+    const rows = await this.#base.database.rows<NodeRow & { readonly shard: number }>(
+      "SELECT shard, node, host, address FROM $s.shards JOIN $s.nodes USING (node)",
+    );
+    this.#owners = new Map(rows.map((row) => [row.shard, toNode(row)]));
+    this.#readAt = performance.now();
+  }
+
+  /** The first node makes it; it never leaves the database but for the memory of nodes. */
+  async #readSecret(): Promise<string> {
+    const { database } = this.#base;
+    const made = randomBytes(32).toString("base64url");
+    await database.run("INSERT INTO $s.secrets (name, value) VALUES ('nodes', $1) ON CONFLICT DO NOTHING", [
+      made,
+    ]);
+    const row = await database.row<{ value: string }>("SELECT value FROM $s.secrets WHERE name = 'nodes'");
+    return row?.value ?? made;
+  }
+}
+
+function toNode({ node, host, address }: NodeRow): ClusterNode {
+  return { node, host, address: address ?? undefined };
+}

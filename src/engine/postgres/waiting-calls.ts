@@ -1,0 +1,126 @@
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { CallFilter, WaitingCalls } from "../cluster.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+
+interface DecidedRow {
+  readonly approval_id: string;
+  readonly decision: string;
+}
+
+/**
+ * Tool calls that wait for a decision, one row each, under the node that waits. Any node writes the decision into the row, once;
+ * the row of a node that died keeps it for the node that asks again.
+ */
+export class WaitingCallRows implements WaitingCalls {
+  readonly #base: PostgresBase;
+  /** The calls of this node. */
+  readonly #own = new Set<string>();
+  #listener: Parameters<WaitingCalls["onDecided"]>[0] = () => undefined;
+
+  constructor(base: PostgresBase) {
+    this.#base = base;
+  }
+
+  async add(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
+    const { approval_id, agent, instance_id, session, requested_at } = request;
+    const row = await this.#base.database.row<{ decision: string | null }>(
+      `INSERT INTO $s.approvals AS old (approval_id, agent, instance_id, session, requested_at, node, request, written_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+       ON CONFLICT (approval_id) DO UPDATE SET node = excluded.node, request = excluded.request
+       RETURNING decision`,
+      [
+        approval_id,
+        agent,
+        instance_id,
+        session,
+        requested_at,
+        this.#node,
+        JSON.stringify(request),
+        this.#base.clock.now(),
+      ],
+    );
+    if (row?.decision == null) {
+      this.#own.add(approval_id);
+      return undefined;
+    }
+    await this.remove(approval_id);
+    return JSON.parse(row.decision) as ApprovalDecision;
+  }
+
+  async remove(approvalId: string): Promise<ApprovalDecision | undefined> {
+    this.#own.delete(approvalId);
+    const row = await this.#base.database.row<{ decision: string | null }>(
+      "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 RETURNING decision",
+      [approvalId, this.#node],
+    );
+    return row?.decision == null ? undefined : (JSON.parse(row.decision) as ApprovalDecision);
+  }
+
+  async withdraw(approvalId: string): Promise<void> {
+    this.#own.delete(approvalId);
+    await this.#base.database.run(
+      "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 AND decision IS NULL",
+      [approvalId, this.#node],
+    );
+  }
+
+  async decide(approvalId: string, decision: ApprovalDecision, within: CallFilter): Promise<boolean> {
+    const row = await this.#base.database.row(
+      `UPDATE $s.approvals AS a SET decision = $5 FROM $s.nodes AS n
+       WHERE approval_id = $1 AND ($2::text IS NULL OR agent = $2) AND ($3::text IS NULL OR instance_id = $3)
+         AND ($4::text IS NULL OR session = $4) AND decision IS NULL AND n.node = a.node RETURNING 1`,
+      [approvalId, ...fieldsOf(within), JSON.stringify(decision)],
+    );
+    if (row === undefined) return false;
+    if (this.#own.has(approvalId)) this.#listener(approvalId, decision);
+    else this.#base.news.tell(["approval", approvalId]);
+    return true;
+  }
+
+  async list(within: CallFilter): Promise<readonly ApprovalRequest[]> {
+    const rows = await this.#base.database.rows<{ request: string }>(
+      `SELECT request FROM $s.approvals JOIN $s.nodes USING (node)
+       WHERE decision IS NULL AND ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR instance_id = $2)
+         AND ($3::text IS NULL OR session = $3)
+       ORDER BY requested_at COLLATE "C", approval_id COLLATE "C"`,
+      fieldsOf(within),
+    );
+    return rows.map(({ request }) => JSON.parse(request) as ApprovalRequest);
+  }
+
+  onDecided(listener: Parameters<WaitingCalls["onDecided"]>[0]): void {
+    this.#listener = listener;
+  }
+
+  /** Another node says that it has decided. */
+  onNews(approvalId: string): void {
+    if (this.#own.has(approvalId)) void this.sweep().catch(() => undefined);
+  }
+
+  /** Finds decisions that no other node has told. */
+  async sweep(): Promise<void> {
+    if (this.#own.size === 0) return;
+    const rows = await this.#base.database.rows<DecidedRow>(
+      "SELECT approval_id, decision FROM $s.approvals WHERE node = $1 AND decision IS NOT NULL",
+      [this.#node],
+    );
+    for (const { approval_id, decision } of rows)
+      if (this.#own.has(approval_id)) this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
+  }
+
+  /** Forgets those of nodes that are gone for long: nobody has asked again. */
+  async prune(before: number): Promise<void> {
+    await this.#base.database.run(
+      "DELETE FROM $s.approvals WHERE written_at < $1 AND node NOT IN (SELECT node FROM $s.nodes)",
+      [before],
+    );
+  }
+
+  get #node(): string {
+    return this.#base.ownership.node;
+  }
+}
+
+function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
+  return [agent ?? null, instance_id ?? null, session ?? null];
+}
