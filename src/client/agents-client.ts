@@ -8,11 +8,19 @@ import type {
   HistoryPage,
   PromptBody,
 } from "../protocol/prompt.ts";
+import type {
+  OperationEvents,
+  OperationPage,
+  OperationsQuery,
+  TurnDetail,
+  TurnQuery,
+} from "../protocol/trace.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { followEvents } from "./follow.ts";
 import type { AnyProject, NameIn, OutputOf } from "./project-types.ts";
 import { type PromptStream, promptReply, promptStream, type TypedReply } from "./result-stream.ts";
 import { route } from "./route-call.ts";
+import type { RunEventsInput } from "./runs-client.ts";
 import { type AgentConnection, connectAgent } from "./socket/agent-connection.ts";
 import type { Transport } from "./transport.ts";
 
@@ -80,6 +88,25 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     input: SessionInput & { readonly limit?: number | undefined; readonly before?: number | undefined },
     options?: CallOptions,
   ): Promise<HistoryPage>;
+  /** The operations of an instance, newest first: where the events of each begin and end, what it took. */
+  operations(
+    name: NameIn<Agents>,
+    input: InstanceInput & OperationsQuery,
+    options?: CallOptions,
+  ): Promise<OperationPage>;
+  /** A page of the events of an operation and of its tasks, oldest first. Throws `not_found`. */
+  operationEvents(
+    name: NameIn<Agents>,
+    input: InstanceInput &
+      RunEventsInput & { readonly operation_id: string; readonly first_index?: number | undefined },
+    options?: CallOptions,
+  ): Promise<OperationEvents>;
+  /** What a model was sent in a turn, and what it answered. Throws `not_found`. */
+  turn(
+    name: NameIn<Agents>,
+    input: InstanceInput & TurnQuery & { readonly turn_id: string },
+    options?: CallOptions,
+  ): Promise<TurnDetail>;
   /** Aborts what runs in the session, or in all of the instance; whether anything did. */
   abort(name: NameIn<Agents>, input: SessionInput, options?: CallOptions): Promise<boolean>;
   /** Removes the instance: sessions, workspaces and events. */
@@ -129,6 +156,20 @@ export function createAgentsClient(transport: Transport): AgentsClient {
           query: { ...query, limit },
           options,
         }),
+      ),
+    operations: (name, { id, ...query }, options) =>
+      request(route("GET /agents/{name}/{id}/operations", { params: { name, id }, query, options })),
+    operationEvents: (name, { id, operation_id, ...query }, options) =>
+      request(
+        route("GET /agents/{name}/{id}/operations/{operation_id}/events", {
+          params: { name, id, operation_id },
+          query,
+          options,
+        }),
+      ),
+    turn: (name, { id, turn_id, ...query }, options) =>
+      request(
+        route("GET /agents/{name}/{id}/turns/{turn_id}", { params: { name, id, turn_id }, query, options }),
       ),
     async abort(name, { id, ...body }, options) {
       const call = { params: { name, id }, body, options, repeatable: true } as const;

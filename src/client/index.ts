@@ -70,6 +70,15 @@ export type { SpecBlock } from "../protocol/spec-block.ts";
 export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 export type { SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
+export type {
+  OperationEvents,
+  OperationPage,
+  OperationRecord,
+  OperationsQuery,
+  PromptMessage,
+  TurnDetail,
+  TurnQuery,
+} from "../protocol/trace.ts";
 export type { Usage } from "../protocol/usage.ts";
 export type {
   AgentsClient,

@@ -76,6 +76,8 @@ export const eventSchema = z
       resumed: set,
       /** The text that the user has sent. Absent where the operation has none, and in older logs. */
       message: text.optional(),
+      /** The turn of another session that it does again, where it is a fork. */
+      forked_from: z.object({ session: text, turn_id: text }).optional(),
       /** The step of the run that asked for it. */
       step: text.optional(),
       step_id: text.optional(),
@@ -96,6 +98,10 @@ export const eventSchema = z
       prefix: prefixSchema.optional(),
       /** The content in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
       receipt: receiptSchema.optional(),
+      /** Names the system prompt, tools and settings, as the session store keeps them. Absent where it keeps none. */
+      head: text.optional(),
+      /** How many entries of the session's log the prompt is made of. */
+      log_position: z.int().optional(),
     }),
     event("turn", {
       model: text,
@@ -106,6 +112,8 @@ export const eventSchema = z
       response_id: text.optional(),
       /** The model that gave the answer, where the provider says so. */
       response_model: text.optional(),
+      /** The entry of the session's log that holds the answer, from 1. */
+      log_position: z.int().optional(),
       /** Until the first piece of the answer. */
       first_chunk_ms: ms.optional(),
       duration_ms: ms,

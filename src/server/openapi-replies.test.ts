@@ -157,6 +157,14 @@ test("agents answer as described", async () => {
   });
   await ask("GET /agents/{name}/{id}/history", "/agents/echo/1/history");
   await ask("GET /agents/{name}/{id}/history", "/agents/echo/unknown/history");
+  const { operations } = (await served.send("/agents/echo/1/operations")).body;
+  await ask("GET /agents/{name}/{id}/operations", "/agents/echo/1/operations");
+  const itsEvents = `/agents/echo/1/operations/${operations[0].operation_id}/events`;
+  await ask("GET /agents/{name}/{id}/operations/{operation_id}/events", itsEvents);
+  const { events } = (await served.send(itsEvents)).body;
+  const { turn_id } = events.find(({ type }: { type: string }) => type === "turn_request");
+  await ask("GET /agents/{name}/{id}/turns/{turn_id}", `/agents/echo/1/turns/${turn_id}`);
+  await ask("GET /agents/{name}/{id}/turns/{turn_id}", "/agents/echo/1/turns/unknown");
   await ask("POST /agents/{name}/{id}/abort", "/agents/echo/1/abort");
   await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");
   await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");

@@ -218,7 +218,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 
 // In a URL every value is text; the schemas say which are numbers.
 function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
-  for (const name of ["limit", "after", "before", "start_line", "end_line"]) {
+  for (const name of ["limit", "after", "before", "first_index", "event_index", "start_line", "end_line"]) {
     const given = query[name];
     if (typeof given === "string" && /^\d{1,15}$/.test(given)) query[name] = Number(given);
   }

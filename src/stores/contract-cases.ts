@@ -89,6 +89,17 @@ const checks: Readonly<Record<string, Check>> = {
       await append({ key, expected: 2 });
     },
 
+  "texts are kept by their names, each once, until they are pruned": async (store) => {
+    if (store.keepText === undefined || store.readText === undefined) return;
+    await store.keepText("a", "You mend the shop. 🦊\u2028");
+    await store.keepText("a", "You mend the shop. 🦊\u2028");
+    assert.equal(await store.readText("a"), "You mend the shop. 🦊\u2028");
+    assert.equal(await store.readText("b"), undefined);
+    assert.equal(await store.pruneTexts?.(Date.now() - 60_000), 0);
+    assert.equal(await store.pruneTexts?.(Date.now() + 60_000), 1);
+    assert.equal(await store.readText("a"), undefined);
+  },
+
   "a session that was never written is empty": async (store) => {
     assert.deepEqual(await store.read(key), []);
     assert.equal(await store.info(key), undefined);

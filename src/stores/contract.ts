@@ -73,6 +73,16 @@ export interface SessionStore {
     instance: { readonly agent: string; readonly instance_id: string },
     fence: number,
   ): MaybePromise<void>;
+  /**
+   * Keeps a text under a name until `pruneTexts` removes it: what prompts consist of besides the log, such as system prompts and
+   * descriptions of tools. The name is a digest of the text, so keeping it again only renews its age. A store without it and
+   * `readText` keeps none: a turn is then shown without these parts.
+   */
+  keepText?(name: string, text: string): MaybePromise<void>;
+  /** The text of that name; undefined where there is none. */
+  readText?(name: string): MaybePromise<string | undefined>;
+  /** Removes the texts that were last kept before then (ms since 1970), and gives how many. */
+  pruneTexts?(before: number): MaybePromise<number>;
   /** The problem that stops the store until an operator fixes it, such as a file that is gone. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;

@@ -105,6 +105,11 @@ export function loadState(
   return entries instanceof Promise ? entries.then((read) => fold(state, read)) : fold(state, entries);
 }
 
+/** The state that a session's entries make, from the first on. */
+export function stateOf(key: SessionKey, entries: readonly SessionEntry[]): SessionState {
+  return fold(emptyState(key), entries);
+}
+
 function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
   // Only entries after the last compaction are active, so earlier ones are not converted.
   let from = 0;

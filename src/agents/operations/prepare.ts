@@ -18,7 +18,7 @@ import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
 /** The parts of an agent that a prompt uses. */
-export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime">;
+export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime" | "store">;
 
 /** Everything one operation works with, resolved from the profile, the role and the call's options. */
 export interface Prepared extends Toolkit {

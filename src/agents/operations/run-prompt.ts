@@ -20,8 +20,10 @@ import {
 } from "../output/typed-output.ts";
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
+import { keepHead } from "../prompt/kept-prompt.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import { createUsageReader } from "../turn/budget.ts";
+import { settingsOf as callSettings } from "../turn/call-settings.ts";
 import { toolHooks, turnHooks } from "../turn/hook-calls.ts";
 import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
@@ -233,6 +235,13 @@ function toLoop(
     ...partsOf(models.current),
     ...(models.hasOthers && { fallback: toFallback(models) }),
     prompt: prepared.prompt,
+    keepHead: (loop) =>
+      keepHead(harness.store, {
+        system: loop.prompt.current.text,
+        tools: loop.tools,
+        settings: callSettings(loop),
+        mask: loop.toolRun.mask,
+      }),
     tools: prepared.schemas,
     toolRun: {
       tools,

@@ -1,3 +1,4 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { FilePart, ImagePart } from "../../protocol/message.ts";
@@ -111,4 +112,27 @@ function base64Of(bytes: Uint8Array): string {
   for (let at = 0; at < bytes.length; at += 32_768)
     binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
   return btoa(binary);
+}
+
+/** Replaces files that this model does not read with a note; an earlier model read them. */
+export function readablePrompt(
+  prompt: LanguageModelV4Prompt,
+  inHistory: readonly FilePart[],
+  files: ResolvedModel["files"],
+): LanguageModelV4Prompt {
+  if (inHistory.every((file) => takesFile(files, file))) return prompt;
+  return prompt.map((message) =>
+    message.role === "user"
+      ? { ...message, content: message.content.map((part) => replaceUnreadable(part, files)) }
+      : message,
+  );
+}
+
+type UserPart = Extract<LanguageModelV4Prompt[number], { role: "user" }>["content"][number];
+
+function replaceUnreadable(part: UserPart, files: ResolvedModel["files"] | undefined): UserPart {
+  if (part.type !== "file" || part.mediaType.startsWith("image/")) return part;
+  const { mediaType: media_type, filename = "a file", data } = part;
+  if (takesFile(files, { type: "file", media_type, data: data.type === "url" ? "https:" : "" })) return part;
+  return { type: "text", text: `[${filename} (${media_type}): this model cannot read it]` };
 }

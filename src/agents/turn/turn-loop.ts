@@ -24,7 +24,8 @@ import { promptOf, type SessionState } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { PartialResult } from "../output/partial-result.ts";
 import { isRefusal } from "../output/typed-output.ts";
-import { takesFile } from "../prompt/input-files.ts";
+import { readablePrompt, takesFile } from "../prompt/input-files.ts";
+import { composedEntry } from "../prompt/kept-prompt.ts";
 import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "./backend-work.ts";
@@ -73,6 +74,8 @@ export interface TurnLoop extends ModelParts {
     readonly next: (failure: ModelFailure) => Promise<string | undefined>;
   };
   readonly prompt: LoopPrompt;
+  /** Keeps what a turn's request consists of besides its messages, and gives its name; absent where nothing keeps it. */
+  readonly keepHead?: ((loop: TurnLoop) => string | undefined) | undefined;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly toolRun: ToolRunOptions;
   readonly settings: Pick<
@@ -190,15 +193,17 @@ export async function runModelTurn(
     const { said, logged } = loop.prompt.records.of(loop, turnId);
     const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
-    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...said }, turnId);
+    const kept = { head: loop.keepHead?.(loop), log_position: loop.state.position };
+    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...said, ...kept }, turnId);
     const admission =
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
     const started = loop.clock.now();
-    const timing = { turnId, started, logged };
+    const timing: Timing = { turnId, started, logged };
     const deltas = createDeltas(loop, turnId);
     try {
       const asked = callOptions(loop);
       const options = loop.hooks === undefined ? asked : await loop.hooks.before(asked, model);
+      timing.composed = composedBy(loop, turnId, [asked.prompt, options.prompt]);
       const answer = await callModel({
         model: loop.model,
         options: traceTurn(options, loop, turnId),
@@ -284,25 +289,6 @@ function createDeltas({ emit, toolRun: { mask }, isTyped }: TurnLoop, turnId: st
   };
 }
 
-/** Replaces files that this model does not read with a note; an earlier model read them. */
-function readablePrompt(prompt: LanguageModelV4Prompt, { state, files }: TurnLoop): LanguageModelV4Prompt {
-  if (state.files.every((file) => takesFile(files, file))) return prompt;
-  return prompt.map((message) =>
-    message.role === "user"
-      ? { ...message, content: message.content.map((part) => replaceUnreadable(part, files)) }
-      : message,
-  );
-}
-
-type UserPart = Extract<LanguageModelV4Prompt[number], { role: "user" }>["content"][number];
-
-function replaceUnreadable(part: UserPart, files: TurnLoop["files"]): UserPart {
-  if (part.type !== "file" || part.mediaType.startsWith("image/")) return part;
-  const { mediaType: media_type, filename = "a file", data } = part;
-  if (takesFile(files, { type: "file", media_type, data: data.type === "url" ? "https:" : "" })) return part;
-  return { type: "text", text: `[${filename} (${media_type}): this model cannot read it]` };
-}
-
 /** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
@@ -316,11 +302,29 @@ function traceTurn(
   return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
 
+/** The note about the prompt of a turn, if a backend or a hook composed it. */
+function composedBy(
+  loop: TurnLoop,
+  id: string,
+  [asked, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
+): SessionEntry | undefined {
+  const { state, toolRun, operationId, clock } = loop;
+  const isOwn =
+    loop.sent === undefined && asked === sent && state.files.every((file) => takesFile(loop.files, file));
+  if (isOwn || loop.keepHead === undefined) return undefined;
+  const turn = { id, operationId, now: clock.now(), mask: toolRun.mask };
+  return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
+}
+
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
     ...settingsOf(loop),
     // The session's own array: a copy would cost more with every turn.
-    prompt: readablePrompt(loop.sent ?? promptOf(loop.state, loop.prompt.current.text), loop),
+    prompt: readablePrompt(
+      loop.sent ?? promptOf(loop.state, loop.prompt.current.text),
+      loop.state.files,
+      loop.files,
+    ),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
   return loop.promptCache?.(options, loop.state.key) ?? options;
@@ -330,6 +334,7 @@ interface Timing {
   readonly turnId: string;
   readonly started: number;
   readonly logged: TurnSaid["logged"];
+  composed?: SessionEntry | undefined;
 }
 
 async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Promise<AssistantMessage> {
@@ -348,7 +353,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   const entry = toEntry(loop, message);
   const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
   const logged = turn === undefined ? entry : { ...entry, turn };
-  const entries = loop.toEntries?.(logged, message) ?? [logged];
+  const own = loop.toEntries?.(logged, message) ?? [logged];
+  const entries = timing.composed === undefined ? own : [...own, timing.composed];
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
   const written =
     callsOf(message).length === 0 ? loop.appendOrKeep(entries, loop.commit) : loop.commit(entries);
@@ -360,6 +366,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
       usage: message.usage,
       finish_reason: message.finish_reason,
       purpose: loop.purpose,
+      log_position: loop.state.position - entries.length + 1,
       ...reply.metadata,
       duration_ms: now - timing.started,
     },

@@ -192,7 +192,9 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     isAtWork: (target) => work.running(target).length > 0,
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
-  const endHousekeeping = keepsHouse ? keepHouse(problem, sessions, options) : async () => undefined;
+  const endHousekeeping = keepsHouse
+    ? keepHouse({ problem, sessions, store }, options)
+    : async () => undefined;
   const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
   const renewSchedules = async (): Promise<void> => {
     if (!keepsHouse) return;
@@ -306,13 +308,20 @@ export function keepsEvents(options: Pick<ServiceOptions, "works" | "keepsWork" 
   return options.keepsEvents ?? (options.works !== false && options.keepsWork !== false);
 }
 
+const hourMs = 3_600_000;
+/** How long parts of prompts are kept after their last use. */
+const textsMs = 30 * 24 * hourMs;
+
 /** How often the service checks whether its files are where they were, in ms. */
 const problemMs = 1_000;
 
 /** Reports each problem once, and removes old sessions. The function returned ends both. */
 function keepHouse(
-  problem: Service["problem"],
-  sessions: Service["sessions"],
+  {
+    problem,
+    sessions,
+    store,
+  }: Pick<Service, "problem" | "sessions"> & { readonly store: RuntimeParts["store"] },
   { onError = () => undefined, onRemoved = () => undefined, pruneOlderThanMs: olderThanMs }: ServiceOptions,
 ): () => Promise<void> {
   let reported: string | undefined;
@@ -321,10 +330,14 @@ function keepHouse(
     if (found !== undefined && found.message !== reported) onError(found);
     reported = found?.message;
   }, problemMs).unref();
+  const texts = setInterval(() => {
+    Promise.resolve(store.pruneTexts?.(Date.now() - textsMs)).catch(onError);
+  }, hourMs).unref();
   const endPruning =
     olderThanMs === undefined ? undefined : pruneHourly(sessions, { olderThanMs, onRemoved, onError });
   return async () => {
     clearInterval(watch);
+    clearInterval(texts);
     await endPruning?.();
   };
 }

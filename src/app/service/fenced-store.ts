@@ -25,6 +25,9 @@ export class FencedStore {
       delete: (...given) => inner.delete(...given),
       ...(inner.listAll && { listAll: inner.listAll.bind(inner) }),
       ...(inner.deleteUntouched && { deleteUntouched: inner.deleteUntouched.bind(inner) }),
+      ...(inner.keepText && { keepText: inner.keepText.bind(inner) }),
+      ...(inner.readText && { readText: inner.readText.bind(inner) }),
+      ...(inner.pruneTexts && { pruneTexts: inner.pruneTexts.bind(inner) }),
       ...(inner.problem && { problem: inner.problem.bind(inner) }),
       close: () => inner.close(),
     };

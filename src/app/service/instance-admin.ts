@@ -8,6 +8,7 @@ import type { Sources } from "../sources/sources.ts";
 import { readLogPage } from "./log-page.ts";
 import type { SessionWork } from "./prompts.ts";
 import type { InstanceTarget, Service } from "./service.ts";
+import { listOperations, readOperationEvents, readTurn } from "./trace.ts";
 
 interface InstanceAdminOptions {
   readonly sources: Pick<Sources, "checkAgent">;
@@ -26,7 +27,15 @@ export function createInstanceAdmin({
   store,
 }: InstanceAdminOptions): Pick<
   Service,
-  "history" | "historyPage" | "isAtWork" | "abort" | "remove" | "events"
+  | "history"
+  | "historyPage"
+  | "operations"
+  | "operationEvents"
+  | "turn"
+  | "isAtWork"
+  | "abort"
+  | "remove"
+  | "events"
 > {
   /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. */
   const cancel = async (
@@ -76,6 +85,18 @@ export function createInstanceAdmin({
       const page = await readLogPage({ store, events: engine.events, isAtWork }, key, query);
       if (page === undefined) throw noSession(instance_id, session);
       return page;
+    },
+    async operations(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await listOperations(engine, target, query);
+    },
+    async operationEvents(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await readOperationEvents(engine, target, query);
+    },
+    async turn(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await readTurn({ store, events: engine.events }, target, query);
     },
     isAtWork: (key) => work.running(key).length > 0,
     abort,

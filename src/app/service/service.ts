@@ -7,9 +7,17 @@ import type { Message } from "../../protocol/message.ts";
 import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import type {
+  OperationEvents,
+  OperationPage,
+  OperationsQuery,
+  TurnDetail,
+  TurnQuery,
+} from "../../protocol/trace.ts";
 import type { App } from "./app.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
+import type { OperationEventsQuery } from "./trace.ts";
 
 export interface PromptCall {
   /** Without an idempotency key, the prompt is aborted when this fires. */
@@ -55,6 +63,15 @@ export interface Service {
   history(target: SessionKey): Promise<readonly Message[]>;
   /** A page of all that a session's log holds. Throws `not_found` for a session that has none. */
   historyPage(target: SessionKey, page: LogPageQuery): Promise<LogPage>;
+  /** The operations of an instance, newest first. */
+  operations(target: InstanceTarget, query?: OperationsQuery): Promise<OperationPage>;
+  /** A page of the events of an operation and of its tasks. Throws `not_found` for one that has none. */
+  operationEvents(
+    target: InstanceTarget & { readonly operation_id: string },
+    query?: OperationEventsQuery,
+  ): Promise<OperationEvents>;
+  /** The request and the answer of a turn. Throws `not_found` for one that is not, or no longer, known. */
+  turn(target: InstanceTarget & { readonly turn_id: string }, query?: TurnQuery): Promise<TurnDetail>;
   /** Whether this process works on an input of the session. */
   isAtWork(target: SessionKey): boolean;
   /** Aborts what runs in the session, or in all sessions of the instance. */

@@ -27,9 +27,18 @@ import {
   sessionPageSchema,
   sessionsQuerySchema,
 } from "../session-page.ts";
+import {
+  operationEventsQuerySchema,
+  operationEventsSchema,
+  operationPageSchema,
+  operationsQuerySchema,
+  turnQuerySchema,
+  turnSchema,
+} from "../trace.ts";
 import { defineRoutes } from "./route.ts";
 
 const parameters = { name: "The agent's name.", id: "The instance's id, of the client's choice." } as const;
+const turnParameters = { ...parameters, turn_id: "As the events of the turn name it." } as const;
 const instance = { tag: "agents", parameters } as const;
 
 const promptErrors = [
@@ -101,6 +110,39 @@ export const agentRoutes = defineRoutes({
       "Without `limit` what is in front of the model now: after a compaction, its summary and what was kept. With `limit` pages of all that was said, the newest first. `event_index` of the newest page is where the stream of events goes on: no message is lost or comes twice.",
     query: historyQuerySchema,
     reply: historySchema,
+    errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+    action: "agent.read",
+  },
+  "GET /agents/{name}/{id}/operations": {
+    ...instance,
+    operation: "listOperations",
+    summary: "The operations of an instance, newest first",
+    description:
+      "Prompts and other work, each with where its events begin and end. Tasks are parts of others.",
+    query: operationsQuerySchema,
+    reply: operationPageSchema,
+    errors: ["agent_not_found", "agent_not_webhook"],
+    action: "agent.read",
+  },
+  "GET /agents/{name}/{id}/operations/{operation_id}/events": {
+    tag: "agents",
+    parameters: { ...parameters, operation_id: "As `GET /agents/{name}/{id}/operations` names it." },
+    operation: "listOperationEvents",
+    summary: "The events of an operation and of its tasks, oldest first",
+    query: operationEventsQuerySchema,
+    reply: operationEventsSchema,
+    errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+    action: "agent.read",
+  },
+  "GET /agents/{name}/{id}/turns/{turn_id}": {
+    tag: "agents",
+    parameters: turnParameters,
+    operation: "getTurn",
+    summary: "What a model was sent in a turn, and what it answered",
+    description:
+      "The system prompt, the messages, the tools and the settings as they were sent, secrets masked. System prompts and tools are kept for 30 days after their last use; `missing` says what is not there.",
+    query: turnQuerySchema,
+    reply: turnSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.read",
   },

@@ -80,6 +80,14 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
         ...page,
       };
     },
+    "GET /agents/{name}/{id}/operations": (input) => service.operations(instanceOf(input), input.query),
+    "GET /agents/{name}/{id}/operations/{operation_id}/events": (input) =>
+      service.operationEvents(
+        { ...instanceOf(input), operation_id: input.segment("operation_id") },
+        input.query,
+      ),
+    "GET /agents/{name}/{id}/turns/{turn_id}": (input) =>
+      service.turn({ ...instanceOf(input), turn_id: input.segment("turn_id") }, input.query),
     "POST /agents/{name}/{id}/abort": async (input) => ({
       aborted: await service.abort({ ...instanceOf(input), ...input.body }),
     }),

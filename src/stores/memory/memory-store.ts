@@ -33,6 +33,7 @@ interface Log {
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
   readonly #fences = new Map<string, number>();
+  readonly #texts = new Map<string, { readonly text: string; readonly at: number }>();
   #made = 0;
 
   append(request: AppendRequest): void {
@@ -116,6 +117,20 @@ export class InMemorySessionStore implements SessionStore {
     return true;
   }
 
+  keepText(name: string, text: string): void {
+    this.#texts.set(name, { text, at: Date.now() });
+  }
+
+  readText(name: string): string | undefined {
+    return this.#texts.get(name)?.text;
+  }
+
+  pruneTexts(before: number): number {
+    const old = [...this.#texts].filter(([, { at }]) => at < before);
+    for (const [name] of old) this.#texts.delete(name);
+    return old.length;
+  }
+
   #withThoseBelow(key: SessionKey): readonly string[] {
     const names = [nameOf(key)];
     for (const name of names) {
@@ -128,6 +143,7 @@ export class InMemorySessionStore implements SessionStore {
 
   close(): void {
     this.#logs.clear();
+    this.#texts.clear();
   }
 
   #find(key: SessionKey): Log | undefined {

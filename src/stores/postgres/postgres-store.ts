@@ -127,6 +127,19 @@ export class PostgresSessionStore implements SessionStore {
     return rows.length > 0;
   }
 
+  async keepText(name: string, text: string): Promise<void> {
+    await this.#database.query(this.#statements.keepText, [name, text]);
+  }
+
+  async readText(name: string): Promise<string | undefined> {
+    const [row] = await this.#database.query(this.#statements.readText, [name]);
+    return row === undefined ? undefined : String(row.text);
+  }
+
+  async pruneTexts(before: number): Promise<number> {
+    return (await this.#database.query(this.#statements.pruneTexts, [before])).length;
+  }
+
   /** Ends the connections of its own; a pool that was given stays open. */
   async close(): Promise<void> {
     await this.#database.close();

@@ -36,6 +36,10 @@ export const migrations: readonly Migration[] = [
       fence bigint NOT NULL,
       PRIMARY KEY (agent, instance_id)
     );`,
+  // Parts of prompts, each once, by a digest; `at` is when one was last used, in ms since 1970.
+  (schema) => `
+    CREATE TABLE ${schema}.texts (name text PRIMARY KEY, text text NOT NULL, at bigint NOT NULL);
+    CREATE INDEX texts_by_age ON ${schema}.texts (at);`,
 ];
 
 /** The migrations of the session tables in a quoted schema. */
@@ -66,6 +70,12 @@ export interface Statements {
   readonly delete: string;
   /** agent, instance_id, session, before: a row when it did. */
   readonly deleteUntouched: string;
+  /** name, text */
+  readonly keepText: string;
+  /** name */
+  readonly readText: string;
+  /** before: a row for each that it removed. */
+  readonly pruneTexts: string;
 }
 
 // An append is one statement, so it is one transaction and one way to the server. Its UPDATE locks the
@@ -140,6 +150,11 @@ export function statementsFor(schema: string): Statements {
       DELETE FROM ${schema}.sessions WHERE ${itself} AND touched_at < $4::bigint
         AND NOT EXISTS (SELECT 1 FROM below WHERE touched_at >= $4::bigint)
       RETURNING id`,
+    keepText: `
+      INSERT INTO ${schema}.texts (name, text, at) VALUES ($1, $2, ${now})
+      ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
+    readText: `SELECT text FROM ${schema}.texts WHERE name = $1`,
+    pruneTexts: `DELETE FROM ${schema}.texts WHERE at < $1::bigint RETURNING name`,
     delete: `DELETE FROM ${schema}.sessions WHERE ${itself}`,
   };
 }

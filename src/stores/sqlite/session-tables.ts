@@ -62,11 +62,16 @@ CREATE TABLE fences (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/** Parts of prompts, each once, by a digest. `at` is when one was last used, in ms since 1970. */
+const texts = `
+CREATE TABLE texts (name TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
 const sessionStore: StoreDefinition = {
   store: "The session store",
   applicationId: 0x6b697473, // "kits"
-  create: sessions + entries + inputs + times + fences,
-  upgrades: [joinedKeys, inputs, times + touchedNow, fences],
+  create: sessions + entries + inputs + times + fences + texts,
+  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts],
   hint: "Update kit, or name another file in `store`.",
   shrinks: true,
 };

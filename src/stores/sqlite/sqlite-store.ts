@@ -55,6 +55,9 @@ interface Statements {
   readonly deleteUntouched: StatementSync;
   readonly claim: StatementSync;
   readonly fence: StatementSync;
+  readonly keepText: StatementSync;
+  readonly readText: StatementSync;
+  readonly pruneTexts: StatementSync;
 }
 
 interface KnownSession {
@@ -130,6 +133,11 @@ export class SqliteSessionStore implements SessionStore {
          ON CONFLICT (agent, instance_id) DO UPDATE SET fence = max(fence, excluded.fence)`,
       ),
       fence: prepare("SELECT fence FROM fences WHERE agent = ? AND instance_id = ?"),
+      keepText: prepare(
+        "INSERT INTO texts (name, text, at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+      ),
+      readText: prepare("SELECT text FROM texts WHERE name = ?"),
+      pruneTexts: prepare("DELETE FROM texts WHERE at < ?"),
       deleteUntouched: prepare(
         `WITH RECURSIVE below (id) AS (
            SELECT id FROM sessions WHERE agent = ?1 AND instance_id = ?2 AND session = ?3
@@ -298,6 +306,25 @@ export class SqliteSessionStore implements SessionStore {
     if (deleted)
       await this.#writes.run(() => this.#database.exec(`PRAGMA incremental_vacuum(${givenBackPages})`));
     return deleted;
+  }
+
+  async keepText(name: string, text: string): Promise<void> {
+    await this.#writes.run(() => {
+      this.#statements.keepText.run(name, text, Date.now());
+    });
+  }
+
+  readText(name: string): string | undefined {
+    const row = this.#look(() => this.#statements.readText.get(name));
+    return row === undefined ? undefined : String(row.text);
+  }
+
+  async pruneTexts(before: number): Promise<number> {
+    let removed = 0;
+    await this.#writes.run(() => {
+      removed = Number(this.#statements.pruneTexts.run(before).changes);
+    });
+    return removed;
   }
 
   problem(): KitError | undefined {

@@ -1,0 +1,376 @@
+import { type AsideNote, asideNote } from "../../agents/log/past-operation.ts";
+import { promptOf, stateOf } from "../../agents/log/session-state.ts";
+import { toPromptMessage } from "../../agents/log/to-prompt.ts";
+import { type ComposedPrompt, composedNote, type PromptHead } from "../../agents/prompt/kept-prompt.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { agentStream, type EventLog } from "../../engine/contract.ts";
+import type { EventType, KitEvent } from "../../protocol/event.ts";
+import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import type {
+  OperationEvents,
+  OperationPage,
+  OperationRecord,
+  OperationsQuery,
+  PromptMessage,
+  TurnDetail,
+  TurnQuery,
+} from "../../protocol/trace.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+
+type EventOf<Type extends EventType> = Extract<KitEvent, { type: Type }>;
+
+export interface TraceSources {
+  readonly store: SessionStore;
+  readonly events: EventLog;
+}
+
+interface Instance {
+  readonly agent: string;
+  readonly instance_id: string;
+}
+
+const pageSize = 1_000;
+/** Events that one request looks at: those of other operations may lie between. */
+const maxLooked = 20_000;
+const maxMessage = 1_000;
+
+/** The operations of an instance, newest first, without tasks. */
+export async function listOperations(
+  { events }: Pick<TraceSources, "events">,
+  { agent, instance_id }: Instance,
+  { session, limit = 50, before }: OperationsQuery,
+): Promise<OperationPage> {
+  const stream = agentStream(agent, instance_id);
+  const found = new Map<string, OperationRecord>();
+  const ends = new Map<string, EventOf<"operation">>();
+  let to = before === undefined ? await events.last(stream) : before - 1;
+  // The ends of the operations of this page lie behind it.
+  if (before !== undefined) await readEnds(events, stream, { after: to, ends });
+  for (let window = pageSize; to > 0; window *= 2) {
+    const from = Math.max(0, to - window);
+    const read: KitEvent[] = [];
+    for await (const event of eventsBetween(events, stream, {
+      from,
+      to,
+      types: ["operation_start", "operation"],
+    }))
+      read.push(event);
+    for (const event of read.reverse()) {
+      if (event.parent_operation_id !== undefined) continue;
+      if (session !== undefined && event.session !== session) continue;
+      if (event.type === "operation" && !ends.has(event.operation_id)) ends.set(event.operation_id, event);
+      if (event.type !== "operation_start") continue;
+      const known = found.get(event.operation_id);
+      if (known === undefined && found.size === limit)
+        return { operations: [...found.values()], next_before: event.index + 1 };
+      found.set(event.operation_id, toOperation(event, ends.get(event.operation_id)));
+    }
+    to = from;
+  }
+  return { operations: [...found.values()] };
+}
+
+async function readEnds(
+  events: EventLog,
+  stream: string,
+  { after, ends }: { readonly after: number; readonly ends: Map<string, EventOf<"operation">> },
+): Promise<void> {
+  const range = { from: after, to: Number.POSITIVE_INFINITY, types: ["operation"] as const };
+  for await (const event of eventsBetween(events, stream, range))
+    if (event.type === "operation") ends.set(event.operation_id, event);
+}
+
+function toOperation(
+  start: EventOf<"operation_start">,
+  end: EventOf<"operation"> | undefined,
+): OperationRecord {
+  return {
+    operation_id: start.operation_id,
+    session: start.session ?? "default",
+    kind: start.operation_kind,
+    message: start.message?.slice(0, maxMessage).toWellFormed(),
+    first_index: start.index,
+    last_index: end?.index,
+    started_at: start.timestamp,
+    duration_ms: end?.duration_ms,
+    is_error: end?.is_error,
+    is_aborted: end?.is_aborted,
+    usage: end?.usage,
+    resumed: start.resumed,
+    forked_from: start.forked_from,
+  };
+}
+
+interface Range {
+  /** Events after this index. */
+  readonly from: number;
+  readonly to: number;
+  readonly types?: readonly EventType[] | undefined;
+}
+
+async function* eventsBetween(
+  events: EventLog,
+  stream: string,
+  { from, to, types }: Range,
+): AsyncGenerator<KitEvent> {
+  for (let after = from; ; ) {
+    const page = await events.read(stream, { after, limit: pageSize, types });
+    for (const event of page) {
+      if (event.index > to) return;
+      if (event.type !== "gap") yield event;
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize || last.index >= to) return;
+    after = last.index;
+  }
+}
+
+export interface OperationEventsQuery {
+  /** The index of its first event, which spares the search for it. */
+  readonly first_index?: number | undefined;
+  readonly after?: number | undefined;
+  /** From 1 to 1,000; default 100. */
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
+}
+
+/** A page of the events of an operation and of its tasks. Throws `not_found` for an operation that has none. */
+export async function readOperationEvents(
+  { events }: Pick<TraceSources, "events">,
+  target: Instance & { readonly operation_id: string },
+  query: OperationEventsQuery,
+): Promise<OperationEvents> {
+  const { operation_id } = target;
+  const { limit = 100, types } = query;
+  const stream = agentStream(target.agent, target.instance_id);
+  const begin = (query.first_index ?? 1) - 1;
+  const from = Math.max(begin, query.after ?? 0);
+  const family = new Set([operation_id]);
+  let start = query.first_index === undefined ? undefined : begin;
+  // Tasks that began before this page belong to the operation, too.
+  const starts = { from: begin, to: from, types: ["operation_start"] as const };
+  for await (const event of eventsBetween(
+    events,
+    stream,
+    query.first_index === undefined ? { ...starts, to: Number.POSITIVE_INFINITY } : starts,
+  )) {
+    if (event.operation_id === operation_id) start ??= event.index - 1;
+    if (event.parent_operation_id !== undefined && family.has(event.parent_operation_id))
+      family.add(event.operation_id);
+  }
+  if (start === undefined)
+    throw new KitError({ code: "not_found", message: "There are no events of this operation." });
+  const found: KitEvent[] = [];
+  let looked = 0;
+  let after = Math.max(from, start);
+  for (;;) {
+    const page = await events.read(stream, { after, limit: pageSize });
+    for (const event of page) {
+      after = event.index;
+      const { parent_operation_id: parent } = event;
+      if (parent !== undefined && family.has(parent)) family.add(event.operation_id);
+      if (!family.has(event.operation_id) || (types !== undefined && !types.includes(event.type))) continue;
+      found.push(event);
+      if (found.length === limit) return { events: found, next_after: after };
+    }
+    looked += page.length;
+    if (page.length < pageSize) return { events: found };
+    if (looked >= maxLooked) return { events: found, next_after: after };
+  }
+}
+
+/** The request and the answer of a turn. Throws `not_found` for one that no events and no log tell of. */
+export async function readTurn(
+  sources: TraceSources,
+  target: Instance & { readonly turn_id: string },
+  query: TurnQuery,
+): Promise<TurnDetail> {
+  const { request, turn, errors } = await findTurn(sources.events, target, query.event_index);
+  const key: SessionKey = {
+    agent: target.agent,
+    instance_id: target.instance_id,
+    session: request.session ?? "default",
+  };
+  const entries = await sources.store.read(key);
+  const { messages, ...head } = await readPrompt(sources.store, { key, entries, request });
+  const { limit = 100, before = messages.length + 1 } = query;
+  const first = Math.max(0, before - 1 - limit);
+  const answer = answerAt(entries, turn?.log_position);
+  return {
+    turn_id: target.turn_id,
+    operation_id: request.operation_id,
+    session: key.session,
+    model: request.model,
+    provider: request.provider,
+    purpose: request.purpose,
+    attempt: request.attempt,
+    requested_at: request.timestamp,
+    event_index: request.index,
+    messages: messages
+      .slice(first, before - 1)
+      .map((message, at) => ({ position: first + at + 1, ...message })),
+    message_count: messages.length,
+    next_before: first > 0 ? first + 1 : undefined,
+    ...head,
+    answer,
+    finish_reason: turn?.finish_reason,
+    usage: turn?.usage,
+    duration_ms: turn?.duration_ms,
+    first_chunk_ms: turn?.first_chunk_ms,
+    errors: errors.length === 0 ? undefined : errors,
+  };
+}
+
+interface FoundTurn {
+  readonly request: EventOf<"turn_request">;
+  readonly turn: EventOf<"turn"> | undefined;
+  readonly errors: readonly Pick<EventOf<"error">, "error" | "will_retry">[];
+}
+
+/** The events of a turn: its last request, and what came of it. */
+export async function findTurn(
+  events: EventLog,
+  { agent, instance_id, turn_id }: Instance & { readonly turn_id: string },
+  event_index?: number,
+): Promise<FoundTurn> {
+  const stream = agentStream(agent, instance_id);
+  let request: FoundTurn["request"] | undefined;
+  let turn: FoundTurn["turn"];
+  const errors: { error: EventOf<"error">["error"]; will_retry: boolean }[] = [];
+  const range = {
+    from: (event_index ?? 1) - 1,
+    to: Number.POSITIVE_INFINITY,
+    types: ["turn_request", "turn", "turn_end", "error"] as const,
+  };
+  for await (const event of eventsBetween(events, stream, range)) {
+    if (event.turn_id !== turn_id) continue;
+    if (event.type === "turn_request") request = event;
+    if (event.type === "turn") turn = event;
+    if (event.type === "error") errors.push({ error: event.error, will_retry: event.will_retry });
+    if (event.type === "turn_end") break;
+  }
+  if (request === undefined)
+    throw new KitError({
+      code: "not_found",
+      message: "There is no such turn, or its events are no longer kept.",
+    });
+  return { request, turn, errors };
+}
+
+type Part = "system" | "tools" | "messages";
+
+async function readPrompt(
+  store: SessionStore,
+  {
+    key,
+    entries,
+    request,
+  }: {
+    readonly key: SessionKey;
+    readonly entries: readonly SessionEntry[];
+    readonly request: EventOf<"turn_request">;
+  },
+): Promise<
+  Pick<TurnDetail, "tools" | "settings" | "missing"> & { readonly messages: readonly PromptMessage[] }
+> {
+  const missing = new Set<Part>();
+  const read = async (name: string | undefined): Promise<string | undefined> =>
+    name === undefined ? undefined : await store.readText?.(name);
+  const headText = await read(request.head);
+  const head = headText === undefined ? undefined : (JSON.parse(headText) as PromptHead);
+  const system = await read(head?.system);
+  const tools = await read(head?.tools);
+  if (system === undefined) missing.add("system");
+  if (tools === undefined) missing.add("tools");
+  const { log_position } = request;
+  let prompt: readonly unknown[] = [];
+  if (log_position === undefined || entries.length < log_position || request.purpose === "compaction")
+    missing.add("messages");
+  else {
+    const own = promptOf(stateOf(key, entries.slice(0, log_position)), system ?? "");
+    const composed = composedAt(entries, request.turn_id);
+    if (composed?.omitted) missing.add("messages");
+    prompt =
+      composed === undefined
+        ? own
+        : [...own.slice(0, composed.head), ...composed.messages, ...own.slice(own.length - composed.tail)];
+  }
+  return {
+    messages: prompt
+      .map((message) => toPublicMessage(message as PromptForm))
+      .filter(({ role }) => role !== "system" || !missing.has("system")),
+    tools: tools === undefined ? undefined : (JSON.parse(tools) as TurnDetail["tools"]),
+    settings: head?.settings,
+    missing: missing.size === 0 ? undefined : [...missing],
+  };
+}
+
+function composedAt(
+  entries: readonly SessionEntry[],
+  turnId: string | undefined,
+): ComposedPrompt | undefined {
+  for (const entry of entries) {
+    if (entry.type !== "note" || entry.name !== composedNote) continue;
+    const composed = entry.value as ComposedPrompt;
+    if (composed.turn_id === turnId) return composed;
+  }
+  return undefined;
+}
+
+function answerAt(entries: readonly SessionEntry[], position: number | undefined): PromptMessage | undefined {
+  const entry = position === undefined ? undefined : entries[position - 1];
+  if (entry === undefined) return undefined;
+  const isAside = entry.type === "note" && entry.name === asideNote;
+  const message = isAside ? (entry.value as AsideNote).message : entry.type === "message" && entry.message;
+  return message && message.role === "assistant"
+    ? toPublicMessage(toPromptMessage(message) as PromptForm)
+    : undefined;
+}
+
+/** A message in the form of the AI SDK, read back from JSON or just made. */
+interface PromptForm {
+  readonly role: PromptMessage["role"];
+  readonly content: string | readonly Readonly<Record<string, unknown>>[];
+}
+
+function toPublicMessage({ role, content }: PromptForm): PromptMessage {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return { role, content: parts.map(toPublicPart) };
+}
+
+type PublicPart = PromptMessage["content"][number];
+
+function toPublicPart(part: Readonly<Record<string, unknown>>): PublicPart {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { type: part.type, text: part.text };
+    case "tool-call":
+      return { type: "tool_call", tool_call_id: part.toolCallId, tool: part.toolName, args: part.input };
+    case "tool-result": {
+      const output = part.output as { readonly type: string; readonly value?: unknown };
+      const { value } = output;
+      return {
+        type: "tool_result",
+        tool_call_id: part.toolCallId,
+        tool: part.toolName,
+        is_error: output.type.startsWith("error"),
+        content: Array.isArray(value)
+          ? value.map((item) => toPublicPart(item as Readonly<Record<string, unknown>>))
+          : [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }],
+      };
+    }
+    case "file": {
+      const { data: source, mediaType: media_type, filename } = part;
+      const { url, data } = source as { readonly url?: URL | string; readonly data?: unknown };
+      return {
+        type: String(media_type).startsWith("image/") ? "image" : "file",
+        media_type,
+        ...(filename === undefined ? {} : { filename }),
+        data: url === undefined ? data : String(url),
+      };
+    }
+    default:
+      return { ...part, type: String(part.type) };
+  }
+}

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KitClient } from "../../client/index.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+const agent = (profile: string): string =>
+  `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
+
+const look = `{ name: "look", description: "Looks.", input: { type: "object", properties: {} }, execute: () => "seen" }`;
+
+let served: ServedService;
+let client: KitClient;
+beforeAll(async () => {
+  served = await serveService({
+    files: {
+      "AGENTS.md": "# Rules\n\nAmounts are whole cents.\n",
+      "CLAUDE.md": null,
+      "src/agents/looker.ts": agent(
+        `{ instructions: "You look. The key is open-sesame-1234.", tools: [${look}], modelSettings: { temperature: 0.5 } }`,
+      ),
+      "src/agents/hooked.ts": agent(
+        `{ hooks: { beforeModel: ({ prompt }) => ({ prompt: [...prompt, { role: "user", content: [{ type: "text", text: "From the hook." }] }] }) } }`,
+      ),
+    },
+    env: { SERVICE_TOKEN: "open-sesame-1234" },
+  });
+  client = new KitClient({ baseUrl: served.url });
+});
+afterAll(async () => {
+  expect(served.errors).toEqual([]);
+  await served.close();
+});
+
+async function turnsOf(agentName: string, id: string) {
+  const { operations } = await client.agents.operations(agentName, { id });
+  const found = [];
+  for (const { operation_id, first_index } of [...operations].reverse()) {
+    const { events } = await client.agents.operationEvents(agentName, { id, operation_id, first_index });
+    for (const event of events) if (event.type === "turn_request") found.push(event);
+  }
+  return found;
+}
+
+test("a turn gives the system prompt, messages, tools and settings as they were sent, and the answer", async () => {
+  await client.agents.invoke("looker", { id: "exact", message: "First." });
+  await client.agents.invoke("looker", { id: "exact", message: "Second." });
+  const [first, second] = await turnsOf("looker", "exact");
+  const turn = await client.agents.turn("looker", { id: "exact", turn_id: second?.turn_id ?? "" });
+  expect(turn.messages.map(({ role, content }) => [role, content[0]?.text])).toEqual([
+    ["system", expect.stringContaining("Amounts are whole cents.")],
+    ["user", "First."],
+    ["assistant", "First."],
+    ["user", "Second."],
+  ]);
+  expect(turn.tools?.find(({ name }) => name === "look")).toMatchObject({
+    description: "Looks.",
+    input_schema: { type: "object" },
+  });
+  expect(turn.settings).toMatchObject({ temperature: 0.5 });
+  expect(turn.answer).toEqual({ role: "assistant", content: [{ type: "text", text: "Second." }] });
+  expect(turn).toMatchObject({ purpose: "agent", attempt: 1, finish_reason: "stop", usage: { input: 3 } });
+  expect(turn.missing).toBeUndefined();
+  const earlier = await client.agents.turn("looker", { id: "exact", turn_id: first?.turn_id ?? "" });
+  expect(earlier.messages).toHaveLength(2);
+  // One system prompt and one list of tools for both turns.
+  expect(second?.head).toBe(first?.head);
+});
+
+test("a long prompt comes in pages, the newest messages first", async () => {
+  const newest = await client.agents.turn("looker", {
+    id: "exact",
+    turn_id: (await turnsOf("looker", "exact")).at(-1)?.turn_id ?? "",
+    limit: 3,
+  });
+  expect(newest.messages.map(({ position }) => position)).toEqual([2, 3, 4]);
+  expect(newest).toMatchObject({ message_count: 4, next_before: 2 });
+  const rest = await client.agents.turn("looker", { id: "exact", turn_id: newest.turn_id, before: 2 });
+  expect(rest.messages.map(({ role }) => role)).toEqual(["system"]);
+  expect(rest.next_before).toBeUndefined();
+});
+
+test("what a hook adds to a prompt is in it, and grows with the turn alone", async () => {
+  for (const message of ["One.", "Two."]) await client.agents.invoke("hooked", { id: "h", message });
+  const turns = await turnsOf("hooked", "h");
+  const turn = await client.agents.turn("hooked", { id: "h", turn_id: turns[1]?.turn_id ?? "" });
+  expect(turn.messages.slice(1).map(({ content }) => content[0]?.text)).toEqual([
+    "One.",
+    "From the hook.",
+    "Two.",
+    "From the hook.",
+  ]);
+});
+
+test("a turn whose model failed shows what it was sent, and why it failed", async () => {
+  await served.send("/agents/echo/failing", { body: { message: "fail" } });
+  const [request] = await turnsOf("echo", "failing");
+  const turn = await client.agents.turn("echo", { id: "failing", turn_id: request?.turn_id ?? "" });
+  expect(turn.messages.at(-1)?.content[0]?.text).toBe("fail");
+  expect(turn.answer).toBeUndefined();
+  expect(turn.errors?.at(-1)).toMatchObject({ will_retry: false });
+});
+
+test("secrets of the server are in no prompt", async () => {
+  const { body } = await served.send(`/agents/looker/exact/operations?limit=1`);
+  expect(body.operations).toHaveLength(1);
+  const [request] = await turnsOf("looker", "exact");
+  const text = JSON.stringify(
+    await client.agents.turn("looker", { id: "exact", turn_id: request?.turn_id ?? "" }),
+  );
+  expect(text).toContain("You look.");
+  expect(text).not.toContain("open-sesame-1234");
+});
+
+test("operations come newest first, in pages, of one session where it is named", async () => {
+  for (const [session, message] of [
+    ["a", "1"],
+    ["b", "2"],
+    ["a", "3"],
+  ] as const)
+    await client.agents.invoke("echo", { id: "listed", session, message });
+  const newest = await client.agents.operations("echo", { id: "listed", limit: 2 });
+  expect(newest.operations.map(({ message }) => message)).toEqual(["3", "2"]);
+  expect(newest.operations[0]).toMatchObject({ session: "a", kind: "prompt", is_error: false });
+  const older = await client.agents.operations("echo", { id: "listed", before: newest.next_before });
+  expect(older.operations.map(({ message }) => message)).toEqual(["1"]);
+  expect(older.operations[0]?.last_index).toBeGreaterThan(older.operations[0]?.first_index ?? 0);
+  expect(older.next_before).toBeUndefined();
+  const ofB = await client.agents.operations("echo", { id: "listed", session: "b" });
+  expect(ofB.operations.map(({ message }) => message)).toEqual(["2"]);
+});
+
+test("the events of an operation are its own, in pages", async () => {
+  const [newest, older] = (await client.agents.operations("echo", { id: "listed" })).operations;
+  const target = { id: "listed", operation_id: older?.operation_id ?? "" };
+  const whole = await client.agents.operationEvents("echo", target);
+  expect(new Set(whole.events.map(({ operation_id }) => operation_id))).toEqual(
+    new Set([older?.operation_id]),
+  );
+  expect(whole.events[0]?.index).toBe(older?.first_index);
+  const page = await client.agents.operationEvents("echo", { ...target, limit: 2 });
+  expect(page.events).toEqual(whole.events.slice(0, 2));
+  const next = await client.agents.operationEvents("echo", { ...target, after: page.next_after });
+  expect([...page.events, ...next.events]).toEqual(whole.events);
+  expect(newest?.operation_id).not.toBe(older?.operation_id);
+});
+
+test("an unknown turn or operation is not found", async () => {
+  const missing = { status: 404, body: { error: { type: "not_found" } } };
+  expect(await served.send("/agents/echo/listed/turns/turn_none")).toMatchObject(missing);
+  expect(await served.send("/agents/echo/listed/operations/op_none/events")).toMatchObject(missing);
+  expect(await served.send("/agents/echo/listed/turns/x?limit=0")).toMatchObject({ status: 400 });
+});
