@@ -122,7 +122,8 @@ export function serve(
       if (isKeyOfCommands(opened.loaded)) sayUnguarded(context);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
-        if (other !== undefined) sayStandby(context, other);
+        const isShared = service.engine.capabilities.distributed;
+        if (other !== undefined && !isShared) sayStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
         mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
       }

@@ -48,6 +48,8 @@ export async function openPool(url: string, maxConnections: number): Promise<Own
   const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: connectTimeoutMs });
   // The server may end a connection that rests; the pool makes another when it is needed.
   pool.on("error", () => undefined);
+  // One that ends in the packet that opened it ends before anything else can listen.
+  pool.on("connect", (client) => void client.on("error", () => undefined));
   const destroy = (): void => {
     for (const socket of sockets) socket.destroy();
   };

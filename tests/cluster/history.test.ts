@@ -34,7 +34,9 @@ test("an input with a receipt that is never settled is lost", () => {
 });
 
 test("an input that no sender knows and that was done is found", () => {
-  expect(broken((entry) => (entry.what === "accepted" && entry.id === "b" ? [] : [entry]))).toEqual(["unknown"]);
+  expect(broken((entry) => (entry.what === "accepted" && entry.id === "b" ? [] : [entry]))).toEqual([
+    "unknown",
+  ]);
 });
 
 test("an input that is settled twice is found", () => {
@@ -68,6 +70,8 @@ test("a fence that does not rise, and a claim under an old one, are found", () =
     entry.what === "owned" && entry.fence === 11 ? [{ ...entry, fence: 10 }] : [entry];
   expect(broken(same)).toEqual(["fence fell"]);
   const old = (entry: HistoryEntry) =>
-    (entry.what === "claimed" || entry.what === "settled") && entry.id === "b" ? [{ ...entry, fence: 9 }] : [entry];
+    (entry.what === "claimed" || entry.what === "settled") && entry.id === "b"
+      ? [{ ...entry, fence: 9 }]
+      : [entry];
   expect(broken(old)).toEqual(["fence fell"]);
 });

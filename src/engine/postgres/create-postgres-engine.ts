@@ -78,6 +78,8 @@ class PostgresEngine {
   readonly #over = new AbortController();
   readonly #started = Promise.withResolvers<void>();
   readonly #background: Promise<void>[] = [];
+  /** Shards that were gained while the database could not say what lies in them. */
+  readonly #untaken = new Set<number>();
   #handlers: EngineHandlers | undefined;
   #state: "new" | "started" | "closed" = "new";
   #drained: Promise<void> | undefined;
@@ -227,6 +229,7 @@ class PostgresEngine {
   }
 
   async #sweep(): Promise<void> {
+    await this.#takeOver([...this.#untaken]);
     await this.#dispatches.sweep();
     await this.#runs.sweep();
   }
@@ -234,11 +237,14 @@ class PostgresEngine {
   /** Requeues what other nodes have left at work in these shards, and enqueues what waits there. */
   async #takeOver(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
+    for (const shard of shards) this.#untaken.add(shard);
     await this.#dispatches.takeOver(shards);
     await this.#runs.takeOver(shards);
+    for (const shard of shards) this.#untaken.delete(shard);
   }
 
   #lose(shards: ReadonlySet<number>): void {
+    for (const shard of shards) this.#untaken.delete(shard);
     this.#runs.leave(shards, leaseLost());
     this.#base.queue.forget((job) => shards.has(shardOfJob(job)));
     this.#events.forget(shards);

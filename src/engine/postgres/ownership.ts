@@ -11,7 +11,7 @@ export interface OwnershipOptions {
   readonly clock: DatabaseClock;
   /** The version of kit, for operators. */
   readonly version: string;
-  /** Shards have become this node's: their work is to be taken up. */
+  /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
   onGained(shards: readonly number[]): Promise<void>;
   /** Shards are no longer this node's: their signals have fired. */
   onLost(shards: ReadonlySet<number>): void;
@@ -236,7 +236,7 @@ export class Ownership {
     for (const { shard, fence } of raised.rows) {
       this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
     }
-    // What fails is found again by the next look at all shards.
+    // What fails is tried again with the next sweep.
     this.#taking = this.#options.onGained(gained).catch(() => undefined);
   }
 

@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -78,7 +87,8 @@ export class Database {
       this.#child = child;
       if (await this.#answers()) return;
       // Processes of a server that was killed may hold its shared memory for a moment.
-      if (child.exitCode === null && child.signalCode === null) throw new Error(`Postgres hangs: ${this.#log}`);
+      if (child.exitCode === null && child.signalCode === null)
+        throw new Error(`Postgres hangs: ${this.#log}`);
       await delay(100);
     }
   }

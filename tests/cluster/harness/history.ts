@@ -40,6 +40,7 @@ export interface Finding {
 }
 
 type Row = Extract<HistoryEntry, { what: "claimed" | "settled" }>;
+type Stop = Extract<HistoryEntry, { what: "killed" | "frozen" }>;
 type Effect = Extract<HistoryEntry, { what: "begin" | "end" | "lost" }>;
 
 /** Clocks of the database and of processes are one, read at other moments of the same ms. */
@@ -51,7 +52,12 @@ const slackMs = 2;
  */
 export function checkHistory(entries: readonly HistoryEntry[]): readonly Finding[] {
   const history = entries.toSorted((left, right) => left.at - right.at);
-  return [...checkSettlements(history), ...checkOrder(history), ...checkFences(history), ...checkEffects(history)];
+  return [
+    ...checkSettlements(history),
+    ...checkOrder(history),
+    ...checkFences(history),
+    ...checkEffects(history),
+  ];
 }
 
 function checkSettlements(history: readonly HistoryEntry[]): readonly Finding[] {
@@ -65,14 +71,18 @@ function checkSettlements(history: readonly HistoryEntry[]): readonly Finding[] 
       settled.set(row.id, (settled.get(row.id) ?? 0) + 1);
       const claim = claims.get(row.id);
       if (claim !== undefined && claim.fence !== row.fence) {
-        findings.push({ kind: "settled by a stale owner", text: `${row.id}: claimed ${claim.fence}, settled ${row.fence}` });
+        findings.push({
+          kind: "settled by a stale owner",
+          text: `${row.id}: claimed ${claim.fence}, settled ${row.fence}`,
+        });
       }
     }
   }
   for (const id of accepted) if (!settled.has(id)) findings.push({ kind: "lost", text: id });
   for (const [id, times] of settled) {
     if (times > 1) findings.push({ kind: "settled twice", text: `${id}: ${times} times` });
-    if (!accepted.has(id)) findings.push({ kind: "unknown", text: `${id} was settled, and nobody has a receipt` });
+    if (!accepted.has(id))
+      findings.push({ kind: "unknown", text: `${id} was settled, and nobody has a receipt` });
   }
   return findings;
 }
@@ -130,7 +140,7 @@ interface Interval {
 function checkEffects(history: readonly HistoryEntry[]): readonly Finding[] {
   const findings: Finding[] = [];
   for (const [line, effects] of byLine(history.filter(isEffect))) {
-    const stopped = history.filter((entry) => entry.what === "killed" || entry.what === "frozen");
+    const stopped = history.filter(isStop);
     const intervals = toIntervals(effects, stopped);
     for (const one of intervals) {
       for (const other of intervals) {
@@ -147,10 +157,7 @@ function checkEffects(history: readonly HistoryEntry[]): readonly Finding[] {
   return findings;
 }
 
-function toIntervals(
-  effects: readonly Effect[],
-  stopped: readonly { readonly at: number; readonly node: number }[],
-): readonly Interval[] {
+function toIntervals(effects: readonly Effect[], stopped: readonly Stop[]): readonly Interval[] {
   const intervals: Interval[] = [];
   const open = new Map<string, Interval>();
   for (const { what, node, effect, at } of effects) {
@@ -181,6 +188,10 @@ function isAccepted(entry: HistoryEntry): entry is Extract<HistoryEntry, { what:
 
 function isRow(entry: HistoryEntry): entry is Row {
   return entry.what === "claimed" || entry.what === "settled";
+}
+
+function isStop(entry: HistoryEntry): entry is Stop {
+  return entry.what === "killed" || entry.what === "frozen";
 }
 
 function isEffect(entry: HistoryEntry): entry is Effect {

@@ -12,6 +12,7 @@ export class Way {
   readonly #links = new Set<Link>();
   #target: number;
   #state: "open" | "silent" | "refused" = "open";
+  #isMute = false;
 
   private constructor(target: number) {
     this.#target = target;
@@ -52,6 +53,12 @@ export class Way {
     this.#drop();
   }
 
+  /** Connections that are made from now on hear no notifications of Postgres: who asks for them announces something instead. */
+  mute(isMute: boolean): void {
+    this.#isMute = isMute;
+    this.#drop();
+  }
+
   close(): void {
     this.reset();
     this.#server.close();
@@ -83,7 +90,8 @@ export class Way {
       from.on("error", () => undefined);
       from.on("data", (data: Buffer) => {
         if (this.#state === "silent") return;
-        if (!to.write(data)) from.pause();
+        const passed = this.#isMute && from === near ? withoutListen(data) : data;
+        if (!to.write(passed)) from.pause();
       });
       to.on("drain", () => {
         if (this.#state === "open") from.resume();
@@ -98,4 +106,11 @@ export class Way {
       });
     }
   }
+}
+
+/** Of the same length, so that the message's own length stays true. */
+function withoutListen(data: Buffer): Buffer {
+  return data.includes('LISTEN "')
+    ? Buffer.from(data.toString("latin1").replaceAll('LISTEN "', 'NOTIFY "'), "latin1")
+    : data;
 }

@@ -1,0 +1,25 @@
+/**
+ * `npm run test:cluster`: several `kit start` over one Postgres, under faults. `--long` goes on with faults at random for
+ * thirty minutes, `--minutes N` for so many; `--seed N` repeats the faults of a run that printed it. Further words go to vitest.
+ */
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+
+const { values, positionals } = parseArgs({
+  options: {
+    long: { type: "boolean", default: false },
+    minutes: { type: "string" },
+    seed: { type: "string" },
+  },
+  allowPositionals: true,
+});
+const minutes = values.minutes ?? (values.long ? "30" : undefined);
+const { status } = spawnSync("vitest", ["run", "--project", "cluster", ...positionals], {
+  stdio: "inherit",
+  env: {
+    ...process.env,
+    ...(minutes === undefined ? {} : { KIT_CLUSTER_MINUTES: minutes }),
+    ...(values.seed === undefined ? {} : { KIT_CLUSTER_SEED: values.seed }),
+  },
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,161 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { postgresEngine } from "./harness/engines.ts";
+import { type Kit, Kits, type Load } from "./harness/kits.ts";
+
+let cluster: Kits;
+let kits: readonly [Kit, Kit, Kit];
+
+beforeAll(async () => {
+  cluster = await Kits.start(postgresEngine);
+  kits = cluster.kits as unknown as typeof kits;
+});
+
+afterEach(() => cluster.heal());
+
+afterAll(() => cluster?.stop());
+
+async function checkEnd(load: Load): Promise<void> {
+  await cluster.settled(load);
+  expect(await cluster.findings(load)).toEqual([]);
+}
+
+test("a node that is killed in mid-step loses nothing, and the others do its work", async () => {
+  const load = cluster.load({ lines: 12, each: 4, ms: 150 });
+  await cluster.begun(load, 14);
+  await cluster.kill(kits[0]);
+  await checkEnd(load);
+});
+
+test("a node that is frozen for five seconds is told that its leases are lost, and settles and appends nothing more", async () => {
+  const short = cluster.load({ lines: 9, each: 3, ms: 300 });
+  const long = cluster.load({ lines: 9, each: 1, ms: 5_700 });
+  await cluster.begun(short, 10);
+  await cluster.begun(long, 9);
+  const { pid } = kits[1].process;
+  cluster.freeze(kits[1]);
+  await delay(5_000);
+  cluster.thaw(kits[1]);
+  await cluster.settled(long);
+  const own = cluster.effects().filter(({ node, line }) => node === pid && long.lines.includes(line));
+  // What it had begun came to its end there, was told before that it does not count, and was done by another.
+  expect(own.length).toBeGreaterThan(0);
+  for (const { effect } of own) {
+    const steps = own.filter((one) => one.effect === effect).map(({ what }) => what);
+    expect(steps).toEqual(["begin", "lost", "end"]);
+  }
+  await checkEnd(short);
+  await checkEnd(long);
+});
+
+test.each([
+  ["in silence", "silence"],
+  ["with resets", "reset"],
+] as const)("a node whose network is cut %s stops before another does its work", async (_, cut) => {
+  const load = cluster.load({ lines: 12, each: 3, ms: 400 });
+  const long = cluster.load({ lines: 6, each: 1, ms: 4_000 });
+  await cluster.begun(load, 14);
+  kits[2].way[cut]();
+  await cluster.settled(long);
+  await delay(500);
+  kits[2].way.restore();
+  await checkEnd(load);
+  await checkEnd(long);
+});
+
+test("when Postgres is killed and started again, the nodes go on by themselves", async () => {
+  const load = cluster.load({ lines: 12, each: 4, ms: 150 });
+  await cluster.begun(load, 14);
+  await cluster.database.kill();
+  await delay(1_000);
+  await cluster.database.up();
+  await checkEnd(load);
+});
+
+test("when all connections are dropped, again and again, the nodes go on", async () => {
+  const load = cluster.load({ lines: 12, each: 4, ms: 100 });
+  await cluster.begun(load, 14);
+  for (let time = 0; time < 3; time += 1) {
+    await cluster.database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+    );
+    await delay(300);
+  }
+  await checkEnd(load);
+});
+
+test("nodes that hear no notification find all work in the rows", async () => {
+  for (const { way } of kits) way.mute(true);
+  await delay(500);
+  await cluster.untilBalanced();
+  const load = cluster.load({ lines: 12, each: 3, ms: 50 });
+  await cluster.begun(load, 14);
+  await cluster.kill(kits[1]);
+  await checkEnd(load);
+});
+
+test("runs whose node is killed in mid-step go on after their last finished step, and a signal to any node reaches them", async () => {
+  const numbers = Array.from({ length: 9 }, (_, number) => number);
+  const started = numbers.map((number) =>
+    cluster.ask("/workflows/steps", { body: { number, waits: true }, from: number, key: `run ${number}` }),
+  );
+  const runs: { run_id: string }[] = await Promise.all(started);
+  const stepsOf = (number: number) => cluster.effects().filter(({ line }) => line === `run-${number}`);
+  await cluster.until(() => numbers.every((number) => stepsOf(number).length > 2));
+  await cluster.kill(kits[0]);
+  for (const [number, { run_id }] of runs.entries()) {
+    await cluster.ask(`/runs/${run_id}/signal`, { body: { name: "go", payload: { number } }, from: number });
+  }
+  for (const [number, { run_id }] of runs.entries()) {
+    await cluster.until(async () => (await cluster.ask(`/runs/${run_id}`)).status === "completed");
+    expect((await cluster.ask(`/runs/${run_id}`)).result).toEqual({ number });
+    const begun = stepsOf(number).filter(({ what }) => what === "begin");
+    // Only the step that was cut off may have begun twice.
+    expect(begun.length).toBeLessThanOrEqual(6);
+    expect(new Set(begun.map(({ effect }) => effect)).size).toBe(5);
+  }
+});
+
+test("a schedule of every second, while its node is killed, starts each of its runs, and none twice", async () => {
+  const from = Date.now();
+  await delay(2_500);
+  for (const kit of [kits[0], kits[1]]) {
+    await cluster.kill(kit);
+    await delay(1_500);
+    await cluster.startKit(kit);
+  }
+  await delay(1_000);
+  const to = Date.now();
+  const seconds = (await cluster.engine.occurrences(cluster.database, "tick"))
+    .map((time) => Date.parse(time))
+    .filter((at) => at > from && at < to - 1_000)
+    .toSorted((left, right) => left - right);
+  expect(seconds.length).toBeGreaterThan(5);
+  for (const [index, at] of seconds.entries()) {
+    if (index > 0) expect(at - Number(seconds[index - 1])).toBe(1_000);
+  }
+});
+
+test("a node that is told to stop under load ends in order, and nothing that it did is done again", async () => {
+  const load = cluster.load({ lines: 12, each: 5, ms: 150 });
+  await cluster.begun(load, 14);
+  expect(await cluster.end(kits[0])).toBe(0);
+  await cluster.startKit(kits[0]);
+  expect(await cluster.end(kits[1])).toBe(0);
+  await checkEnd(load);
+  const begun = cluster.effects().filter(({ what, line }) => what === "begin" && load.lines.includes(line));
+  expect(begun.length).toBe(60);
+});
+
+test("when a replica is promoted, what had a receipt is there, and the nodes go on with it", async () => {
+  const replica = await cluster.database.replicate();
+  const before = cluster.database;
+  const load = cluster.load({ lines: 12, each: 5, ms: 150 });
+  await cluster.begun(load, 20);
+  await before.kill();
+  await delay(500);
+  await replica.promote();
+  cluster.failOver(replica);
+  await checkEnd(load);
+  await before.remove();
+});

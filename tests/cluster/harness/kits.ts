@@ -1,0 +1,283 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
+import { createRandom } from "../../faults/seeded-random.ts";
+import { createKitProcess, type KitProcess } from "../../faults/service/kit-process.ts";
+import { answerTo, type ModelServer, startModelServer } from "../../faults/service/model-server.ts";
+import { Database } from "./database.ts";
+import type { ClusterEngine } from "./engines.ts";
+import { checkHistory, type Finding, type HistoryEntry } from "./history.ts";
+import { project } from "./project.ts";
+import { Way } from "./way.ts";
+
+/** One `kit start`, and its own way to the database. */
+export interface Kit {
+  readonly process: KitProcess;
+  readonly way: Way;
+  isUp: boolean;
+}
+
+/** Inputs that were sent to some lines, one after the other in each. */
+export interface Load {
+  readonly lines: readonly string[];
+  /** The receipts of all inputs, once each has one. */
+  readonly accepted: Promise<readonly string[]>;
+}
+
+export interface LoadSize {
+  readonly lines: number;
+  readonly each: number;
+  /** How long the effect of an input takes. */
+  readonly ms: number;
+}
+
+/** How long a sender waits for an answer before it asks another node. */
+const patienceMs = 2_000;
+
+/** Several `kit start` over one database, which a test loads, breaks and checks. */
+export class Kits {
+  readonly engine: ClusterEngine;
+  readonly root: string;
+  readonly kits: readonly Kit[];
+  readonly model: ModelServer;
+  readonly #remove: () => Promise<void>;
+  readonly #entries: HistoryEntry[] = [];
+  #database: Database;
+  #loads = 0;
+
+  private constructor(
+    parts: Pick<Kits, "engine" | "root" | "kits" | "model"> & {
+      database: Database;
+      remove: () => Promise<void>;
+    },
+  ) {
+    this.engine = parts.engine;
+    this.root = parts.root;
+    this.kits = parts.kits;
+    this.model = parts.model;
+    this.#database = parts.database;
+    this.#remove = parts.remove;
+  }
+
+  static async start(engine: ClusterEngine, count = 3): Promise<Kits> {
+    const database = await Database.start();
+    const model = await startModelServer(createRandom(1));
+    const repository = await createTemporaryRepository(project(model.baseUrl, engine.toml));
+    const kits: Kit[] = [];
+    for (let number = 0; number < count; number += 1) {
+      const process = await createKitProcess(repository.root);
+      kits.push({ process, way: await Way.to(database.port), isUp: false });
+    }
+    const remove = async (): Promise<void> => await repository[Symbol.asyncDispose]();
+    const all = new Kits({ engine, root: repository.root, kits, model, database, remove });
+    await engine.start?.(all);
+    // The first one makes the tables.
+    for (const kit of kits) await all.startKit(kit);
+    await database.query(engine.recorder);
+    await all.untilBalanced();
+    return all;
+  }
+
+  get database(): Database {
+    return this.#database;
+  }
+
+  async startKit(kit: Kit, environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    await kit.process.start({
+      ...this.engine.environment(kit),
+      KIT_CLUSTER_EFFECTS: this.#effectsFile,
+      ...environment,
+    });
+    kit.isUp = true;
+  }
+
+  async kill(kit: Kit): Promise<void> {
+    const node = kit.process.pid;
+    this.#entries.push({ what: "killed", at: Date.now(), node });
+    kit.isUp = false;
+    await kit.process.end("SIGKILL");
+  }
+
+  /** Tells it to stop; gives its exit code. */
+  async end(kit: Kit): Promise<number | null> {
+    kit.isUp = false;
+    return await kit.process.end("SIGTERM");
+  }
+
+  freeze({ process: { pid } }: Kit): void {
+    this.#entries.push({ what: "frozen", at: Date.now(), node: pid });
+    process.kill(pid, "SIGSTOP");
+  }
+
+  thaw({ process: { pid } }: Kit): void {
+    process.kill(pid, "SIGCONT");
+  }
+
+  /** Leads every node's way to another database, which took the place of the one before. */
+  failOver(to: Database): void {
+    this.#database = to;
+    for (const { way } of this.kits) way.restore(to.port);
+  }
+
+  /** Starts to send inputs, each to any node until one accepts it; its answer may have been lost. */
+  load({ lines, each, ms }: LoadSize): Load {
+    this.#loads += 1;
+    const names = Array.from({ length: lines }, (_, line) => `l${this.#loads}-${line}-${ms}ms`);
+    const sent = names.map(async (line, offset) => {
+      const receipts: string[] = [];
+      for (let number = 1; number <= each; number += 1) {
+        const id = await this.dispatch(line, number, offset + number);
+        this.#entries.push({ what: "accepted", at: Date.now(), id, line });
+        receipts.push(id);
+      }
+      return receipts;
+    });
+    return { lines: names, accepted: Promise.all(sent).then((all) => all.flat()) };
+  }
+
+  /** Asks any node, until one answers without an error of its own. */
+  async ask(path: string, { body, from = 0, key }: { body?: unknown; from?: number; key?: string } = {}) {
+    for (let time = from; ; time += 1) {
+      const kit = this.kits[time % this.kits.length];
+      try {
+        const reply = await fetch(`${kit?.process.url}${path}`, {
+          ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+          headers: {
+            "content-type": "application/json",
+            ...(key === undefined ? {} : { "idempotency-key": key }),
+          },
+          signal: AbortSignal.timeout(patienceMs),
+        });
+        // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+        const answer = (await reply.json()) as any;
+        if (reply.status < 300) return answer;
+        if (reply.status !== 503 && reply.status !== 429) {
+          throw new RefusedError(`${path}: ${reply.status} ${JSON.stringify(answer)}`);
+        }
+      } catch (error) {
+        if (error instanceof RefusedError) throw error;
+        // No node listens there, or it is frozen, or the connection broke before the answer.
+      }
+      await delay(20);
+    }
+  }
+
+  /** Sends one input until a node has accepted it; gives the id of its receipt. */
+  async dispatch(line: string, number: number, from = 0): Promise<string> {
+    const path = `/agents/worker/${line}/dispatch`;
+    const { dispatch_id } = await this.ask(path, { body: { input: `#${number}` }, key: `#${number}`, from });
+    return dispatch_id;
+  }
+
+  /** The effects that were written down so far. */
+  effects(): readonly Extract<HistoryEntry, { what: "begin" | "end" | "lost" }>[] {
+    if (!existsSync(this.#effectsFile)) return [];
+    const lines = readFileSync(this.#effectsFile, "utf8").split("\n").slice(0, -1);
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  /** Waits until so many effects of a load have begun. */
+  async begun({ lines }: Load, count: number): Promise<void> {
+    await this.until(() => this.#effectsOf(lines).filter(({ what }) => what === "begin").length >= count);
+  }
+
+  async until(isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!(await Promise.resolve(isSo()).catch(() => false))) {
+      if (Date.now() > deadline) throw new Error(`It did not come to that: ${isSo}`);
+      await delay(20);
+    }
+  }
+
+  /** Waits until every input has a receipt and its end. */
+  async settled(load: Load): Promise<void> {
+    const ids = await load.accepted;
+    await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 90_000);
+  }
+
+  /** What does not hold of loads that have ended: the rows and effects, and the sessions as any node tells them. */
+  async findings(...loads: readonly Load[]): Promise<readonly Finding[]> {
+    const rows = await this.engine.history(this.database);
+    const lines = new Set(loads.flatMap((load) => load.lines));
+    const all = [...this.#entries, ...rows, ...this.effects()];
+    const own = all.filter((entry) => !("line" in entry) || lines.has(entry.line));
+    const found = [...checkHistory(own)];
+    for (const line of lines) found.push(...(await this.#sessionFindings(line)));
+    return found;
+  }
+
+  /** Each input stands once in its session, in its order, with its answer behind it. */
+  async #sessionFindings(line: string): Promise<readonly Finding[]> {
+    const kit = this.kits.find(({ isUp }) => isUp);
+    const reply = await fetch(`${kit?.process.url}/agents/worker/${line}/history`);
+    const { messages } = (await reply.json()) as {
+      messages: readonly { role: string; content: unknown }[];
+    };
+    const told = messages.flatMap(({ role, content }) => {
+      const text = JSON.stringify(content);
+      if (role === "user") return [/#\d+/.exec(text)?.[0] ?? text];
+      const answer = /Done with #\d+\./.exec(text)?.[0];
+      return role === "assistant" && answer !== undefined ? [answer] : [];
+    });
+    const inputs = this.#entries.filter((entry) => entry.what === "accepted" && entry.line === line);
+    const wanted = inputs.flatMap((_, index) => [`#${index + 1}`, answerTo(`#${index + 1}`)]);
+    return JSON.stringify(told) === JSON.stringify(wanted)
+      ? []
+      : [{ kind: "out of order", text: `session of ${line}: ${told.join(" ")}` }];
+  }
+
+  /** Waits until every node that runs has its share of the work. */
+  async untilBalanced(): Promise<void> {
+    const up = this.kits.filter(({ isUp }) => isUp).length;
+    await this.until(async () => await this.engine.isBalanced(this.database, up));
+  }
+
+  /** After a test: all nodes run, their ways are open, and each has its share. */
+  async heal(): Promise<void> {
+    const dead = this.kits.filter((kit) => kit.isUp && !isAlive(kit));
+    for (const kit of this.kits) {
+      if (dead.includes(kit)) kit.isUp = false;
+      if (kit.isUp) this.thaw(kit);
+      kit.way.restore(this.database.port);
+      kit.way.mute(false);
+      if (!kit.isUp) await this.startKit(kit);
+    }
+    await this.untilBalanced();
+    for (const { process } of dead) throw new Error(`A node has ended by itself: ${process.stderr()}`);
+    for (const { process } of this.kits) {
+      if (/no code awaited/.test(process.stderr())) throw new Error(process.stderr());
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const kit of this.kits) {
+      if (isAlive(kit)) this.thaw(kit);
+      await kit.process.end("SIGKILL");
+      kit.way.close();
+    }
+    await this.engine.stop?.();
+    await this.model.close();
+    await this.#database.remove();
+    await this.#remove();
+  }
+
+  get #effectsFile(): string {
+    return join(this.root, "effects.log");
+  }
+
+  #effectsOf(lines: readonly string[]) {
+    const own = new Set(lines);
+    return this.effects().filter(({ line }) => own.has(line));
+  }
+}
+
+function isAlive({ process: { pid } }: Kit): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+class RefusedError extends Error {}
