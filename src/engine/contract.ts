@@ -261,6 +261,12 @@ export interface RunContext extends WorkContext {
     name: string,
     options?: { readonly timeoutMs?: number | undefined; readonly schema?: unknown },
   ): Promise<unknown>;
+  /**
+   * Whether the run takes the new branch of a change of its code. True for a run that comes here with nothing recorded beyond, and
+   * that is recorded; false for a run that was further on when the change was made. The first answer under an
+   * id holds for the whole run. Refused within a step.
+   */
+  patched(id: string): Promise<boolean>;
   /** Milliseconds since 1970, the same in every replay. */
   now(): Promise<number>;
   /** The same in every replay. */

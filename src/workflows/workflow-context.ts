@@ -20,7 +20,7 @@ import type { WorkflowSchema } from "./workflow-schema.ts";
  * gives what it gave before. So they must come in the same order each time; what else the function does, it does again.
  */
 export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
-  extends Pick<RunContext, "step" | "sleep" | "now" | "uuid" | "attempt">,
+  extends Pick<RunContext, "step" | "sleep" | "now" | "uuid" | "attempt" | "patched">,
     RunCalls {
   /** The run. */
   readonly id: string;

@@ -128,6 +128,7 @@ function toJournaled(
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
+    patched: context.patched,
     waitFor: typedWait(runs, context, { validateJson: runtime.validateJson, warn }),
     dispatch: async (agent, input) =>
       await context.dispatch({

@@ -26,6 +26,8 @@ export interface ExecutionCore {
   readonly guard: GuardedCalls["guard"];
   /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
   readonly ask: Replay["ask"];
+  /** Whether the run takes the new branch of a change, as `Replay.patched` says it. */
+  readonly patched: Replay["patched"];
   /** The run is at work until the promise settles, and is not suspended meanwhile. */
   readonly atWork: <Value>(work: () => Promise<Value>) => Promise<Value>;
   /**

@@ -14,7 +14,7 @@ import { principalOf } from "../queue/owner.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import { fromStoredTrace } from "../stored-trace.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
-import { createReplay, type EntryEnd, type EntryKind, type Replay } from "./replay.ts";
+import { createReplay, type EntryEnd, type Replay } from "./replay.ts";
 import { createRunContext } from "./run-context.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { createDeliveries, createGuardedCalls, type Deliveries, type GuardedCalls } from "./run-promises.ts";
@@ -79,12 +79,15 @@ export class Execution implements ExecutionCore {
     this.journal = taken.journal;
     this.end = this.#ending.promise;
     this.#taken = taken;
-    this.#replay = createReplay(taken.journal.entries);
     this.#calls = createGuardedCalls(this.#controller.signal);
     this.#deliveries = createDeliveries({
       whenStalled: (callback) => this.#after(stallMs, callback),
       onIdle: () => this.settle(),
     });
+    // What comes after a marker would wait for its end.
+    this.#replay = createReplay(taken.journal.entries, ({ ended_as }) =>
+      this.#deliveries.add(ended_as, () => undefined),
+    );
     this.#waits = new Waits(this);
     // It begins in a turn of its own, when whoever made it holds it.
     setImmediate(() => void this.#work());
@@ -117,7 +120,7 @@ export class Execution implements ExecutionCore {
 
   readonly guard: ExecutionCore["guard"] = (call) => this.#calls.guard(call);
 
-  readonly ask = (kind: EntryKind, name: string): ReturnType<Replay["ask"]> => {
+  readonly ask: Replay["ask"] = (kind, name) => {
     // A run that has left its journal gets nowhere, also when its code looks past the error.
     if (this.#verdict?.kind === "failed") throw this.#verdict.error;
     try {
@@ -126,6 +129,11 @@ export class Execution implements ExecutionCore {
       this.#verdict ??= { kind: "failed", error };
       throw error;
     }
+  };
+
+  readonly patched: Replay["patched"] = (id) => {
+    if (this.#verdict?.kind === "failed") throw this.#verdict.error;
+    return this.#replay.patched(id);
   };
 
   readonly atWork = async <Value>(work: () => Promise<Value>): Promise<Value> => {

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createReplay, type EntryKind, type JournalEntry } from "./replay.ts";
+import { type CallKind, createReplay, type JournalEntry } from "./replay.ts";
 
-const kinds: readonly EntryKind[] = ["step", "sleep", "wait", "now", "uuid", "dispatch"];
+const kinds: readonly CallKind[] = ["step", "sleep", "wait", "now", "uuid", "dispatch"];
 const asks = fc.array(fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }), { maxLength: 30 });
 
-function recorded(calls: readonly { kind: EntryKind; name: string }[]): JournalEntry[] {
+function recorded(calls: readonly { kind: CallKind; name: string }[]): JournalEntry[] {
   return calls.map(({ kind, name }, index) => ({
     position: index + 1,
     kind,
@@ -84,3 +84,59 @@ test("positions of which some were not recorded keep their numbers", () => {
   expect(replay.ask("step", "c").recorded).toBe(third);
   expect(second?.position).toBe(2);
 });
+
+test("a change of the code at any place: a run takes the branch that it was on, in every replay, and the call can go later", () => {
+  const calls = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
+  fc.assert(
+    fc.property(calls, fc.nat(), fc.nat(), (names, reachedSeed, placeSeed) => {
+      const reached = reachedSeed % (names.length + 1);
+      const place = placeSeed % (names.length + 1);
+      const journal = recorded(names.slice(0, reached).map((name) => ({ kind: "step", name })));
+      const isNew = place >= reached;
+      const run = (how: "with the call" | "without it"): void => {
+        const ended: number[] = [];
+        const replay = createReplay([...journal], ({ ended_as }) => ended.push(ended_as));
+        const ask = (name: string): void => {
+          const { position, recorded: entry } = replay.ask("step", name);
+          if (entry === undefined)
+            journal.push(entryOf({ kind: "step", name, position }, journal.length + 1));
+        };
+        const change = (): void => {
+          const answer = how === "without it" ? undefined : replay.patched("change");
+          if (answer?.is === "new")
+            journal.push(
+              entryOf({ kind: "patch", name: "change", position: answer.position }, journal.length + 1),
+            );
+          if (answer !== undefined) expect(answer.is === "new" || answer.value).toBe(isNew);
+          if (isNew) ask("instead");
+        };
+        for (const [index, name] of names.entries()) {
+          if (index === place) change();
+          ask(name);
+          // The answer holds for the whole run.
+          if (index > place && how === "with the call")
+            expect(replay.patched("change")).toEqual({ is: "known", value: isNew });
+        }
+        if (place === names.length) change();
+        replay.checkEnd();
+        expect(replay.behind).toBe(false);
+      };
+      run("with the call");
+      run("with the call");
+      run("without it");
+      run("with the call");
+    }),
+  );
+});
+
+test("the end of a marker whose call is gone is passed on, since later ends wait for it", () => {
+  const marker = entryOf({ kind: "patch", name: "change", position: 1 }, 1);
+  const step = entryOf({ kind: "step", name: "a", position: 2 }, 2);
+  const passed: number[] = [];
+  createReplay([marker, step], ({ ended_as }) => passed.push(ended_as)).ask("step", "a");
+  expect(passed).toEqual([1]);
+});
+
+function entryOf(head: Omit<JournalEntry, "outcome">, ended_as: number): JournalEntry {
+  return { ...head, outcome: { state: "done", ended_as, value: null } };
+}

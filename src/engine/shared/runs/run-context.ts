@@ -7,7 +7,7 @@ import { checkJson, isName } from "../check-json.ts";
 import { principalOf } from "../queue/owner.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import type { ExecutionCore } from "./execution-core.ts";
-import type { EntryKind } from "./replay.ts";
+import type { CallKind } from "./replay.ts";
 import { attemptStep, storeError, toStepError } from "./steps.ts";
 import type { Waits } from "./waits.ts";
 
@@ -31,7 +31,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
 
   /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
   function journaled(
-    kind: EntryKind,
+    kind: CallKind,
     name: string,
     work: (idempotencyKey: string) => Promise<unknown>,
   ): Promise<unknown> {
@@ -108,6 +108,27 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       }
       return await core.guard(() => waits.wait("wait", name, { ms: timeoutMs, schema }));
     },
+    patched: async (id) => {
+      const refusal = checkName(id);
+      if (refusal !== undefined) throw refusal;
+      if (openStep.getStore() !== undefined) {
+        throw misused(
+          `A step cannot ask for the patch ${JSON.stringify(id)}: what a step does inside may change at any time. Ask beside the step.`,
+        );
+      }
+      return await core.guard(async () => {
+        const answer = core.patched(id);
+        if (answer.is === "new") {
+          const head = { position: answer.position, kind: "patch", name: id } as const;
+          await core.atWork(async () =>
+            core.deliver(await core.insist(() => core.journal.end(head, { state: "done", value: null }))),
+          );
+          return true;
+        }
+        if (answer.marker !== undefined) await core.deliver(answer.marker);
+        return answer.value;
+      });
+    },
     now: async () => Number(await journaled("now", "", async () => clock.now())),
     uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),
     dispatch: async (request) => {
@@ -122,7 +143,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
 
 function checkName(name: unknown): KitError | undefined {
   if (isName(name)) return undefined;
-  return misused("The name of a step, a signal or an agent is a text of 1 to 256 characters.");
+  return misused("The name of a step, a signal, an agent or a patch is a text of 1 to 256 characters.");
 }
 
 /** `internal_error`, not `invalid_request`: the workflow's code is wrong, not its caller. */
