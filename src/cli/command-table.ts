@@ -86,7 +86,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "runs",
-    summary: "Runs of workflows: list, show, signal, cancel, rerun",
+    summary: "Runs of workflows: list, show, signal, cancel, rerun, check",
     examples: [
       "kit runs list --status waiting",
       `kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`,
@@ -116,6 +116,11 @@ export const commandTable: readonly AnyEntry[] = [
         name: "rerun",
         summary: "Start a new run with the payload of one that has ended",
         load: async () => (await import("./commands/runs.ts")).runsRerun,
+      },
+      {
+        name: "check",
+        summary: "Say which runs in flight new code would break",
+        load: async () => (await import("./commands/runs-check.ts")).runsCheck,
       },
     ],
   },

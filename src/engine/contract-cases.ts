@@ -4,6 +4,7 @@ import { callCases } from "./cases/call-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
 import { listCases } from "./cases/list-cases.ts";
+import { patchCases } from "./cases/patch-cases.ts";
 import { replayCases } from "./cases/replay-cases.ts";
 import { runCases } from "./cases/run-cases.ts";
 import { scheduleCases } from "./cases/schedule-cases.ts";
@@ -34,6 +35,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...listCases(subject),
     ...stepCases(subject),
     ...replayCases(subject),
+    ...patchCases(subject),
     ...scheduleCases(subject),
   ];
 }

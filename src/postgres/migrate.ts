@@ -49,6 +49,18 @@ export async function migrate(pool: PostgresPool, migrations: Migrations): Promi
   }
 }
 
+/** Throws `not_found` where there are no tables, and `unavailable` for those that a newer kit has made. Changes nothing. */
+export async function checkMigrated(pool: PostgresPool, migrations: Migrations): Promise<void> {
+  const version = await versionOf(pool, migrations);
+  if (version > migrations.steps.length) throw tooNew(migrations, version);
+  if (version > 0) return;
+  throw new KitError({
+    code: "not_found",
+    message: `${migrations.store} is not in this database: it has no such tables in the schema ${migrations.schema}.`,
+    hint: "Check the address and the name of the schema. The first start makes the tables.",
+  });
+}
+
 async function versionOf(connection: PostgresQuery, { schema, table }: Migrations): Promise<number> {
   const found = await connection.query("SELECT to_regclass($1) IS NOT NULL AS there", [`${schema}.${table}`]);
   if (found.rows[0]?.there !== true) return 0;

@@ -57,6 +57,21 @@ export function openStore(
   }
 }
 
+/** Opens a store that is there, for reading alone: it is neither made nor upgraded. Throws like `openStore`. */
+export function openStoredFile(definition: StoreDefinition, file: string): DatabaseSync {
+  const place = { store: definition.store, file };
+  let database: DatabaseSync | undefined;
+  try {
+    refuseEmptyDatabase(place);
+    database = openFile(file, { timeoutMs: openTimeoutMs, readOnly: true });
+    versionOf(database, definition);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw databaseOpenError(place, error);
+  }
+}
+
 function migrate(database: DatabaseSync, definition: StoreDefinition): void {
   const { create, upgrades, applicationId, shrinks = false } = definition;
   const current = upgrades.length + 1;

@@ -343,7 +343,7 @@ function keepHouse(
 }
 
 /** Why something failed, as records keep it: without secrets and paths of the machine. */
-function createToCause(
+export function createToCause(
   root: string,
   mask: RuntimeParts["mask"],
 ): (error: unknown, also?: (text: string) => string) => ErrorCause | undefined {

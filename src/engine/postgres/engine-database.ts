@@ -1,6 +1,6 @@
 import { systemClock } from "../../base/clock.ts";
 import { PostgresDatabase, type PostgresRow } from "../../postgres/database.ts";
-import { migrate, quotedSchema } from "../../postgres/migrate.ts";
+import { checkMigrated, migrate, quotedSchema } from "../../postgres/migrate.ts";
 import type { WaitClock } from "../shared/durable-time.ts";
 import { engineMigrations } from "./engine-tables.ts";
 
@@ -36,13 +36,16 @@ export async function openEngineDatabase(options: {
   readonly url: string;
   readonly schema: string;
   readonly maxConnections?: number | undefined;
+  /** Whether nothing is made or changed; throws `not_found` where there are no tables. */
+  readonly isReadOnly?: boolean | undefined;
 }) {
   const schema = quotedSchema(options.schema);
   const database = new PostgresDatabase({
     url: options.url,
     maxConnections: options.maxConnections ?? defaultConnections,
     store: "The engine's store",
-    prepare: (pool) => migrate(pool, engineMigrations(schema)),
+    prepare: (pool) =>
+      (options.isReadOnly === true ? checkMigrated : migrate)(pool, engineMigrations(schema)),
   });
   const inSchema = (sql: string): string => sql.replaceAll("$s.", `${schema}.`);
   await database.open();

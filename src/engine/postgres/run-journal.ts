@@ -5,7 +5,7 @@ import type { BegunWait, EndedWait, EntryHead, RunJournal, RunJournals } from ".
 import { toRunWait } from "../shared/runs/run-store.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 
-interface EntryRow {
+export interface EntryRow {
   readonly position: number;
   readonly kind: EntryKind;
   readonly name: string;
@@ -247,7 +247,7 @@ function recordEnd(
   return { state, value, ended_as };
 }
 
-function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
+export function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
   const outcome =
     state === "pending"
       ? { state, deadline: deadline ?? undefined }

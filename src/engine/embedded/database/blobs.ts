@@ -43,10 +43,7 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       await keep(folder, fileOf(hash), text);
       return prefix + hash;
     },
-    load(stored) {
-      if (!stored.startsWith(prefix)) return parseStored(stored);
-      return parseStored(readPayload(fileOf(stored.slice(prefix.length))));
-    },
+    load: createBlobReader(folder),
     size(stored) {
       if (!stored.startsWith(prefix)) return stored.length;
       return statSync(fileOf(stored.slice(prefix.length)), { throwIfNoEntry: false })?.size ?? 0;
@@ -60,6 +57,14 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       }
     },
   };
+}
+
+/** Reads what a store of a folder was given. */
+export function createBlobReader(folder: string): (stored: string) => unknown {
+  return (stored) =>
+    parseStored(
+      stored.startsWith(prefix) ? readPayload(join(folder, `${stored.slice(prefix.length)}.json`)) : stored,
+    );
 }
 
 function readPayload(file: string): string {

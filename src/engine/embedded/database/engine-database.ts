@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
+import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
 
 /** Which blobs are in use, kept by triggers: a file that no row names any more can go. */
 const blobTables = `
@@ -263,6 +263,11 @@ export function openDatabase(folder: string | undefined): DatabaseSync {
     // From here on the commit queue waits for locks, which does not stop the process.
     database.exec("PRAGMA busy_timeout = 0;");
   });
+}
+
+/** Opens `engine.db` of a folder for reading alone, also while another process works there. Throws like `openStore`. */
+export function openStoredDatabase(folder: string): DatabaseSync {
+  return openStoredFile(engineStore, join(folder, "engine.db"));
 }
 
 /**

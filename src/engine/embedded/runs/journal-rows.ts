@@ -11,7 +11,7 @@ import type {
 import { toRunWait } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 
-interface EntryRow {
+export interface EntryRow {
   readonly position: number;
   readonly kind: EntryKind;
   readonly name: string;
@@ -157,7 +157,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
   };
 }
 
-function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
+export function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
   const outcome =
     state === "pending"
       ? { state, deadline: deadline ?? undefined }

@@ -18,7 +18,7 @@ export interface ExecutionHost {
 
 /** Services of an execution for the calls of its context. */
 export interface ExecutionCore {
-  readonly host: ExecutionHost;
+  readonly host: Pick<ExecutionHost, "admit"> & { readonly base: Pick<EngineBase, "clock" | "time"> };
   readonly run: RunRow;
   readonly journal: RunJournal;
   readonly signal: AbortSignal;

@@ -8,6 +8,8 @@ export interface Replay {
   patched(id: string): PatchAnswer;
   /** Whether positions that were recorded are still to be asked for. */
   readonly behind: boolean;
+  /** The first recorded position that was not asked for. */
+  readonly next: JournalEntry | undefined;
   /** Throws `replay_mismatch` when the run has ended before it came to what was recorded. */
   checkEnd(): void;
 }
@@ -88,6 +90,9 @@ export function createReplay(
     },
     get behind() {
       return position < last;
+    },
+    get next() {
+      return recorded.values().next().value;
     },
     checkEnd() {
       for (const entry of recorded.values()) throw mismatch(entry, "the end of the run");
