@@ -1,7 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
 /** Opens a file. Loads `node:sqlite` when called: a static import would fail on a Node without it, before kit can say so. */
-export function openFile(file: string, options: { readonly timeoutMs: number; readonly readOnly?: boolean }): DatabaseSync {
+export function openFile(
+  file: string,
+  options: { readonly timeoutMs: number; readonly readOnly?: boolean },
+): DatabaseSync {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   return new DatabaseSync(file, { timeout: options.timeoutMs, readOnly: options.readOnly ?? false });
 }

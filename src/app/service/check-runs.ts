@@ -41,7 +41,7 @@ export interface CheckedRun {
   readonly position?: number | undefined;
   /** What the journal has there: `step "build"`. */
   readonly recorded?: string | undefined;
-  /** What the code asks for instead. */
+  /** The call that the code asks for instead. */
   readonly asked?: string | undefined;
   readonly message?: string | undefined;
 }
@@ -138,7 +138,7 @@ function textOf(error: unknown): string {
   return error instanceof KitError && error.hint !== undefined ? `${message} ${error.hint}` : message;
 }
 
-/** What a run asks of other runs is a part of steps, whose work is not run. */
+/** Calls of other runs are parts of steps, whose work is not run. */
 function noRuns(sources: Sources): ProjectRuns {
   const never = <Value>(): Promise<Value> => new Promise<Value>(() => undefined);
   return {

@@ -84,7 +84,7 @@ export class Execution implements ExecutionCore {
       whenStalled: (callback) => this.#after(stallMs, callback),
       onIdle: () => this.settle(),
     });
-    // What comes after a marker would wait for its end.
+    // Later ends would wait for the end of a marker.
     this.#replay = createReplay(taken.journal.entries, ({ ended_as }) =>
       this.#deliveries.add(ended_as, () => undefined),
     );

@@ -43,7 +43,7 @@ export interface ReplayCheckOptions {
 const lookMs = 5;
 /** For how long nothing may happen once all that was recorded has been asked for. */
 const quietMs = 20;
-/** What comes after a call that is not recorded, in the same branch of the code, cannot be asked for. */
+/** The same, where the code waits in a call that is not recorded. */
 const openPatienceMs = 500;
 /** How long an end is kept back for one before it that the code has not asked for. */
 const stallMs = 50;
@@ -161,7 +161,7 @@ class ReplayCheck implements ExecutionCore {
       });
     });
 
-  /** What is not recorded is not done: the code waits there for as long as the check lasts. */
+  /** Calls that are not recorded are not done: the code waits there for as long as the check lasts. */
   readonly atWork = never;
   readonly insist = never;
   readonly store = never;
