@@ -27,6 +27,11 @@ export class Batcher<In, Out> {
     return this.#pending.length;
   }
 
+  /** Whether something waits for its answer. */
+  get isBusy(): boolean {
+    return this.#busy;
+  }
+
   add(one: In): Promise<Out> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ one, resolve, reject });

@@ -87,6 +87,7 @@ export class Dispatches
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
+    await this.#base.ownership.hold(shardOf(place), options?.signal);
     await this.#admission.checkRoomInLine(place, ownerOfInput(place));
     // Inputs that any node has accepted before go first.
     await this.#looks.add(place);
@@ -203,6 +204,11 @@ export class Dispatches
     return this.#attempts.running().every((row) => shardOf(row) !== shard);
   }
 
+  /** Whether inputs are looked for that were queued. */
+  get isLooking(): boolean {
+    return this.#looks.isBusy;
+  }
+
   close(reason: unknown): void {
     this.#waiters.close(reason);
   }
@@ -230,7 +236,10 @@ export class Dispatches
     const unique = new Map(sessions.map((key) => [lineOf(key), key]));
     for (const key of unique.values()) {
       if (this.#isOwn(key)) this.#looks.add(key).catch(() => undefined);
-      else this.#base.news.tell(["session", key.agent, key.instance_id, key.session]);
+      else {
+        this.#base.ownership.want([shardOf(key)]);
+        this.#base.news.tell(["session", key.agent, key.instance_id, key.session]);
+      }
     }
   }
 

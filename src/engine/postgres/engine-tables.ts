@@ -182,8 +182,16 @@ CREATE INDEX approvals_by_instance ON ${schema}.approvals (agent, instance_id);
 CREATE INDEX approvals_by_node ON ${schema}.approvals (node);
 `;
 
+/** Nodes that take shards only as work comes to them do not count when the others share. */
+const askedNodes: Migration = (schema) =>
+  `ALTER TABLE ${schema}.nodes ADD COLUMN takes text NOT NULL DEFAULT 'share';`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
-const steps: readonly Migration[] = [(schema) => workTables(schema) + eventTables(schema), clusterTables];
+const steps: readonly Migration[] = [
+  (schema) => workTables(schema) + eventTables(schema),
+  clusterTables,
+  askedNodes,
+];
 
 /** The migrations of the engine's tables in a quoted schema. */
 export function engineMigrations(schema: string, known: readonly Migration[] = steps): Migrations {

@@ -17,6 +17,8 @@ export interface NewsOptions {
   readonly clock: DatabaseClock;
   /** For tests: nothing is said and nothing heard. */
   readonly isMute?: boolean | undefined;
+  /** False: the node says what it has done, and finds in the rows what others have. Default true. */
+  readonly listens?: boolean | undefined;
   hear(news: News): void;
 }
 
@@ -40,7 +42,8 @@ export class NewsWire {
   }
 
   start(): void {
-    if (this.#options.isMute !== true) this.#loop ??= this.#listen();
+    const { isMute = false, listens = true } = this.#options;
+    if (!isMute && listens) this.#loop ??= this.#listen();
   }
 
   /** Tells the other nodes, soon. This node is told by its caller. */

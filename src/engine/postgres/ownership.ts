@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
@@ -11,6 +12,11 @@ export interface OwnershipOptions {
   readonly clock: DatabaseClock;
   /** The version of kit, for operators. */
   readonly version: string;
+  /**
+   * `share`: the node takes an equal share of all shards. `asked`: it takes those that it is asked for (`want`), and gives them up
+   * when they rest; for processes that live as long as a request.
+   */
+  readonly takes: "share" | "asked";
   /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
   onGained(shards: readonly number[]): Promise<void>;
   /** Shards are no longer this node's: their signals have fired. */
@@ -27,6 +33,10 @@ const beatMs = 200;
 const ownSilenceMs = 2_000;
 /** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
 const silenceMs = 3_000;
+/** For so long a node tries to take a shard that it was asked for and another node holds. */
+const wantedMs = 5_000;
+/** A shard that was asked for is given up once it has rested for so long. */
+const restMs = 1_000;
 
 interface Shard {
   readonly fence: number;
@@ -51,17 +61,31 @@ export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
+  /** Shards that this node is to take, with the time by `performance.now` at which it gives that up. */
+  readonly #wanted = new Map<number, number>();
+  /** When each shard was asked for last, by `performance.now`. */
+  readonly #askedAt = new Map<number, number>();
+  /** Turns that do not wait for the next heartbeat; one at a time. */
+  readonly #turns: Batcher<null, void>;
   #connection: OwnConnection | undefined;
   /** When the last heartbeat that reached the database was sent, by `performance.now`. */
   #beatAt = 0;
   #loop: Promise<void> | undefined;
   /** The work of shards that were gained last; the heartbeat does not wait for it. */
   #taking: Promise<void> | undefined;
+  #isTakingUp = false;
   #watch: NodeJS.Timeout | undefined;
   #address: string | undefined;
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
+    this.#turns = new Batcher<null, void>(async (all) => {
+      await this.#turn().catch((error: unknown) => {
+        this.#disconnect();
+        throw error;
+      });
+      return all.map(() => undefined);
+    });
   }
 
   /** The lease of an instance or a run; one that has ended where another node owns it. */
@@ -106,16 +130,51 @@ export class Ownership {
 
   /** Joins the cluster, and takes this node's share of the shards that are free. */
   async start(): Promise<void> {
-    await this.#turn();
-    await this.#taking;
+    if (this.#options.takes === "share") {
+      await this.#turns.add(null);
+      await this.#taking;
+    }
     this.#watch = setInterval(() => this.#checkSilence(), beatMs / 2);
     this.#loop = this.#run();
+  }
+
+  /** Whether shards are being taken that this node was asked for. */
+  get isTaking(): boolean {
+    return this.#wanted.size > 0 || this.#isTakingUp;
+  }
+
+  /** Asks a node without a share to take shards, soon; those that another node holds once that gives them up. */
+  want(shards: readonly number[]): void {
+    if (this.#options.takes === "share" || this.#stopped.signal.aborted) return;
+    const now = performance.now();
+    for (const shard of shards) {
+      this.#askedAt.set(shard, now);
+      if (!this.#shards.has(shard)) this.#wanted.set(shard, now + wantedMs);
+    }
+    if (this.#wanted.size > 0) this.#turns.add(null).catch(() => undefined);
+  }
+
+  /** Asks for a shard, and waits until this node holds it, for as long as it tries. */
+  async hold(shard: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#options.takes === "share") return;
+    this.want([shard]);
+    while (this.#wanted.has(shard) && signal?.aborted !== true) {
+      await this.#turns.add(null).catch(() => undefined);
+      if (this.#wanted.has(shard)) await this.#options.clock.sleep(beatMs / 2, signal).catch(() => undefined);
+    }
+    await this.#taking;
+  }
+
+  /** One turn at once: a node that is silent loses its shards. */
+  async look(): Promise<void> {
+    await this.#turns.add(null);
   }
 
   /** Hands all shards over and leaves the cluster. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#loop;
+    await this.#turns.idle();
     clearInterval(this.#watch);
     const connection = this.#connection;
     const { inSchema } = this.#options.database;
@@ -133,18 +192,35 @@ export class Ownership {
     while (!this.#stopped.signal.aborted) {
       await clock.sleep(beatMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
-      await this.#turn().catch(() => this.#disconnect());
+      const rests = this.#options.takes === "asked" && this.#shards.size + this.#wanted.size === 0;
+      if (!rests) await this.#turns.add(null).catch(() => undefined);
     }
   }
 
   /** One heartbeat, and what follows from what it has found. */
   async #turn(): Promise<void> {
+    if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
     const { nodes } = await this.#beat(connection);
     await this.#removeDead(connection);
+    if (this.#options.takes === "asked") return await this.#takeWanted(connection);
     const share = Math.ceil(shardCount / Math.max(1, nodes));
     if (this.#shards.size > share) await this.#release(connection, this.#shards.size - share);
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
+  }
+
+  async #takeWanted(connection: OwnConnection): Promise<void> {
+    const now = performance.now();
+    const resting = this.shards.filter(
+      (shard) => (this.#askedAt.get(shard) ?? 0) + restMs < now && this.#options.isIdle(shard),
+    );
+    await this.#handOver(connection, resting);
+    await this.#lock(
+      connection,
+      [...this.#wanted.keys()].filter((shard) => !this.#shards.has(shard)),
+    );
+    for (const [shard, until] of this.#wanted)
+      if (until < now || this.#shards.has(shard)) this.#wanted.delete(shard);
   }
 
   async #connect(): Promise<OwnConnection> {
@@ -158,11 +234,11 @@ export class Ownership {
     });
     await connection.query(
       database.inSchema(
-        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address)
-         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5)
+        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6)
          ON CONFLICT (node) DO UPDATE SET backend = excluded.backend, beat = excluded.beat`,
       ),
-      [this.node, connection.backend, this.#options.version, this.host, this.#address],
+      [this.node, connection.backend, this.#options.version, this.host, this.#address, this.#options.takes],
     );
     return connection;
   }
@@ -173,12 +249,12 @@ export class Ownership {
     const { rows } = await connection.query(
       database.inSchema(
         `WITH own AS (
-           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address)
-           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5)
+           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes)
+           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6)
            ON CONFLICT (node) DO UPDATE SET beat = excluded.beat)
-         SELECT ${databaseNow} AS now, (SELECT count(*) FROM $s.nodes WHERE node <> $1) + 1 AS nodes`,
+         SELECT ${databaseNow} AS now, (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = 'share') + 1 AS nodes`,
       ),
-      [this.node, connection.backend, this.#options.version, this.host, this.#address],
+      [this.node, connection.backend, this.#options.version, this.host, this.#address, this.#options.takes],
     );
     const [row] = rows;
     // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
@@ -201,28 +277,43 @@ export class Ownership {
          SELECT pg_terminate_backend(backend) FROM silent
          WHERE backend IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = hashtext($2)::oid)`,
       ),
-      [this.node, this.#lockSpace],
+      [this.node, this.lockSpace],
     );
   }
 
   /** Locks of one schema of one database: two clusters in a database do not meet. */
-  get #lockSpace(): string {
+  get lockSpace(): string {
     return `kit shards of ${this.#options.database.schema}`;
   }
 
+  /** A subquery for the shards that any node holds; `space` stands for the parameter that is `lockSpace`. */
+  lockedShards(space: string): string {
+    return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+  }
+
+  /** The shards that this node was asked for. */
+  get known(): number[] {
+    return [...this.#askedAt.keys()];
+  }
+
   async #acquire(connection: OwnConnection, count: number): Promise<void> {
-    const { database } = this.#options;
     const { rows } = await connection.query(
       `SELECT shard FROM generate_series(0, ${shardCount - 1}) AS shard
-       WHERE shard NOT IN (SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted
-         AND classid = hashtext($1)::oid AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
-      [this.#lockSpace],
+       WHERE shard NOT IN (${this.lockedShards("$1")})`,
+      [this.lockSpace],
     );
     const free = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
-    if (free.length === 0) return;
+    await this.#lock(connection, free.slice(0, count));
+  }
+
+  /** Takes those of the shards that no node holds. */
+  async #lock(connection: OwnConnection, shards: readonly number[]): Promise<void> {
+    const { database } = this.#options;
+    if (shards.length === 0) return;
     const locked = await connection.query(
       `SELECT shard, pg_try_advisory_lock(hashtext($1), shard) AS held FROM unnest($2::int[]) AS shard`,
-      [this.#lockSpace, free.slice(0, count)],
+      [this.lockSpace, [...shards]],
     );
     const gained = locked.rows.filter(({ held }) => held === true).map(({ shard }) => Number(shard));
     if (gained.length === 0) return;
@@ -236,19 +327,33 @@ export class Ownership {
     for (const { shard, fence } of raised.rows) {
       this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
     }
-    // What fails is tried again with the next sweep.
-    this.#taking = this.#options.onGained(gained).catch(() => undefined);
+    this.#isTakingUp = true;
+    const taking = Promise.all([this.#taking, this.#options.onGained(gained)]).then(
+      () => undefined,
+      // The next sweep takes up what could not be taken up now.
+      () => undefined,
+    );
+    this.#taking = taking;
+    void taking.then(() => {
+      if (this.#taking === taking) this.#isTakingUp = false;
+    });
   }
 
   /** Hands shards over of which nothing is at work; the others follow when they rest. */
   async #release(connection: OwnConnection, count: number): Promise<void> {
-    const idle = [...this.#shards.keys()].filter((shard) => this.#options.isIdle(shard)).slice(0, count);
+    await this.#handOver(
+      connection,
+      this.shards.filter((shard) => this.#options.isIdle(shard)).slice(0, count),
+    );
+  }
+
+  async #handOver(connection: OwnConnection, idle: readonly number[]): Promise<void> {
     if (idle.length === 0) return;
     await this.#options.beforeRelease(idle);
     this.#lose(idle);
     await connection.query(`SELECT pg_advisory_unlock(hashtext($1), shard) FROM unnest($2::int[]) AS shard`, [
-      this.#lockSpace,
-      idle,
+      this.lockSpace,
+      [...idle],
     ]);
   }
 

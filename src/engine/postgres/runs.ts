@@ -203,6 +203,11 @@ export class Runs
     return [...this.#jobs.executions.keys()].every((run_id) => shardOf({ run_id }) !== shard);
   }
 
+  /** Whether runs are looked for that were queued. */
+  get isLooking(): boolean {
+    return this.#looks.isBusy;
+  }
+
   close(reason: unknown): void {
     this.#alarm?.abort();
     this.#waiters.close(reason);
@@ -235,7 +240,10 @@ export class Runs
 
   #announce(runId: string): void {
     if (this.#isOwn(runId)) this.#lookSoon();
-    else this.#base.news.tell(["run", runId]);
+    else {
+      this.#base.ownership.want([shardOf({ run_id: runId })]);
+      this.#base.news.tell(["run", runId]);
+    }
   }
 
   #lookSoon(): void {

@@ -24,6 +24,8 @@ export interface EngineBase {
   readonly stopping: AbortSignal;
   /** Fires as soon as a drain begins: no work waits for an unavailable store any longer. */
   readonly draining: AbortSignal;
+  /** Whether a run that is at work when a drain begins is put back before its next step. */
+  readonly leavesAtSteps?: boolean | undefined;
   /** The lease under which this process may do the work of an instance or a run now; one that has ended where it may not. */
   leaseOf(owned: Owned): Lease;
   /** Rejects with `lease_lost` unless the lease still stands in the store. */

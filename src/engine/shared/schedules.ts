@@ -103,7 +103,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     if (at === null || at === undefined || turn !== this.#armed) return;
     this.#timer = new AbortController();
     sleepUntil(clock, Math.max(at, clock.now() + leastMs), this.#timer.signal).then(
-      () => void this.#fire(),
+      () => void this.fire(),
       () => undefined,
     );
   }
@@ -114,7 +114,8 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     this.#timer = undefined;
   }
 
-  async #fire(): Promise<void> {
+  /** Starts what is due, and sets the timer to the next occurrence. */
+  async fire(): Promise<void> {
     if (this.#firing || !this.#options.isWorking()) return;
     this.#firing = true;
     let failed = false;

@@ -158,6 +158,16 @@ export class JobQueue {
     this.#beginWhatMay();
   }
 
+  /** Slots that no job holds. */
+  get free(): number {
+    return this.#slots - this.#running;
+  }
+
+  /** Whether no job holds a slot and none could begin; some may wait for an approval, or for their next attempt. */
+  get isAtRest(): boolean {
+    return this.#running === 0 && this.#turns.ready === 0;
+  }
+
   /** Resolves once no job holds a slot. */
   async slotsFree(): Promise<void> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));

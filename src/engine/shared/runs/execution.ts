@@ -137,6 +137,11 @@ export class Execution implements ExecutionCore {
   };
 
   readonly atWork = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    const { leavesAtSteps, draining } = this.host.base;
+    if (leavesAtSteps === true && draining.aborted) {
+      this.leave(draining.reason);
+      return await new Promise<never>(() => undefined);
+    }
     this.#working += 1;
     this.settle();
     try {

@@ -1,0 +1,220 @@
+import { setTimeout } from "node:timers/promises";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { gate, handlers, sessionKey, untilAborted } from "../cases/engine-check.ts";
+import type { Engine, EngineHandlers } from "../contract.ts";
+import { type BriefEngine, createBriefEngine, createPostgresEngine } from "./create-postgres-engine.ts";
+
+let server: PostgresServer;
+let schema = "";
+let count = 0;
+const opened: Engine[] = [];
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+
+beforeEach(() => {
+  count += 1;
+  schema = `brief_${count}`;
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((engine) => engine.drain({ timeoutMs: 0 })));
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+/** One invocation of a function: its engine works until it is drained. */
+async function invoke(some: Partial<EngineHandlers> = {}, limits = {}): Promise<BriefEngine> {
+  const engine = await createBriefEngine({ url: server.url, schema, limits });
+  opened.push(engine);
+  await engine.start(handlers(some));
+  return engine;
+}
+
+async function ask<Row>(sql: string): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  try {
+    return (await client.query(sql.replaceAll("$s", `"${schema}"`))).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** What is held in the database: locks of shards, nodes, and connections beside the one that asks. */
+async function held(): Promise<object> {
+  const [locks, nodes, connections] = await Promise.all([
+    ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"),
+    ask("SELECT 1 FROM $s.nodes"),
+    ask(
+      "SELECT 1 FROM pg_stat_activity WHERE usename = 'kit' AND backend_type = 'client backend' AND query NOT LIKE 'SELECT 1 FROM %'",
+    ),
+  ]);
+  return { locks: locks.length, nodes: nodes.length, connections: connections.length };
+}
+
+const input = { ...sessionKey, input: "now" };
+
+test("an invocation does the input that it has accepted, and holds nothing in the database once it is drained", async () => {
+  const engine = await invoke({ dispatch: async () => "done" });
+  const { dispatch_id } = await engine.admit(input);
+  await engine.atRest();
+  expect(await engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "done" });
+  await engine.drain({ timeoutMs: 0 });
+  await expect.poll(held).toEqual({ locks: 0, nodes: 0, connections: 0 });
+});
+
+test("an invocation that only looks takes part in nothing", async () => {
+  const engine = await invoke();
+  expect(await engine.listDispatches()).toEqual({ items: [] });
+  await engine.atRest();
+  await expect.poll(held).toMatchObject({ locks: 0, nodes: 0 });
+});
+
+test("what others have left is due to the scheduled call, and to no request", async () => {
+  const accepting = await createBriefEngine({ url: server.url, schema });
+  const { dispatch_id } = await accepting.admit({ ...input, instance_id: "left" });
+  await accepting.drain({ timeoutMs: 0 });
+  const request = await invoke({ dispatch: async () => "by a request" });
+  await request.admit(input);
+  await request.atRest();
+  expect(await request.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
+  const scheduled = await invoke({ dispatch: async () => "by the scheduled call" });
+  await scheduled.takeDue();
+  await scheduled.atRest();
+  expect(await scheduled.getDispatch(dispatch_id)).toMatchObject({ result: "by the scheduled call" });
+});
+
+test("an input that needs longer is handed on without counting an attempt", async () => {
+  const attempts: number[] = [];
+  const first = await invoke({
+    async dispatch(context) {
+      attempts.push(context.attempt);
+      return await untilAborted(context);
+    },
+  });
+  const { dispatch_id } = await first.admit(input);
+  await expect.poll(() => attempts).toEqual([1]);
+  await first.drain({ timeoutMs: 50 });
+  await expect.poll(held).toEqual({ locks: 0, nodes: 0, connections: 0 });
+  const second = await invoke({
+    async dispatch(context) {
+      attempts.push(context.attempt);
+      return "done";
+    },
+  });
+  await second.takeDue();
+  await second.atRest();
+  expect(await second.getDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(attempts).toEqual([1, 1]);
+});
+
+test("a run goes on by later calls: after its sleep, after a signal, and at the step before which a drain has put it back", async () => {
+  const steps: string[] = [];
+  const run: EngineHandlers["run"] = async (context) => {
+    await context.step("one", () => void steps.push("one"));
+    await context.sleep(1_300);
+    await context.waitFor("go");
+    await context.step("two", async () => {
+      steps.push("two");
+      await opening.opened;
+    });
+    await context.step("three", () => void steps.push("three"));
+    return "end";
+  };
+  const opening = gate();
+  const first = await invoke({ run });
+  const { run_id } = await first.startRun({ workflow: "w", payload: {} });
+  await first.atRest();
+  expect(await first.getRun(run_id)).toMatchObject({ status: "waiting" });
+  await first.drain({ timeoutMs: 0 });
+  await setTimeout(400);
+  const second = await invoke({ run });
+  await second.takeDue();
+  await second.atRest();
+  expect(await second.getRun(run_id)).toMatchObject({ status: "waiting" });
+  await second.drain({ timeoutMs: 0 });
+  const third = await invoke({ run });
+  await third.signal(run_id, { name: "go" });
+  await expect.poll(() => steps).toEqual(["one", "two"]);
+  const drained = third.drain({ timeoutMs: 5_000 });
+  opening.open();
+  await drained;
+  expect(steps).toEqual(["one", "two"]);
+  const fourth = await invoke({ run });
+  await fourth.takeDue();
+  await fourth.atRest();
+  expect(await fourth.getRun(run_id)).toMatchObject({ status: "completed", result: "end" });
+  expect(steps).toEqual(["one", "two", "three"]);
+});
+
+test("two invocations for one instance take turns: a prompt waits until the other has given the instance up", async () => {
+  const order: string[] = [];
+  const working = gate();
+  const first = await invoke();
+  const prompt = first.inLine(sessionKey, async () => {
+    order.push("first");
+    await working.opened;
+  });
+  await expect.poll(() => order).toEqual(["first"]);
+  const second = await invoke();
+  const other = second.inLine(sessionKey, async () => void order.push("second"));
+  await setTimeout(300);
+  expect(order).toEqual(["first"]);
+  working.open();
+  await Promise.all([prompt, other]);
+  expect(order).toEqual(["first", "second"]);
+});
+
+test("beside servers that share the work, functions accept, and the servers do it", async () => {
+  const lasting = await createPostgresEngine({ url: server.url, schema });
+  opened.push(lasting);
+  await lasting.start(handlers({ dispatch: async () => "by the server" }));
+  const before = await ask<{ count: string }>("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'");
+  const engine = await invoke({ dispatch: async () => "by the function" });
+  const { dispatch_id } = await engine.admit(input);
+  expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ result: "by the server" });
+  await setTimeout(500);
+  expect(await ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")).toEqual(before);
+});
+
+test("a schedule starts its run in the scheduled call", async () => {
+  const ran: unknown[] = [];
+  const run: EngineHandlers["run"] = async (_, { payload }) => void ran.push(payload);
+  const first = await invoke({ run });
+  await first.putSchedule({ name: "nightly", workflow: "w", cron: "0 0 1 1 *", payload: 7 });
+  await ask("UPDATE $s.schedules SET next_at = 1000");
+  await setTimeout(300);
+  await first.atRest();
+  expect(ran).toEqual([]);
+  await first.drain({ timeoutMs: 0 });
+  const scheduled = await invoke({ run });
+  await scheduled.takeDue();
+  await scheduled.atRest();
+  expect(ran).toEqual([7]);
+});
+
+test("the scheduled call takes no more than it can begin", async () => {
+  const accepting = await createBriefEngine({ url: server.url, schema });
+  for (const id of ["a", "b", "c", "d", "e", "f"]) await accepting.admit({ ...input, instance_id: id });
+  await accepting.drain({ timeoutMs: 0 });
+  const working = gate();
+  let begun = 0;
+  const dispatch = async (): Promise<void> => {
+    begun += 1;
+    await working.opened;
+  };
+  const one = await invoke({ dispatch }, { running: 2 });
+  await one.takeDue();
+  const other = await invoke({ dispatch }, { running: 2 });
+  await other.takeDue();
+  await expect.poll(() => begun).toBe(4);
+  working.open();
+  await Promise.all([one.atRest(), other.atRest()]);
+  expect(begun).toBe(6);
+});
