@@ -1,32 +1,69 @@
+import type { Engine } from "../contract.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+
+/**
+ * An engine for a process that lives as long as a request: a function of a platform. It takes up the work that comes to it and the
+ * shards of that alone, listens to no news, and holds nothing after its drain.
+ */
+export interface BriefEngine extends Engine {
+  /** Takes up what is due in the whole database too, until the drain: runs whose time has come, inputs and schedules. */
+  takeDue(): Promise<void>;
+  /** Resolves once nothing of what was taken up is at work, or waits for a slot. What waits for a time or a decision is at rest. */
+  atRest(): Promise<void>;
+}
+
+export interface AskedWorkOptions {
+  /** Starts the runs of schedules that are due. */
+  startScheduled(): Promise<void>;
+  /** Removes what has ended long ago. */
+  prune(): Promise<void>;
+  /** Whether queued work is being looked for in the rows. */
+  isLooking(): boolean;
+}
 
 /** Between two looks for what is due. */
 export const lookMs = 250;
+/** Between two looks whether everything is at rest. */
+const restLookMs = 25;
 
 /**
- * What a node without a share takes up: the work that comes to it, as long as it lives, and, once it is told so, whatever is due in the
- * database and no other node holds.
+ * Takes up work for a node without a share: what comes to the node, as long as it lives, and, once it is told so, all that is due in
+ * the database and that no other node holds.
  */
-export class AskedWork {
+export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   readonly #base: PostgresBase;
+  readonly #options: AskedWorkOptions;
   #takesAll = false;
 
-  constructor(base: PostgresBase) {
+  constructor(base: PostgresBase, options: AskedWorkOptions) {
     this.#base = base;
+    this.#options = options;
   }
 
   get takesAll(): boolean {
     return this.#takesAll;
   }
 
-  /** From now on the node takes up what is due, whoever has accepted it. */
-  async takeAll(): Promise<void> {
-    const { ownership } = this.#base;
+  async takeDue(): Promise<void> {
+    const { ownership, clock } = this.#base;
     this.#takesAll = true;
+    // The node that holds the first shard does what the whole database needs.
+    ownership.want([0]);
     await ownership.look();
     // A node that was found to be silent loses its shards a moment later.
-    await this.#base.clock.sleep(lookMs);
+    await clock.sleep(lookMs);
     await this.look();
+    await this.#options.startScheduled();
+    await this.#options.prune();
+  }
+
+  async atRest(): Promise<void> {
+    const { draining, clock } = this.#base;
+    // Work that has ended may have led to other work, which is found a moment later.
+    for (let calm = 0; calm < 2 && !draining.aborted; ) {
+      calm = this.#isBusy() ? 0 : calm + 1;
+      await clock.sleep(restLookMs);
+    }
   }
 
   /** Asks for the shards in which something is due that no node holds, as many as there are free slots. */
@@ -47,5 +84,10 @@ export class AskedWork {
       [clock.now(), known, ownership.lockSpace, Math.max(0, queue.free)],
     );
     ownership.want(rows.map(({ shard }) => shard));
+  }
+
+  #isBusy(): boolean {
+    const { ownership, queue } = this.#base;
+    return ownership.isTaking || this.#options.isLooking() || !queue.isAtRest;
   }
 }

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { gate, handlers, sessionKey, untilAborted } from "../cases/engine-check.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
-import { type BriefEngine, createBriefEngine, createPostgresEngine } from "./create-postgres-engine.ts";
+import type { BriefEngine } from "./asked-work.ts";
+import { createBriefEngine, createPostgresEngine } from "./create-postgres-engine.ts";
 
 let server: PostgresServer;
 let schema = "";
@@ -46,7 +47,7 @@ async function ask<Row>(sql: string): Promise<readonly Row[]> {
   }
 }
 
-/** What is held in the database: locks of shards, nodes, and connections beside the one that asks. */
+/** Counts the locks of shards, the nodes, and the connections beside the one that asks. */
 async function held(): Promise<object> {
   const [locks, nodes, connections] = await Promise.all([
     ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"),
@@ -76,7 +77,7 @@ test("an invocation that only looks takes part in nothing", async () => {
   await expect.poll(held).toMatchObject({ locks: 0, nodes: 0 });
 });
 
-test("what others have left is due to the scheduled call, and to no request", async () => {
+test("the scheduled call takes up what other processes have left, and a request does not", async () => {
   const accepting = await createBriefEngine({ url: server.url, schema });
   const { dispatch_id } = await accepting.admit({ ...input, instance_id: "left" });
   await accepting.drain({ timeoutMs: 0 });

@@ -9,7 +9,7 @@ import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-json.ts";
-import { AskedWork, lookMs } from "./asked-work.ts";
+import { AskedWork, type BriefEngine, lookMs } from "./asked-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, openEngineDatabase } from "./engine-database.ts";
@@ -43,23 +43,10 @@ const sweepMs = 250;
 /** How often it looks for attempts that were claimed while their shard changed hands. */
 const recoverMs = 5_000;
 const pruneMs = 60_000;
-/** How often a function looks whether its work is at rest. */
-const restLookMs = 25;
 /** How long a drain waits for a handler that ignores its aborted signal. */
 const abortPatienceMs = 2_000;
 /** How long a drain waits for work that waits for an approval, which may take days. */
 const approvalPatienceMs = 5_000;
-
-/**
- * An engine for a process that lives as long as a request: a function of a platform. It takes up the work that comes to it and the
- * shards of that alone, listens to no news, and holds nothing after its drain.
- */
-export interface BriefEngine extends Engine {
-  /** Takes up what is due in the whole database too, until the drain: runs whose time has come, inputs and schedules. */
-  takeDue(): Promise<void>;
-  /** Resolves once nothing of what was taken up is at work, or waits for a slot. What waits for a time or a decision is at rest. */
-  atRest(): Promise<void>;
-}
 
 /** Opens the engine of a function. Throws as `createPostgresEngine` does. */
 export async function createBriefEngine(options: PostgresEngineOptions): Promise<BriefEngine> {
@@ -94,7 +81,7 @@ class PostgresEngine {
   readonly #outcomes: Outcomes;
   readonly #waitingCalls: WaitingCallRows;
   readonly #cluster: PostgresCluster;
-  readonly #asked: AskedWork | undefined;
+  #asked: AskedWork | undefined;
   readonly #stopping = new AbortController();
   readonly #draining = new AbortController();
   readonly #over = new AbortController();
@@ -148,7 +135,12 @@ class PostgresEngine {
       handlers: () => this.#handlers,
     };
     this.#base = base;
-    this.#asked = takes === "asked" ? new AskedWork(base) : undefined;
+    if (takes === "asked")
+      this.#asked = new AskedWork(base, {
+        startScheduled: () => this.#schedules.fire(),
+        prune: () => this.#prune(),
+        isLooking: () => this.#dispatches.isLooking || this.#runs.isLooking,
+      });
     this.#events = new PostgresEventLog(base);
     this.#dispatches = new Dispatches(base);
     this.#runs = new Runs(base, {
@@ -224,33 +216,14 @@ class PostgresEngine {
   }
 
   toBriefEngine(): BriefEngine {
-    return { ...this.toEngine(), takeDue: () => this.#takeDue(), atRest: () => this.#atRest() };
-  }
-
-  async #takeDue(): Promise<void> {
-    this.#checkOpen();
-    // One call of a function does what the whole database needs.
-    this.#ownership.want([0]);
-    await this.#asked?.takeAll();
-    await this.#schedules.fire();
-    await this.#prune();
-  }
-
-  async #look(): Promise<void> {
-    await this.#asked?.look();
-  }
-
-  async #atRest(): Promise<void> {
-    const isBusy = (): boolean =>
-      this.#ownership.isTaking ||
-      this.#dispatches.isLooking ||
-      this.#runs.isLooking ||
-      !this.#base.queue.isAtRest;
-    // Work that has ended may have led to other work, which is found a moment later.
-    for (let calm = 0; calm < 2 && this.#state !== "closed"; ) {
-      calm = isBusy() ? 0 : calm + 1;
-      await this.#clock.sleep(restLookMs);
-    }
+    return {
+      ...this.toEngine(),
+      takeDue: async () => {
+        this.#checkOpen();
+        await this.#asked?.takeDue();
+      },
+      atRest: async () => await this.#asked?.atRest(),
+    };
   }
 
   #checkOpen(): void {
@@ -275,7 +248,7 @@ class PostgresEngine {
       this.#every(sweepMs, () => this.#sweep()),
       this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
       this.#every(recoverMs, () => this.#schedules.arm()),
-      ...(this.#asked === undefined ? [] : [this.#every(lookMs, () => this.#look())]),
+      ...(this.#asked === undefined ? [] : [this.#every(lookMs, async () => await this.#asked?.look())]),
       this.#every(pruneMs, () => this.#prune()),
     );
     this.#started.resolve();
