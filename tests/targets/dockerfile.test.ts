@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runKit } from "../../src/cli/testing/run-kit.ts";
+import { createTargetProject, type TargetProject } from "./target-project.ts";
+
+const linter = fileURLToPath(new URL("../../vendors/node_modules/dockerfile-utils", import.meta.url));
+
+interface Linter {
+  validate(text: string): readonly { readonly message: string }[];
+}
+
+describe.skipIf(!existsSync(linter))("a Dockerfile (skipped where npm run test:targets was not run)", () => {
+  let project: TargetProject;
+  let validate: Linter["validate"];
+  beforeAll(async () => {
+    project = await createTargetProject();
+    const main = pathToFileURL(join(linter, "lib/main.js")).href;
+    ({ validate } = (await import(main)) as unknown as Linter);
+  });
+  afterAll(async () => {
+    await project?.remove();
+  });
+
+  test.each(["docker", "fly", "railway"])("of the target %s has no finding of the linter", async (target) => {
+    const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    expect(stderr).toBe("");
+    expect(exitCode).toBe(0);
+    const text = await readFile(join(project.root, "build", target, "Dockerfile"), "utf8");
+    expect(validate(text)).toEqual([]);
+    expect(validate(`${text}RUNN true\n`).map(({ message }) => message)).toEqual([
+      "Unknown instruction: RUNN",
+    ]);
+  });
+});
