@@ -9,7 +9,7 @@ import { withDeadline } from "../base/abort.ts";
 import { isKnownProvider, knownProviders } from "../models/provider-config.ts";
 import type { Project } from "../project/project.ts";
 import { bundleCode, outputPath } from "./bundle-code.ts";
-import { type KitManifest, kitFiles, kitFolder, readKitManifest } from "./bundle-kit.ts";
+import { type KitManifest, kitFiles, kitFolder, optionalPackages, readKitManifest } from "./bundle-kit.ts";
 import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bundler.ts";
 import { collectFiles } from "./collect-files.ts";
 import { findPackage, readJson } from "./packages.ts";
@@ -73,7 +73,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     }));
   const config = configModule(root, loaded.file);
   const entries = [...sources.agents, ...sources.workflows, ...sources.webhooks].map(({ path }) => path);
-  const optional = Object.keys(manifest.peerDependencies);
+  const optional = optionalPackages(manifest);
   const modules = config === undefined ? entries : [...entries, config];
   const code = await bundleCode(bundler, { root, entries: modules, optional });
   const collected = await collectFiles(
@@ -128,9 +128,9 @@ function configModule(root: string, file: string | undefined): string | undefine
 }
 
 /** kit's optional packages that the project has asked for. */
-function installedPeers(root: string, { peerDependencies }: KitManifest): [string, string][] {
+function installedPeers(root: string, manifest: KitManifest): [string, string][] {
   const { dependencies = {} } = readJson(join(root, "package.json"));
-  return Object.keys(peerDependencies).flatMap((name): [string, string][] => {
+  return optionalPackages(manifest).flatMap((name): [string, string][] => {
     if (!(name in dependencies)) return [];
     const version = findPackage(name, root)?.version;
     return version === undefined ? [] : [[name, version]];

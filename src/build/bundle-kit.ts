@@ -12,6 +12,8 @@ export const kitFolder = "kit";
 export interface KitManifest {
   readonly version: string;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  /** Packages that kit loads when they are there, and that are no peers: npm would hold them against other packages' own versions. */
+  readonly kit: { readonly optionalPackages: Readonly<Record<string, string>> };
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
 }
 
@@ -52,7 +54,7 @@ async function bundleKit(
   { withTesting }: { readonly withTesting: boolean },
 ): Promise<OutputFiles> {
   const entries = entriesOf(manifest).filter((entry) => withTesting || entry !== "testing/index");
-  const optional = [...Object.keys(manifest.peerDependencies), ...builtinModules];
+  const optional = [...optionalPackages(manifest), ...builtinModules];
   const bundle = await bundler.rolldown({
     cwd: kitRoot,
     input: Object.fromEntries(
@@ -85,10 +87,15 @@ async function bundleKit(
   for (const name of ["kit.mjs"])
     files.set(`${kitFolder}/bin/${name}`, await readFile(join(kitRoot, "bin", name)));
   for (const [path, bytes] of await consoleFiles()) files.set(`${kitFolder}/dist/console/${path}`, bytes);
-  const { version, peerDependencies } = manifest;
-  const own = { name: "kit", version, private: true, type: "module", peerDependencies };
+  const { version, peerDependencies, kit } = manifest;
+  const own = { name: "kit", version, private: true, type: "module", peerDependencies, kit };
   files.set(`${kitFolder}/package.json`, textFile(`${JSON.stringify(own, null, 2)}\n`));
   return files;
+}
+
+/** Names of the packages that kit loads where a project has them. */
+export function optionalPackages({ peerDependencies, kit }: KitManifest): readonly string[] {
+  return [...Object.keys(peerDependencies), ...Object.keys(kit.optionalPackages)];
 }
 
 /** The built console of this kit; none where it was not built. */

@@ -10,6 +10,7 @@ import { campaignTest } from "../../src/testing/campaign.suite.ts";
 
 const run = promisify(execFile);
 let folder = "";
+let tarballName = "";
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "kit-consumer-"));
@@ -19,7 +20,8 @@ beforeAll(async () => {
   const packed: readonly { filename: string }[] = JSON.parse(stdout);
   const modules = join(folder, "node_modules");
   await mkdir(join(modules, "kit"), { recursive: true });
-  const tarball = join(folder, packed[0]?.filename ?? "");
+  tarballName = packed[0]?.filename ?? "";
+  const tarball = join(folder, tarballName);
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", join(modules, "kit")]);
   await linkDependencies(modules);
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "consumer", type: "module" }));
@@ -27,6 +29,37 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
+});
+
+const manifest: {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly kit: { readonly optionalPackages: Readonly<Record<string, string>> };
+} = JSON.parse(await readFile(join(repositoryRoot, "package.json"), "utf8"));
+
+/** npm's plan of an install into an empty project: it reads the packages' manifests, and fails where it would refuse the install. */
+async function planInstall(others: Readonly<Record<string, string>>): Promise<void> {
+  const project = await mkdtemp(join(folder, "install-"));
+  const dependencies = { kit: `file:${join(folder, tarballName)}`, ...others };
+  await writeFile(join(project, "package.json"), JSON.stringify({ name: "empty", dependencies }));
+  await run("npm", ["install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: project,
+  });
+}
+
+test("npm installs the packed package into an empty project", async () => {
+  await planInstall({});
+});
+
+// These bring OpenTelemetry at versions of their own.
+campaignTest.for(["@daytona/sdk", "@google/adk", "@opentelemetry/sdk-node"])(
+  "npm installs the packed package beside %s",
+  async (name) => {
+    await planInstall({ [name]: manifest.peerDependencies[name] ?? "0.200.0" });
+  },
+);
+
+campaignTest("npm installs the packed package beside all packages of kit's telemetry", async () => {
+  await planInstall(manifest.kit.optionalPackages);
 });
 
 /** Entries that export types alone: nothing of them runs. */

@@ -15,10 +15,14 @@ export interface Peer {
   readonly tested: string;
 }
 
-/** The versions of a peer, as this kit's own package.json has them. */
+/**
+ * The versions of a peer, as this kit's own package.json has them. The SDK of OpenTelemetry is no peer for npm: other optional packages
+ * (Daytona, Google ADK, a user's own) bring other versions of it, and npm would then refuse to install kit.
+ */
 export function peerOf(name: string): Peer {
   const manifest = readManifest(fileURLToPath(new URL("../package.json", ownModule("index"))));
-  const range = textAt(manifest, "peerDependencies", name) ?? "";
+  const range =
+    textAt(manifest, "peerDependencies", name) ?? textAt(manifest, "kit", "optionalPackages", name) ?? "";
   // The range begins where the tests are: for what kit installs apart from itself, that is all there is to read.
   return { name, range, tested: textAt(manifest, "devDependencies", name) ?? range.replace(/^\^/, "") };
 }
