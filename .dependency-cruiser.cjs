@@ -1,6 +1,7 @@
 // Who may enter which room: the table of AGENTS.md as a rule. A type import is still knowledge, so the
 // parser below keeps type imports in the picture, and type cycles are cycles.
 const { Visitor } = require("@swc/core/Visitor.js");
+const manifest = require("./package.json");
 
 // The visitor that comes with swc predates `using`, and stops there. Its declarations are those of `const`.
 const { visitStatement } = Visitor.prototype;
@@ -9,6 +10,9 @@ Visitor.prototype.visitStatement = function (statement) {
   statement.decls = this.visitVariableDeclarators(statement.decls);
   return statement;
 };
+
+// kit loads these where a project has them; npm does not hear of them as peers.
+const optionalPackages = Object.keys(manifest.kit.optionalPackages);
 
 const low = ["base", "protocol"];
 const domain = [...low, "specs", "guidelines"];
@@ -158,7 +162,11 @@ module.exports = {
     }),
     error("no-dev-packages", "Shipped code does not import development packages.", {
       from: { path: "^src/", pathNot: test },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only", "npm", "npm-peer"] },
+      to: {
+        dependencyTypes: ["npm-dev"],
+        dependencyTypesNot: ["type-only", "npm", "npm-peer"],
+        pathNot: optionalPackages.map((name) => `^node_modules/${name}/`),
+      },
     }),
   ],
   options: {
