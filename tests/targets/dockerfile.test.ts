@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
 
-const linter = fileURLToPath(new URL("../../vendors/node_modules/dockerfile-utils", import.meta.url));
+const packages = fileURLToPath(new URL("../../vendors/node_modules", import.meta.url));
+const linter = join(packages, "dockerfile-utils");
 
 interface Linter {
   validate(text: string): readonly { readonly message: string }[];
