@@ -69,7 +69,10 @@ export class DispatchRows implements DispatchStore {
     return row.back;
   }
 
-  /** The shard's row is locked for the moment: a claim under a fence that has risen finds nothing. */
+  /**
+   * The shard's row is locked for the moment: a claim under a fence that has risen finds nothing. It does not wait for the disk: a
+   * database that forgets a claim in a crash has broken every lease with its connections.
+   */
   async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
     const rows = await this.#base.database.rows<DispatchRow>(
       `WITH wanted AS (
@@ -81,7 +84,7 @@ export class DispatchRows implements DispatchStore {
          next_attempt_at = NULL, started_at = coalesce(started_at, $4)
        FROM wanted JOIN own USING (shard, fence)
        WHERE d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
-       RETURNING d.*`,
+       RETURNING d.*, set_config('synchronous_commit', 'off', true)`,
       [
         all.map(({ place }) => place.dispatch_id),
         all.map(({ place }) => shardOf(place)),

