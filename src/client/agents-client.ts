@@ -9,6 +9,8 @@ import type {
   PromptBody,
 } from "../protocol/prompt.ts";
 import type {
+  ForkBody,
+  Forked,
   OperationEvents,
   OperationPage,
   OperationsQuery,
@@ -107,6 +109,15 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     input: InstanceInput & TurnQuery & { readonly turn_id: string },
     options?: CallOptions,
   ): Promise<TurnDetail>;
+  /**
+   * Does a turn again in a new session, with another model or without rules of the project; resolves once that is on the server's
+   * disk. Throws `not_found`, and `conflict` for a session that exists.
+   */
+  fork(
+    name: NameIn<Agents>,
+    input: InstanceInput & ForkBody & { readonly turn_id: string },
+    options?: CallOptions,
+  ): Promise<Forked>;
   /** Aborts what runs in the session, or in all of the instance; whether anything did. */
   abort(name: NameIn<Agents>, input: SessionInput, options?: CallOptions): Promise<boolean>;
   /** Removes the instance: sessions, workspaces and events. */
@@ -170,6 +181,14 @@ export function createAgentsClient(transport: Transport): AgentsClient {
     turn: (name, { id, turn_id, ...query }, options) =>
       request(
         route("GET /agents/{name}/{id}/turns/{turn_id}", { params: { name, id, turn_id }, query, options }),
+      ),
+    fork: (name, { id, turn_id, ...body }, options) =>
+      request(
+        route("POST /agents/{name}/{id}/turns/{turn_id}/fork", {
+          params: { name, id, turn_id },
+          body,
+          options,
+        }),
       ),
     async abort(name, { id, ...body }, options) {
       const call = { params: { name, id }, body, options, repeatable: true } as const;

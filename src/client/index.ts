@@ -71,6 +71,8 @@ export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../p
 export type { SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
 export type {
+  ForkBody,
+  Forked,
   OperationEvents,
   OperationPage,
   OperationRecord,

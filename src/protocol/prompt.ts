@@ -93,7 +93,7 @@ export type PromptFile = Infer<typeof fileSchema>;
 const modelField = textField(500).min(1, "must not be empty");
 
 /** The choices for one prompt that replace the agent's own. */
-const choicesSchema = z.object({
+export const choicesSchema = z.object({
   model: z
     .union([modelField, z.array(modelField).min(1).max(20)], {
       error: needed("must be provider/model, or a list of up to 20 of them"),

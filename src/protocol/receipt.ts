@@ -5,7 +5,7 @@ import type { Infer } from "./fields.ts";
 export type { ReceiptKind } from "./enums.ts";
 
 /** Something that stands in a prompt: what it is and why it is there, without its text. */
-const receiptItemSchema = z
+export const receiptItemSchema = z
   .object({
     kind: z.enum(receiptKinds),
     /** The id of a guideline or spec, the name of a skill, role or agent, the path of project instructions. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { eventTypes, finishReasons, operationKinds } from "./enums.ts";
+import { eventTypes, finishReasons, operationKinds, thinkingLevels } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
 import { eventSchema } from "./event.ts";
 import {
@@ -11,6 +11,8 @@ import {
   nameField,
   textField,
 } from "./fields.ts";
+import { choicesSchema } from "./prompt.ts";
+import { receiptItemSchema } from "./receipt.ts";
 import { usageSchema } from "./usage.ts";
 
 /** The query of `GET /agents/{name}/{id}/operations`. */
@@ -97,6 +99,36 @@ export const turnQuerySchema = z.strictObject({
 });
 export interface TurnQuery extends Infer<typeof turnQuerySchema> {}
 
+/** The body of `POST /agents/{name}/{id}/turns/{turn_id}/fork`. */
+export const forkBodySchema = z.strictObject({
+  session: nameField
+    .optional()
+    .meta({ description: "The new session; it must not exist. Default: `fork-` and an id." }),
+  model: choicesSchema.shape.model,
+  thinking_level: choiceField(thinkingLevels).optional(),
+  role: textField(200).min(1, "must not be empty").optional(),
+  without: z
+    .array(textField(1_000).min(1, "must not be empty"), { error: "must be a list of ids and files" })
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        "Rules to go without: `id` or `file` of items of the turn's receipt of the kinds `guideline` and `instructions`. `authorize` is asked for `agent.omit_rules`.",
+    }),
+});
+export interface ForkBody extends Infer<typeof forkBodySchema> {}
+
+export const forkedSchema = z
+  .object({
+    status: z.literal("accepted"),
+    dispatch_id: z.string(),
+    accepted_at: z.string(),
+    session: z.string(),
+    operation_id: z.string().meta({ description: "Does the turn again, and goes on from there." }),
+  })
+  .meta({ id: "Forked" });
+export interface Forked extends Infer<typeof forkedSchema> {}
+
 /** A message as a model was sent it, or gave it. */
 const promptMessageSchema = z.object({
   role: z.enum(["system", "user", "assistant", "tool"]),
@@ -114,6 +146,10 @@ export const turnSchema = z
     provider: z.string().optional(),
     purpose: z.enum(["agent", "compaction", "repair"]),
     attempt: z.int().meta({ description: "The last one, from 1." }),
+    log_position: z
+      .int()
+      .optional()
+      .meta({ description: "How many entries of the log of its session it was asked with." }),
     requested_at: z.string(),
     event_index: z.int().meta({ description: "Of its last `turn_request`." }),
     messages: z
@@ -138,6 +174,19 @@ export const turnSchema = z
     answer: promptMessageSchema.optional().meta({
       description: "What the model gave, what arrived of it where it broke off; absent while it goes on.",
     }),
+    receipt: z
+      .array(receiptItemSchema)
+      .optional()
+      .meta({
+        description:
+          "The rules, specs and other knowledge in front of the model. Absent where the turn has no receipt.",
+      }),
+    receipt_count: z
+      .int()
+      .optional()
+      .meta({
+        description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",
+      }),
     finish_reason: z.enum(finishReasons).optional(),
     usage: usageSchema.optional(),
     duration_ms: z.number().optional(),

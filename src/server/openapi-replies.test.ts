@@ -165,6 +165,9 @@ test("agents answer as described", async () => {
   const { turn_id } = events.find(({ type }: { type: string }) => type === "turn_request");
   await ask("GET /agents/{name}/{id}/turns/{turn_id}", `/agents/echo/1/turns/${turn_id}`);
   await ask("GET /agents/{name}/{id}/turns/{turn_id}", "/agents/echo/1/turns/unknown");
+  const fork = "POST /agents/{name}/{id}/turns/{turn_id}/fork";
+  await ask(fork, `/agents/echo/1/turns/${turn_id}/fork`, { body: {} });
+  await ask(fork, `/agents/echo/1/turns/${turn_id}/fork`, { body: { session: "default" } });
   await ask("POST /agents/{name}/{id}/abort", "/agents/echo/1/abort");
   await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");
   await ask("DELETE /agents/{name}/{id}", "/agents/echo/1");

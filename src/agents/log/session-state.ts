@@ -59,6 +59,9 @@ export interface LoggedTurn {
 /** The note with the working place that the system prompt still describes after a change. */
 export const keptPlaceNote = "kept_place";
 
+/** The note with the origin of a session that is a fork; see `forkEntries`. */
+export const forkNote = "fork";
+
 export interface SessionNote {
   readonly name: string;
   readonly value: unknown;
@@ -288,7 +291,9 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.shown = state.messages.flatMap(shownIn);
   state.compactedAt = state.position;
   // The model no longer sees items before the cut, and its system prompt is built again.
-  state.notes = state.notes.filter((note) => note.position >= entry.keep_from && note.name !== keptPlaceNote);
+  state.notes = state.notes.filter(
+    ({ name, position }) => name === forkNote || (position >= entry.keep_from && name !== keptPlaceNote),
+  );
 }
 
 /** Receipts that later turns may refer to by digest, with the turn that listed each in full, oldest first. */

@@ -6,6 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import type { ToolLookup } from "../define/tool.ts";
+import { isLeftOut, rulesLeftOut } from "../log/fork.ts";
 import type { Repository, ShownGuideline } from "../project-context.ts";
 
 const noteName = "guidelines_shown";
@@ -35,9 +36,11 @@ export function guidelineEntries(
     const paths = await pathsOf(named, work);
     if (paths.size === 0) return [];
     const shown = new Set(shownIn(work.operation));
+    const rules = rulesLeftOut(work.operation.state);
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
     for (const path of paths) {
       for (const guideline of await repository.guidelinesFor(path)) {
+        if (isLeftOut(rules, { id: guideline.id, file: guideline.source_file })) continue;
         if (shown.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
           continue;
         fresh.set(guideline.id, { guideline, path });

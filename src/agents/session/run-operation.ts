@@ -16,7 +16,9 @@ import {
   flushAhead,
   type LogEnd,
 } from "../log/append.ts";
+import { forkOf } from "../log/fork.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
+import type { SessionState } from "../log/session-state.ts";
 import { isSuspension, suspensionBefore } from "../log/suspension.ts";
 import { unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
@@ -65,12 +67,15 @@ export async function runOperation<Value>(
   const { now } = harness.runtime.clock;
   const started = suspension?.startedAt ?? now();
   let opened = false;
-  const open = (past?: PastOperation): void => {
+  const open = (past?: PastOperation, state?: SessionState): void => {
     opened = true;
-    const resumed = past === undefined ? undefined : ({ resumed: true } as const);
+    const fork = state === undefined ? undefined : forkOf(state);
+    const forked = fork !== undefined && fork.fork_id === scope.operation_id;
+    const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
+    const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
     const { kind: operation_kind, message } = request;
     const sent = message === undefined ? undefined : { message };
-    emit({ type: "operation_start", operation_kind, ...resumed, ...sent, ...request.origin });
+    emit({ type: "operation_start", operation_kind, ...resumed, ...from, ...sent, ...request.origin });
   };
   let failed = true;
   let suspended = false;
@@ -83,7 +88,7 @@ export async function runOperation<Value>(
     const state = loading instanceof Promise ? await loading : loading;
     const id = scope.operation_id;
     const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
-    if (!opened) open(past);
+    if (!opened) open(past, state);
     const operation = toOperation(start, { id, state, emit, past, suspension });
     running.operation = operation;
     if (past === undefined) {

@@ -18,12 +18,13 @@ import { createCauseReader } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { FencedStore } from "./fenced-store.ts";
+import { beginFork, toForkedInput } from "./forks.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
-import { operationOf, toDispatchInput, toPromptRequest } from "./session-input.ts";
+import { operationOf, toDispatchInput, toFork, toPromptRequest } from "./session-input.ts";
 import { createSharedApprovals } from "./shared-approvals.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import {
@@ -259,6 +260,19 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
       accept([agent, { ...how, id, session, input }], principal),
     ...admin,
+    async fork(target, choices = {}, { principal } = {}) {
+      sources.checkAgent(target.agent);
+      if (!keepsWork) throw keepsNothing();
+      const { key, input } = await toForkedInput({ store, events }, target, choices);
+      const receipt = await engine.admit({
+        ...key,
+        input,
+        ...(principal === undefined ? slots.principal() : { principal }),
+        ...traces.asked(),
+      });
+      const { dispatch_id, accepted_at } = receipt;
+      return { dispatch_id, accepted_at, session: key.session, operation_id: operationOf(dispatch_id) };
+    },
     startRun: (workflow, payload, { request, ...how } = {}) =>
       runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
     callsFor,
@@ -273,10 +287,14 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
         try {
           const { agent, instance_id, session, input } = request;
           if (context.attempt > 1) await traces.recallSession(request);
+          const key = { agent, instance_id, session };
+          const operationId = operationOf(context.id);
+          const fork = toFork(input);
           return await perform(context, request, {
-            key: { agent, instance_id, session },
+            key,
             request: toPromptRequest(input),
-            operationId: operationOf(context.id),
+            operationId,
+            prepare: fork && (() => beginFork(store, key, { fork, operationId })),
             resting: new RestingWork(context),
           });
         } catch (error) {

@@ -190,6 +190,8 @@ export interface TakenInput extends SessionInput {
   readonly key: SessionKey;
   /** Set for a stored input, which can be resumed from its log. */
   readonly resting?: RestingWork | undefined;
+  /** Done before the session is opened, in its turn. */
+  readonly prepare?: (() => Promise<void>) | undefined;
 }
 
 export interface SessionWorkOptions {
@@ -217,9 +219,10 @@ export class SessionWork {
   }
 
   /** Prompts the session of an input, or resumes the operation of one that a crash interrupted. */
-  async run(work: WorkContext, { key, resting, ...input }: TakenInput): Promise<PromptReply> {
+  async run(work: WorkContext, { key, resting, prepare, ...input }: TakenInput): Promise<PromptReply> {
     if (this.#fenced === undefined) this.#renewAfterTakeover(work);
     else await this.#takeOver(this.#fenced, key, work.fence);
+    await prepare?.();
     const { agent, instance_id, session } = key;
     // Nothing keeps the instance of an operation that rests.
     let live: Agent | undefined;

@@ -8,6 +8,8 @@ import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/p
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type {
+  ForkBody,
+  Forked,
   OperationEvents,
   OperationPage,
   OperationsQuery,
@@ -72,6 +74,15 @@ export interface Service {
   ): Promise<OperationEvents>;
   /** The request and the answer of a turn. Throws `not_found` for one that is not, or no longer, known. */
   turn(target: InstanceTarget & { readonly turn_id: string }, query?: TurnQuery): Promise<TurnDetail>;
+  /**
+   * Does a turn again in a new session of the same instance, with other choices. Resolves once that is on disk. Throws `not_found` for a turn
+   * that is not known, `conflict` for a session that exists, `invalid_request` for a turn that cannot be forked and rules that it was not told.
+   */
+  fork(
+    target: InstanceTarget & { readonly turn_id: string },
+    choices?: ForkBody,
+    options?: { readonly principal?: string | undefined },
+  ): Promise<Omit<Forked, "status">>;
   /** Whether this process works on an input of the session. */
   isAtWork(target: SessionKey): boolean;
   /** Aborts what runs in the session, or in all sessions of the instance. */

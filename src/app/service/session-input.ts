@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ForkOrigin } from "../../agents/log/fork.ts";
 import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -60,7 +61,20 @@ export function operationOf(dispatchId: string): string {
   return `op_${dispatchId.slice(dispatchId.indexOf("_") + 1)}`;
 }
 
+/** An input that does a turn of another session again, as the engine keeps it. */
+export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
+  const { session, turn_id, without } = fork;
+  const forked_from = { session, turn_id, ...(without.length === 0 ? {} : { without }) };
+  return { [promptKey]: checkedPrompt(request), input: { ...request, forked_from }, fork };
+}
+
+/** The turn that a stored input does again; undefined for another input. */
+export function toFork(input: unknown): ForkOrigin | undefined {
+  return isPrompt(input) ? input.fork : undefined;
+}
+
 interface StoredPrompt {
+  readonly fork?: ForkOrigin;
   readonly [promptKey]: PromptRequest;
   /** The input of a dispatch as it was sent. */
   readonly input?: unknown;

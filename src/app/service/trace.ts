@@ -5,6 +5,8 @@ import { type ComposedPrompt, composedNote, type PromptHead } from "../../agents
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type EventLog } from "../../engine/contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type {
   OperationEvents,
@@ -192,6 +194,7 @@ export async function readTurn(
     session: request.session ?? "default",
   };
   const entries = await sources.store.read(key);
+  const receipt = await readReceipt(sources.events, target, request);
   const { messages, ...head } = await readPrompt(sources.store, { key, entries, request });
   const { limit = 100, before = messages.length + 1 } = query;
   const first = Math.max(0, before - 1 - limit);
@@ -204,6 +207,7 @@ export async function readTurn(
     provider: request.provider,
     purpose: request.purpose,
     attempt: request.attempt,
+    log_position: request.log_position,
     requested_at: request.timestamp,
     event_index: request.index,
     messages: messages
@@ -213,12 +217,32 @@ export async function readTurn(
     next_before: first > 0 ? first + 1 : undefined,
     ...head,
     answer,
+    receipt,
+    receipt_count: request.receipt?.items,
     finish_reason: turn?.finish_reason,
     usage: turn?.usage,
     duration_ms: turn?.duration_ms,
     first_chunk_ms: turn?.first_chunk_ms,
     errors: errors.length === 0 ? undefined : errors,
   };
+}
+
+/** The items of a turn's receipt, which begins with the list of an earlier turn. */
+async function readReceipt(
+  events: EventLog,
+  { agent, instance_id }: Instance,
+  request: EventOf<"turn_request">,
+): Promise<readonly ReceiptItem[] | undefined> {
+  const { receipt, turn_id = "" } = request;
+  if (receipt === undefined) return undefined;
+  const read = createReceiptReader();
+  if (receipt.before !== undefined) {
+    const range = { from: 0, to: request.index - 1, types: ["turn_request"] as const };
+    for await (const event of eventsBetween(events, agentStream(agent, instance_id), range))
+      if (event.type === "turn_request" && event.receipt !== undefined && event.session === request.session)
+        read(event.turn_id ?? "", event.receipt);
+  }
+  return read(turn_id, receipt);
 }
 
 interface FoundTurn {

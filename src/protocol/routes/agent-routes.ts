@@ -28,6 +28,8 @@ import {
   sessionsQuerySchema,
 } from "../session-page.ts";
 import {
+  forkBodySchema,
+  forkedSchema,
   operationEventsQuerySchema,
   operationEventsSchema,
   operationPageSchema,
@@ -145,6 +147,27 @@ export const agentRoutes = defineRoutes({
     reply: turnSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.read",
+  },
+  "POST /agents/{name}/{id}/turns/{turn_id}/fork": {
+    tag: "agents",
+    parameters: turnParameters,
+    operation: "forkTurn",
+    summary: "Do a turn again in a new session, with another model or without a rule",
+    description:
+      "The new session begins with the history that the turn was asked with, and answers it anew. Files of the workspace stay as they are, and tools run as always.",
+    body: forkBodySchema,
+    reply: forkedSchema,
+    status: 202,
+    errors: [
+      "agent_not_found",
+      "agent_not_webhook",
+      "not_found",
+      "conflict",
+      "unavailable",
+      "store_unavailable",
+    ],
+    action: "agent.prompt",
+    itemAction: "agent.omit_rules",
   },
   "POST /agents/{name}/{id}/abort": {
     ...instance,

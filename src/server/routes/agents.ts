@@ -88,6 +88,20 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       ),
     "GET /agents/{name}/{id}/turns/{turn_id}": (input) =>
       service.turn({ ...instanceOf(input), turn_id: input.segment("turn_id") }, input.query),
+    async "POST /agents/{name}/{id}/turns/{turn_id}/fork"(input) {
+      const { principal, itemAction, body } = input;
+      const target = instanceOf(input);
+      const about = { principal, agent: target.agent, instance: target.instance_id };
+      // The new session holds what the old one does.
+      await authorization.check({ ...about, action: "agent.read" });
+      if ((body.without ?? []).length > 0) await authorization.check({ ...about, action: itemAction });
+      const forked = await service.fork(
+        { ...target, turn_id: input.segment("turn_id") },
+        body,
+        principalOf(input),
+      );
+      return { status: "accepted", ...forked };
+    },
     "POST /agents/{name}/{id}/abort": async (input) => ({
       aborted: await service.abort({ ...instanceOf(input), ...input.body }),
     }),

@@ -149,3 +149,95 @@ test("an unknown turn or operation is not found", async () => {
   expect(await served.send("/agents/echo/listed/operations/op_none/events")).toMatchObject(missing);
   expect(await served.send("/agents/echo/listed/turns/x?limit=0")).toMatchObject({ status: 400 });
 });
+
+async function forkOf(id: string, fork: Omit<Parameters<typeof client.agents.fork>[1], "id">) {
+  const forked = await client.agents.fork("looker", { id, ...fork });
+  const record = await served.service.engine.awaitDispatch(forked.dispatch_id);
+  expect(record).toMatchObject({ status: "completed" });
+  return forked;
+}
+
+test("a turn is done again in a new session, which says where it comes from", async () => {
+  const [first, second] = await turnsOf("looker", "exact");
+  const forked = await forkOf("exact", { turn_id: second?.turn_id ?? "", session: "again", model: "first/a" });
+  const [operation] = (await client.agents.operations("looker", { id: "exact", session: "again" }))
+    .operations;
+  expect(operation).toMatchObject({
+    operation_id: forked.operation_id,
+    message: "Second.",
+    forked_from: { session: "default", turn_id: second?.turn_id },
+  });
+  expect(operation?.resumed).toBeUndefined();
+  const { messages } = await client.agents.historyPage("looker", { id: "exact", session: "again" });
+  expect(messages.map(({ content }) => content[0]?.text)).toEqual(["First.", "First.", "Second.", "Second."]);
+  const newest = await turnsOf("looker", "exact");
+  expect(newest.at(-1)).toMatchObject({ session: "again", model: "first/a" });
+  // A turn within an answer is forked as well, and the session goes on as any other.
+  await client.agents.invoke("looker", { id: "exact", session: "again", message: "Third." });
+  const before = await client.agents.historyPage("looker", { id: "exact" });
+  expect(before.messages).toHaveLength(4);
+  expect(first?.turn_id).not.toBe(second?.turn_id);
+});
+
+test("a fork goes without a rule of the project, for as long as its session lasts", async () => {
+  const [, second] = await turnsOf("looker", "exact");
+  const turn_id = second?.turn_id ?? "";
+  const { receipt = [] } = await client.agents.turn("looker", { id: "exact", turn_id });
+  expect(receipt.map(({ file }) => file)).toContain("AGENTS.md");
+  await forkOf("exact", { turn_id, session: "free", without: ["AGENTS.md"] });
+  await client.agents.invoke("looker", { id: "exact", session: "free", message: "Third." });
+  const { operations } = await client.agents.operations("looker", { id: "exact", session: "free" });
+  expect(operations).toHaveLength(2);
+  for (const { operation_id } of operations) {
+    const { events } = await client.agents.operationEvents("looker", { id: "exact", operation_id });
+    const request = events.find(({ type }) => type === "turn_request");
+    const turn = await client.agents.turn("looker", { id: "exact", turn_id: request?.turn_id ?? "" });
+    expect(JSON.stringify(turn.messages)).not.toContain("whole cents");
+    expect(turn.receipt?.map(({ file }) => file)).not.toContain("AGENTS.md");
+    expect(JSON.stringify(turn.messages[0])).toContain("You look.");
+  }
+});
+
+test("a fork that cannot be made says why", async () => {
+  const [first] = await turnsOf("looker", "exact");
+  const path = `/agents/looker/exact/turns/${first?.turn_id}/fork`;
+  expect(await served.send(path, { body: { session: "default" } })).toMatchObject({
+    status: 409,
+    body: { error: { type: "conflict" } },
+  });
+  const unknown = await served.send(path, { body: { without: ["AGENT.md"] } });
+  expect(unknown).toMatchObject({ status: 400, body: { error: { type: "invalid_request" } } });
+  expect(unknown.body.error.message).toContain("did you mean AGENTS.md?");
+  expect(await served.send(path, { body: { without: ["src/agents/looker.ts"] } })).toMatchObject({
+    status: 400,
+  });
+  expect(await served.send("/agents/looker/exact/turns/none/fork", { body: {} })).toMatchObject({
+    status: 404,
+  });
+  expect(await served.send(path, { body: { model: 7 } })).toMatchObject({ status: 400 });
+});
+
+test("who may prompt may fork, and needs a right of its own to leave rules out", async () => {
+  const asked: string[] = [];
+  const guarded = await serveService({
+    authorize: ({ action }) => {
+      asked.push(action);
+      return action !== "agent.omit_rules";
+    },
+  });
+  const own = new KitClient({ baseUrl: guarded.url });
+  await own.agents.invoke("echo", { id: "g", message: "Hello." });
+  const [operation] = (await own.agents.operations("echo", { id: "g" })).operations;
+  const { events } = await own.agents.operationEvents("echo", {
+    id: "g",
+    operation_id: operation?.operation_id ?? "",
+  });
+  const turn_id = events.find(({ type }) => type === "turn_request")?.turn_id ?? "";
+  asked.length = 0;
+  await expect(own.agents.fork("echo", { id: "g", turn_id, without: ["CLAUDE.md"] })).rejects.toMatchObject({
+    code: "forbidden",
+  });
+  expect(asked).toEqual(["agent.prompt", "agent.read", "agent.omit_rules"]);
+  await own.agents.fork("echo", { id: "g", turn_id });
+  await guarded.close();
+});

@@ -1,0 +1,99 @@
+import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/fork.ts";
+import { isoTime, systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { suggest } from "../../base/suggest.ts";
+import type { ReceiptItem } from "../../protocol/receipt.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { ForkBody } from "../../protocol/trace.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { toSessionKey } from "../runtime/session-key.ts";
+import type { InstanceTarget } from "./service.ts";
+import { toForkInput } from "./session-input.ts";
+import { readTurn, type TraceSources } from "./trace.ts";
+
+/** The session and the stored input that do a turn again. */
+export async function toForkedInput(
+  sources: TraceSources,
+  target: InstanceTarget & { readonly turn_id: string },
+  { session = createId("fork").replace("_", "-"), without = [], ...choices }: ForkBody,
+): Promise<{ readonly key: SessionKey; readonly input: unknown }> {
+  const { agent, instance_id, turn_id } = target;
+  const key = toSessionKey({ agent, instance_id, session });
+  const turn = await readTurn(sources, target, { limit: 1 });
+  const { log_position } = turn;
+  if (turn.purpose !== "agent" || log_position === undefined || turn.missing?.includes("messages") === true)
+    throw new KitError({
+      code: "invalid_request",
+      message: "This turn cannot be forked.",
+      hint: "Turns of the conversation itself can, as long as its history is kept.",
+    });
+  if ((await sources.store.info(key)) !== undefined) throw sessionExists(session);
+  checkRules(without, turn.receipt ?? []);
+  const from = { agent, instance_id, session: turn.session };
+  const entries = (await sources.store.read(from)).slice(0, log_position);
+  const asked = entries.find(
+    (entry) =>
+      entry.type === "message" &&
+      entry.operation_id === turn.operation_id &&
+      entry.message.role === "user" &&
+      entry.message.source === undefined,
+  );
+  const parts = asked?.type === "message" ? asked.message.content : [];
+  const message = parts.map((part) => ("text" in part ? part.text : "")).join("");
+  const origin = { session: turn.session, turn_id, log_position, operation_id: turn.operation_id, without };
+  const request = { message: message === "" ? `The turn ${turn_id} again.` : message, ...defined(choices) };
+  return { key, input: toForkInput(request, origin) };
+}
+
+/** Only rules can be left out, and only those that the turn was told. */
+function checkRules(without: readonly string[], receipt: readonly ReceiptItem[]): void {
+  // An agent's own instructions are no rule of the project.
+  const rules = receipt.filter(
+    ({ kind, id, file }) => kind === "guideline" || (kind === "instructions" && id === file),
+  );
+  for (const [index, name] of without.entries()) {
+    if (rules.some((rule) => isLeftOut(new Set([name]), rule))) continue;
+    const near = suggest(
+      name,
+      rules.flatMap(({ id, file }) => [id, ...(file === undefined ? [] : [file])]),
+    );
+    const hint = near === undefined ? "" : `; did you mean ${near}?`;
+    throw new KitError({
+      code: "invalid_request",
+      message: `The turn was told no rule "${name.slice(0, 200)}"${hint}`,
+      meta: {
+        issues: [{ path: `without.${index}`, message: `must be a rule of the turn's receipt${hint}` }],
+      },
+    });
+  }
+}
+
+/** Writes the beginning of a fork, once: the attempt after a crash finds it there. */
+export async function beginFork(
+  store: SessionStore,
+  key: SessionKey,
+  { fork, operationId }: { readonly fork: ForkOrigin; readonly operationId: string },
+): Promise<void> {
+  const begun = await store.read(key);
+  if (begun.some(({ operation_id }) => operation_id === operationId)) return;
+  if (begun.length > 0) throw sessionExists(key.session);
+  const entries = await store.read({ ...key, session: fork.session });
+  if (entries.length < fork.log_position)
+    throw new KitError({ code: "not_found", message: "The session of the turn was deleted." });
+  const timestamp = isoTime(systemClock.now());
+  await store.append({
+    key,
+    expected: 0,
+    entries: forkEntries(entries, fork, { id: operationId, timestamp }),
+  });
+}
+
+function sessionExists(session: string): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `The session "${session}" exists.`,
+    hint: "Name another one, or none.",
+  });
+}
