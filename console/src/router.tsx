@@ -84,6 +84,10 @@ const screens = [
     async () => (await import("./screens/trace/trace-screen.tsx")).TraceScreen,
   ),
   screen(
+    "/console/agents/$name/$id/compare",
+    async () => (await import("./screens/trace/compare-screen.tsx")).CompareScreen,
+  ),
+  screen(
     "/console/approvals",
     async () => (await import("./screens/approvals/approvals-screen.tsx")).ApprovalsScreen,
   ),

@@ -174,19 +174,13 @@ export const turnSchema = z
     answer: promptMessageSchema.optional().meta({
       description: "What the model gave, what arrived of it where it broke off; absent while it goes on.",
     }),
-    receipt: z
-      .array(receiptItemSchema)
-      .optional()
-      .meta({
-        description:
-          "The rules, specs and other knowledge in front of the model. Absent where the turn has no receipt.",
-      }),
-    receipt_count: z
-      .int()
-      .optional()
-      .meta({
-        description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",
-      }),
+    receipt: z.array(receiptItemSchema).optional().meta({
+      description:
+        "The rules, specs and other knowledge in front of the model. Absent where the turn has no receipt.",
+    }),
+    receipt_count: z.int().optional().meta({
+      description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",
+    }),
     finish_reason: z.enum(finishReasons).optional(),
     usage: usageSchema.optional(),
     duration_ms: z.number().optional(),

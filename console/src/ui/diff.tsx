@@ -1,12 +1,17 @@
 import type { ReactNode } from "react";
-import { diffLines } from "./diff-lines.ts";
+import { diffLines } from "./line-diff.ts";
 import { visible } from "./text.ts";
 
 const mostLines = 400;
 
-const looks = { same: "", removed: "bg-bad-back text-bad", added: "bg-good-back text-good" } as const;
-const signs = { same: " ", removed: "−", added: "+" } as const;
-const names = { same: "", removed: "removed: ", added: "added: " } as const;
+const looks = {
+  " ": "",
+  "-": "bg-bad-back text-bad",
+  "+": "bg-good-back text-good",
+  "@": "text-soft",
+} as const;
+const signs = { " ": " ", "-": "−", "+": "+", "@": "…" } as const;
+const names = { " ": "", "-": "removed: ", "+": "added: ", "@": "left out: " } as const;
 
 /** A change of a file, line by line. */
 export function Diff({
@@ -30,14 +35,14 @@ export function Diff({
         tabIndex={0}
         className="max-h-96 overflow-auto py-1 font-mono text-xs"
       >
-        {lines.slice(0, mostLines).map(({ kind, text }, at) => (
+        {lines.slice(0, mostLines).map(({ mark, text }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
-          <div key={at} className={`flex ${looks[kind]}`}>
+          <div key={at} className={`flex ${looks[mark]}`}>
             <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
-              {signs[kind]}
+              {signs[mark]}
             </span>
             <span className="min-w-0 whitespace-pre-wrap pr-3 foreign">
-              <span className="sr-only">{names[kind]}</span>
+              <span className="sr-only">{names[mark]}</span>
               {visible(text.slice(0, 4_000))}
             </span>
           </div>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diffLines } from "./diff-lines.ts";
+import { diffLines } from "./line-diff.ts";
 import { splitBlocks } from "./split-blocks.ts";
 import { visible } from "./text.ts";
 
@@ -10,16 +10,17 @@ test("characters that turn the direction of a line, or control a terminal, are s
 
 test("a difference is what lies between what two texts begin and end with", () => {
   const lines = diffLines("1\n2\n3\n4\nold\n6", "1\n2\n3\n4\nnew\nmore\n6");
-  expect(lines.map(({ kind, text }) => `${kind[0]}${text}`)).toEqual([
-    "s2",
-    "s3",
-    "s4",
-    "rold",
-    "anew",
-    "amore",
-    "s6",
+  expect(lines.map(({ mark, text }) => mark + text)).toEqual([
+    "@1 line",
+    " 2",
+    " 3",
+    " 4",
+    "-old",
+    "+new",
+    "+more",
+    " 6",
   ]);
-  expect(diffLines("", "a\nb").every(({ kind }) => kind === "added")).toBe(true);
+  expect(diffLines("", "a\nb").every(({ mark }) => mark === "+")).toBe(true);
 });
 
 test("a text that grows keeps the blocks before its end", () => {

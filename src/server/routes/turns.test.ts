@@ -159,7 +159,11 @@ async function forkOf(id: string, fork: Omit<Parameters<typeof client.agents.for
 
 test("a turn is done again in a new session, which says where it comes from", async () => {
   const [first, second] = await turnsOf("looker", "exact");
-  const forked = await forkOf("exact", { turn_id: second?.turn_id ?? "", session: "again", model: "first/a" });
+  const forked = await forkOf("exact", {
+    turn_id: second?.turn_id ?? "",
+    session: "again",
+    model: "first/a",
+  });
   const [operation] = (await client.agents.operations("looker", { id: "exact", session: "again" }))
     .operations;
   expect(operation).toMatchObject({

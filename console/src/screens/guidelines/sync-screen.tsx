@@ -5,11 +5,11 @@ import { looksOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Chip, Choice, type Tone } from "../../ui/chips.tsx";
+import { diffLines } from "../../ui/line-diff.ts";
 import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Answer, ErrorNotice, Notice } from "../../ui/states.tsx";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
-import { diffLines } from "./line-diff.ts";
 import { nameOf } from "./tool-names.ts";
 
 type Entry = SyncResult["entries"][number];

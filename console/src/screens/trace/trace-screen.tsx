@@ -1,25 +1,43 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useMemo, useState } from "react";
-import type { KitEvent, ReceiptItem, Usage } from "../../../../src/client/index.ts";
+import { lazy, type ReactNode, Suspense, useMemo } from "react";
+import type { OperationPage, OperationRecord, Usage } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Icon, type IconName } from "../../ui/icons.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
-import { ErrorNotice, Notice } from "../../ui/states.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatCost, formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { type Operation, readTrace, type Span } from "./trace.ts";
+import { useOperationEvents } from "./use-operation.ts";
+
+const TurnView = lazy(async () => ({ default: (await import("./turn-view.tsx")).TurnView }));
 
 /** The work of an instance, turn by turn: its time, its tokens, and the rules in front of the model. */
 export function TraceScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id/trace" });
   const { operation: chosen, span: chosenSpan } = useSearch({ from: "/console/agents/$name/$id/trace" });
   const navigate = useNavigate({ from: "/console/agents/$name/$id/trace" });
-  const { events, error } = useEvents(agent, id);
-  const operations = useMemo(() => readTrace(events), [events]);
-  const operation = operations.find((one) => one.id === chosen) ?? operations[0];
+  const client = useClient();
+  const pages = useInfiniteQuery({
+    queryKey: ["operations", agent, id],
+    queryFn: ({ pageParam, signal }) =>
+      asked(client, () => client.agents.operations(agent, { id, limit: 100, before: pageParam }, { signal })),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: (page) => page.next_before,
+    refetchInterval: 3_000,
+  });
+  const operations = useMemo(() => distinct(pages.data?.pages ?? []), [pages.data]);
+  const record = operations.find((one) => one.operation_id === chosen) ?? operations[0];
+  const { events, error, isCut } = useOperationEvents(agent, id, record);
+  const operation = useMemo(
+    () => readTrace(events).find((one) => one.id === record?.operation_id),
+    [events, record?.operation_id],
+  );
   const span =
     operation?.spans.find((one) => one.id === chosenSpan) ??
     operation?.spans.find(({ kind }) => kind === "turn") ??
@@ -35,9 +53,13 @@ export function TraceScreen(): ReactNode {
         { label: id, link: { to: "/console/agents/$name/$id", params: { name: agent, id } } },
       ]}
     >
-      {error !== undefined && operations.length === 0 ? (
-        <ErrorNotice error={error} onRetry={() => location.reload()} />
-      ) : operation === undefined ? (
+      {pages.data === undefined ? (
+        pages.isError ? (
+          <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />
+        ) : (
+          <Loading />
+        )
+      ) : record === undefined ? (
         <Notice icon="trace" title="Nothing to see yet">
           Once {agent} is asked something, each turn stands here.{" "}
           <Link to="/console/agents/$name/$id" params={{ name: agent, id }} className="text-accent underline">
@@ -45,61 +67,114 @@ export function TraceScreen(): ReactNode {
           </Link>
         </Notice>
       ) : (
-        <div className="grid items-start gap-6 px-4 py-5 sm:px-6 xl:grid-cols-[14rem_minmax(0,1fr)_minmax(0,24rem)]">
+        <div className="grid items-start gap-6 px-4 py-5 sm:px-6 lg:grid-cols-[14rem_minmax(0,1fr)] 2xl:grid-cols-[16rem_minmax(0,1fr)_minmax(0,1fr)]">
           <Panel title="Operations" count={operations.length}>
-            <ul className="max-h-64 overflow-y-auto xl:max-h-[75dvh]">
-              {operations.slice(0, 500).map((one) => (
-                <li key={one.id}>
+            <ul className="max-h-64 overflow-y-auto lg:max-h-[75dvh]">
+              {operations.map((one) => (
+                <li key={one.operation_id}>
                   <OperationButton
                     operation={one}
-                    isChosen={one === operation}
-                    onChoose={() => choose({ operation: one.id, span: "" })}
+                    isChosen={one === record}
+                    onChoose={() => choose({ operation: one.operation_id, span: "" })}
                   />
                 </li>
               ))}
             </ul>
+            {pages.hasNextPage ? (
+              <div className="border-line border-t p-2">
+                <Button look="quiet" isBusy={pages.isFetching} onClick={() => void pages.fetchNextPage()}>
+                  Show earlier ones
+                </Button>
+              </div>
+            ) : null}
           </Panel>
-          <Panel title="Timeline">
-            <Timeline
-              operation={operation}
-              chosen={span}
-              onChoose={(one) => choose({ operation: operation.id, span: one.id })}
-            />
-          </Panel>
-          {span === undefined ? null : <Details span={span} />}
+          <div className="flex min-w-0 flex-col gap-6">
+            <Panel
+              title="Timeline"
+              actions={<CompareWith agent={agent} id={id} of={record} among={operations} />}
+            >
+              {operation === undefined ? (
+                error === undefined ? (
+                  <Loading rows={4} />
+                ) : (
+                  <ErrorNotice error={error} />
+                )
+              ) : (
+                <Timeline
+                  operation={operation}
+                  chosen={span}
+                  onChoose={(one) => choose({ operation: operation.id, span: one.id })}
+                />
+              )}
+              {isCut ? (
+                <p className="border-line border-t px-4 py-2 text-soft text-sm">
+                  These are its first 20,000 events; it has more.
+                </p>
+              ) : null}
+            </Panel>
+          </div>
+          {span === undefined ? null : (
+            <div className="min-w-0 lg:col-start-2 2xl:col-start-3">
+              <Details agent={agent} id={id} span={span} />
+            </div>
+          )}
         </div>
       )}
     </Page>
   );
 }
 
-/** All events of an instance, and those that come; shown a few times in a second. */
-function useEvents(
-  agent: string,
-  id: string,
-): { readonly events: readonly KitEvent[]; readonly error: unknown } {
-  const client = useClient();
-  const [events, setEvents] = useState<readonly KitEvent[]>([]);
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    const leaving = new AbortController();
-    setEvents([]);
-    let waiting: KitEvent[] = [];
-    const show = (): void => {
-      const fresh = waiting;
-      waiting = [];
-      setEvents((old) => [...old, ...fresh]);
-    };
-    const read = async (): Promise<void> => {
-      for await (const event of client.agents.events(agent, { id }, { signal: leaving.signal })) {
-        waiting.push(event);
-        if (waiting.length === 1) setTimeout(show, 150);
+/** An operation that went on after an interruption is on the page of its beginning, too. */
+function distinct(pages: readonly OperationPage[]): readonly OperationRecord[] {
+  const found = new Map<string, OperationRecord>();
+  for (const { operations } of pages) {
+    for (const one of operations) {
+      const later = found.get(one.operation_id);
+      found.set(one.operation_id, later === undefined ? one : { ...later, first_index: one.first_index });
+    }
+  }
+  return [...found.values()];
+}
+
+/** Chooses the operation that this one is compared with. */
+function CompareWith({
+  agent,
+  id,
+  of: { operation_id, forked_from },
+  among,
+}: {
+  readonly agent: string;
+  readonly id: string;
+  readonly of: OperationRecord;
+  readonly among: readonly OperationRecord[];
+}): ReactNode {
+  const navigate = useNavigate();
+  const others = among.filter((one) => one.operation_id !== operation_id).slice(0, 200);
+  if (others.length === 0) return null;
+  return (
+    <select
+      aria-label="Compare with"
+      value=""
+      onChange={({ target }) =>
+        void navigate({
+          to: "/console/agents/$name/$id/compare",
+          params: { name: agent, id },
+          search:
+            forked_from === undefined
+              ? { left: operation_id, right: target.value }
+              : { left: target.value, right: operation_id },
+        })
       }
-    };
-    asked(client, read).catch((problem: unknown) => leaving.signal.aborted || setError(problem));
-    return () => leaving.abort();
-  }, [client, agent, id]);
-  return { events, error };
+      className="h-7 max-w-44 rounded-md border border-line bg-panel px-2 text-sm"
+    >
+      <option value="">Compare with …</option>
+      {others.map((one) => (
+        <option key={one.operation_id} value={one.operation_id}>
+          {`${one.session}: ${visible((one.message ?? one.kind).slice(0, 60))}`}
+        </option>
+      ))}
+    </select>
+  );
 }
 
 function OperationButton({
@@ -107,12 +182,10 @@ function OperationButton({
   isChosen,
   onChoose,
 }: {
-  readonly operation: Operation;
+  readonly operation: OperationRecord;
   readonly isChosen: boolean;
   readonly onChoose: () => void;
 }): ReactNode {
-  const [root] = operation.spans;
-  if (root === undefined) return null;
   return (
     <button
       type="button"
@@ -121,16 +194,21 @@ function OperationButton({
       className={`flex w-full flex-col gap-0.5 border-line border-b px-4 py-2 text-left text-sm hover:bg-raised ${isChosen ? "bg-raised" : ""}`}
     >
       <span className="w-full truncate">
-        <bdi>{visible(root.title.slice(0, 200))}</bdi>
+        <bdi>{visible((operation.message ?? operation.kind).slice(0, 200))}</bdi>
       </span>
       <span className="flex gap-2 text-faint text-xs">
-        <Age at={new Date(root.start).toISOString()} />
-        {root.end === undefined ? (
+        <Age at={operation.started_at} />
+        {operation.session === "default" ? null : (
+          <span className="max-w-24 truncate">
+            <bdi>{operation.session}</bdi>
+          </span>
+        )}
+        {operation.duration_ms === undefined ? (
           <Status value="working" />
         ) : (
-          <span>{formatDuration(root.end - root.start)}</span>
+          <span>{formatDuration(operation.duration_ms)}</span>
         )}
-        {root.isError ? <span className="text-bad">failed</span> : null}
+        {operation.is_error === true ? <span className="text-bad">failed</span> : null}
       </span>
     </button>
   );
@@ -185,12 +263,12 @@ function Timeline({
                 <span className="truncate">
                   <bdi>{visible(span.title.slice(0, 200))}</bdi>
                 </span>
-                {span.receipt === undefined || span.receipt.length === 0 ? null : (
+                {span.items === undefined || span.items === 0 ? null : (
                   <span
                     className="shrink-0 rounded bg-accent-back px-1 text-accent text-xs"
                     title="Rules and specs in front of the model"
                   >
-                    {span.receipt.length}
+                    {span.items}
                   </span>
                 )}
               </span>
@@ -214,7 +292,15 @@ function Timeline({
   );
 }
 
-function Details({ span }: { readonly span: Span }): ReactNode {
+function Details({
+  agent,
+  id,
+  span,
+}: {
+  readonly agent: string;
+  readonly id: string;
+  readonly span: Span;
+}): ReactNode {
   return (
     <div className="flex min-w-0 flex-col gap-6">
       <Panel title={span.kind === "turn" ? "Turn" : span.kind === "tool" ? "Call" : "Operation"}>
@@ -227,7 +313,18 @@ function Details({ span }: { readonly span: Span }): ReactNode {
           }}
         />
       </Panel>
-      {span.kind === "turn" ? <Receipt items={span.receipt} /> : null}
+      {span.turn === undefined ? null : (
+        <Suspense fallback={<Loading rows={4} />}>
+          <TurnView
+            key={span.turn.id}
+            agent={agent}
+            id={id}
+            turnId={span.turn.id}
+            eventIndex={span.turn.eventIndex}
+            isRunning={span.end === undefined}
+          />
+        </Suspense>
+      )}
       {span.input === undefined || span.kind === "operation" ? null : (
         <Panel title="Arguments">
           <div className="p-3">
@@ -235,8 +332,8 @@ function Details({ span }: { readonly span: Span }): ReactNode {
           </div>
         </Panel>
       )}
-      {span.output === undefined || span.output === "" ? null : (
-        <Panel title={span.kind === "turn" ? "Answer" : "Result"}>
+      {span.output === undefined || span.output === "" || span.kind === "turn" ? null : (
+        <Panel title="Result">
           <div className="p-3">
             <Code value={span.output} label="result" />
           </div>
@@ -258,35 +355,4 @@ function usageFacts({
     "From the cache": `${share} %`,
     Cost: formatCost(cost.total),
   };
-}
-
-/** The rules, specs and other knowledge that stood in front of the model in a turn. */
-function Receipt({ items }: { readonly items: readonly ReceiptItem[] | undefined }): ReactNode {
-  return (
-    <Panel title="In front of the model" count={items?.length}>
-      {items === undefined || items.length === 0 ? (
-        <p className="p-4 text-soft text-sm">
-          {items === undefined ? "This turn has no receipt." : "No rules and no specs."}
-        </p>
-      ) : (
-        <ul className="divide-y divide-line">
-          {items.slice(0, 300).map(({ kind, id, file, line, why, tokens }, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: an item may come twice, and stays where it is.
-            <li key={at} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
-              <span className="flex items-baseline gap-2">
-                <span className="shrink-0 text-faint text-xs">{kind}</span>
-                <span className="min-w-0 flex-1 truncate font-mono text-xs">
-                  <bdi>
-                    {visible(file === undefined ? id : `${file}${line === undefined ? "" : `:${line}`}`)}
-                  </bdi>
-                </span>
-                <span className="shrink-0 text-faint text-xs tabular">{formatTokens(tokens)} tokens</span>
-              </span>
-              <span className="text-soft text-xs foreign">{visible(why)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Panel>
-  );
 }

@@ -1,9 +1,4 @@
-import {
-  createReceiptReader,
-  type KitEvent,
-  type ReceiptItem,
-  type Usage,
-} from "../../../../src/client/index.ts";
+import type { KitEvent, Usage } from "../../../../src/client/index.ts";
 
 /** A part of an operation that takes time: a turn of the model, a call of a tool, a task, a shortening of the history. */
 export interface Span {
@@ -18,7 +13,10 @@ export interface Span {
   readonly model?: string;
   readonly usage?: Usage;
   readonly first_chunk_ms?: number | undefined;
-  readonly receipt?: readonly ReceiptItem[] | undefined;
+  /** Of a turn: its id, and the index of its last request. */
+  readonly turn?: { readonly id: string; readonly eventIndex: number } | undefined;
+  /** Of a turn: how many rules, specs and other items stood in front of the model. */
+  readonly items?: number | undefined;
   /** The arguments or the message; `output` is the result or the answer. */
   readonly input?: unknown;
   readonly output?: string;
@@ -43,7 +41,6 @@ type Draft = { -readonly [Field in keyof Span]: Span[Field] };
 /** The operations of an instance with their spans, the newest first. */
 export function readTrace(events: readonly KitEvent[]): readonly Operation[] {
   const operations = new Map<string, OpenOperation>();
-  const readReceipt = createReceiptReader();
   // A task is an operation of its own, below the one that asked for it.
   const parents = new Map<string, string>();
   for (const event of events) {
@@ -99,13 +96,12 @@ export function readTrace(events: readonly KitEvent[]): readonly Operation[] {
         });
         break;
       case "turn_request": {
-        const receipt =
-          event.receipt === undefined || event.turn_id === undefined
-            ? undefined
-            : readReceipt(event.turn_id, event.receipt);
+        const items = event.receipt?.items;
+        const asked =
+          event.turn_id === undefined ? undefined : { id: event.turn_id, eventIndex: event.index };
         const title = event.attempt > 1 ? `${event.model}, attempt ${event.attempt}` : event.model;
         if (event.attempt > 1) change(turn, { end: at, isError: true });
-        begin(turn, { kind: "turn", title, depth: depth * 2 + 1, model: event.model, receipt });
+        begin(turn, { kind: "turn", title, depth: depth * 2 + 1, model: event.model, items, turn: asked });
         break;
       }
       case "text_delta":

@@ -1,0 +1,140 @@
+import { Dialog } from "@base-ui/react/dialog";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, type ReactNode, useId, useState } from "react";
+import type { TurnDetail } from "../../../../src/client/index.ts";
+import { useChange } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
+import { formatTokens, visible } from "../../ui/text.ts";
+
+/** Does a turn again in a new session: with another model, or without rules; then compares both. */
+export function ForkForm({
+  agent,
+  id,
+  turn,
+}: {
+  readonly agent: string;
+  readonly id: string;
+  readonly turn: TurnDetail;
+}): ReactNode {
+  const modelField = useId();
+  const sessionField = useId();
+  const navigate = useNavigate();
+  const [isOpen, setOpen] = useState(false);
+  const rules = rulesOf(turn);
+  const fork = useChange(
+    (client, form: FormData) => {
+      const text = (name: string): string | undefined => {
+        const value = form.get(name);
+        return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+      };
+      const without = form.getAll("without").map(String);
+      return client.agents.fork(agent, {
+        id,
+        turn_id: turn.turn_id,
+        model: text("model"),
+        session: text("session"),
+        ...(without.length === 0 ? {} : { without }),
+      });
+    },
+    ["operations", "sessions"],
+  );
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    fork.mutate(new FormData(event.currentTarget), {
+      onSuccess: ({ operation_id }) => {
+        setOpen(false);
+        void navigate({
+          to: "/console/agents/$name/$id/compare",
+          params: { name: agent, id },
+          search: { left: turn.operation_id, right: operation_id },
+        });
+      },
+    });
+  };
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+      <Dialog.Trigger render={<Button icon="branch">Fork</Button>} />
+      <Dialog.Portal>
+        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
+        <Dialog.Popup className="fixed top-1/2 left-1/2 z-40 flex max-h-[90dvh] w-[min(36rem,calc(100vw-2rem))] -translate-1/2 flex-col gap-3 overflow-y-auto rounded-xl border border-line bg-panel p-4 shadow-xl">
+          <Dialog.Title className="font-semibold text-base">Fork this turn</Dialog.Title>
+          <Dialog.Description className="text-soft text-sm">
+            A new session begins with the history that this turn was asked with, and answers it anew. Tools
+            run as always; files stay as they are now.
+          </Dialog.Description>
+          <form onSubmit={submit} className="flex flex-col gap-3">
+            <div className="flex flex-col gap-1">
+              <label htmlFor={modelField} className="text-soft text-sm">
+                Model (now {visible(turn.model)})
+              </label>
+              <input
+                id={modelField}
+                name="model"
+                placeholder="provider/model; empty for the agent's own"
+                maxLength={500}
+                autoComplete="off"
+                className="h-8 rounded-md border border-line-strong bg-back px-2.5 font-mono text-sm placeholder:text-faint"
+              />
+            </div>
+            <div className="flex flex-col gap-1">
+              <label htmlFor={sessionField} className="text-soft text-sm">
+                Name of the new session (optional)
+              </label>
+              <input
+                id={sessionField}
+                name="session"
+                maxLength={120}
+                autoComplete="off"
+                className="h-8 rounded-md border border-line-strong bg-back px-2.5 font-mono text-sm"
+              />
+            </div>
+            {rules.length === 0 ? null : (
+              <fieldset className="flex flex-col gap-1">
+                <legend className="pb-1 text-soft text-sm">Go without these rules</legend>
+                <div className="max-h-48 overflow-y-auto rounded-md border border-line p-2">
+                  {rules.map(({ value, label, tokens }) => (
+                    <label key={value} className="flex min-h-7 items-center gap-2 text-sm">
+                      <input type="checkbox" name="without" value={value} />
+                      <span className="min-w-0 flex-1 truncate font-mono text-xs">
+                        <bdi>{visible(label)}</bdi>
+                      </span>
+                      <span className="text-faint text-xs tabular">{formatTokens(tokens)} tokens</span>
+                    </label>
+                  ))}
+                </div>
+              </fieldset>
+            )}
+            {fork.isError ? (
+              <p role="alert" className="text-bad text-sm foreign">
+                {fork.error.message}
+              </p>
+            ) : null}
+            <div className="flex justify-end gap-2">
+              <Dialog.Close render={<Button look="quiet">Close</Button>} />
+              <Button look="solid" type="submit" isBusy={fork.isPending}>
+                Fork and compare
+              </Button>
+            </div>
+          </form>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+interface Rule {
+  readonly value: string;
+  readonly label: string;
+  readonly tokens: number;
+}
+
+/** The rules of the project among what the turn was told: an agent's own instructions are none. */
+function rulesOf({ receipt = [] }: TurnDetail): readonly Rule[] {
+  const rules = new Map<string, Rule>();
+  for (const { kind, id, file, line, tokens } of receipt) {
+    if (kind !== "guideline" && !(kind === "instructions" && id === file)) continue;
+    const label = file === undefined ? id : `${file}${line === undefined ? "" : `:${line}`}`;
+    rules.set(id, { value: id, label, tokens });
+  }
+  return [...rules.values()];
+}

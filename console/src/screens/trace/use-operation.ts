@@ -1,0 +1,61 @@
+import { useEffect, useState } from "react";
+import type { KitEvent, OperationRecord } from "../../../../src/client/index.ts";
+import { asked, useClient } from "../../api/use-server.ts";
+
+/** More events of one operation are left out. */
+const mostEvents = 20_000;
+
+export interface OperationEventsState {
+  readonly events: readonly KitEvent[];
+  readonly error: unknown;
+  /** Whether the operation has more events than are read. */
+  readonly isCut: boolean;
+}
+
+/** The events of an operation: those that there are, and, while it goes on, those that come. */
+export function useOperationEvents(
+  agent: string,
+  id: string,
+  operation: Pick<OperationRecord, "operation_id" | "first_index" | "last_index"> | undefined,
+): OperationEventsState {
+  const client = useClient();
+  const [state, setState] = useState<OperationEventsState>({ events: [], error: undefined, isCut: false });
+  const { operation_id, first_index } = operation ?? {};
+  const isOver = operation?.last_index !== undefined;
+  useEffect(() => {
+    setState({ events: [], error: undefined, isCut: false });
+    if (operation_id === undefined || first_index === undefined) return;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    let waiting: KitEvent[] = [];
+    const show = (): void => {
+      const fresh = waiting;
+      waiting = [];
+      if (!signal.aborted) setState((old) => ({ ...old, events: [...old.events, ...fresh] }));
+    };
+    const read = async (): Promise<void> => {
+      let after = first_index - 1;
+      let count = 0;
+      for (;;) {
+        const query = { id, operation_id, first_index, after, limit: 1_000 };
+        const page = await client.agents.operationEvents(agent, query, { signal });
+        waiting.push(...page.events);
+        count += page.events.length;
+        show();
+        after = page.next_after ?? page.events.at(-1)?.index ?? after;
+        if (page.next_after === undefined) break;
+        if (count >= mostEvents) return setState((old) => ({ ...old, isCut: true }));
+      }
+      if (isOver) return;
+      for await (const event of client.agents.events(agent, { id, after }, { signal })) {
+        waiting.push(event);
+        if (waiting.length === 1) setTimeout(show, 100);
+      }
+    };
+    asked(client, read).catch((error: unknown) => {
+      if (!signal.aborted) setState((old) => ({ ...old, error }));
+    });
+    return () => leaving.abort();
+  }, [client, agent, id, operation_id, first_index, isOver]);
+  return state;
+}
