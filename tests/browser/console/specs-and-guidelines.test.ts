@@ -1,12 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
 import { openBrowser } from "../open-browser.ts";
+import { type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script>`;
 
 const files: Readonly<Record<string, string>> = {
@@ -48,36 +47,8 @@ afterAll(async () => {
   await served.close();
 });
 
-interface Opened extends AsyncDisposable {
-  readonly page: Page;
-  /** Broken rules of the page's policy, errors of scripts, and requests to other origins. */
-  readonly faults: readonly string[];
-}
-
-async function open(path: string, width = 1_280): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width, height: 800 }, locale: "en-US" });
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-  page.on("pageerror", (error) => faults.push(error.message));
-  page.on("request", (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(served.url))
-      faults.push(request.url());
-  });
-  await page.goto(`${served.url}${path}`);
-  return { page, faults, [Symbol.asyncDispose]: () => context.close() };
-}
-
-/** The rules of accessibility that the page breaks. */
-async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  return await page.evaluate(async () => {
-    const { axe: own } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    return (await own.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
-  });
-}
+const open = (path: string, width?: number): Promise<OpenedScreen> =>
+  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
 
 test("a criterion without a passing test is found from the list of specs", async () => {
   await using opened = await open("/console/specs");

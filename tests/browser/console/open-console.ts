@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** A screen of the console in a browser of its own. */
+export interface OpenedScreen extends AsyncDisposable {
+  readonly page: Page;
+  /** Broken rules of the page's policy, errors of scripts, and requests to other origins. */
+  readonly faults: readonly string[];
+}
+
+/** Opens an address of a server at a width. */
+export async function openScreen(
+  browser: Browser,
+  { url, path, width = 1_280 }: { readonly url: string; readonly path: string; readonly width?: number },
+): Promise<OpenedScreen> {
+  const context = await browser.newContext({ viewport: { width, height: 800 }, locale: "en-US" });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("request", (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(url)) faults.push(request.url());
+  });
+  await page.goto(`${url}${path}`);
+  return { page, faults, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** The rules of accessibility that the page breaks. */
+export async function violations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  return await page.evaluate(async () => {
+    const { axe: own } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    return (await own.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+  });
+}
+
+/** Whether something is drawn beside the screen. */
+export async function isTooWide(page: Page): Promise<boolean> {
+  return (await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")) === true;
+}

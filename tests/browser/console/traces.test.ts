@@ -1,0 +1,114 @@
+/** Traces and forks in a real browser, against a server in this process. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { openBrowser } from "../open-browser.ts";
+import { isTooWide, type OpenedScreen, openScreen, violations } from "./open-console.ts";
+
+const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script> \u202egnp`;
+
+let served: ServedService;
+let browser: Browser;
+let refuses: string | undefined;
+beforeAll(async () => {
+  served = await serveService({
+    files: {
+      "CLAUDE.md": null,
+      "AGENTS.md": `# Rules\n\nAmounts are whole cents. ${hostile}\n`,
+    },
+    authorize: ({ action }) => action !== refuses,
+  });
+  for (const message of ["First.", `Second. ${hostile}`])
+    await served.send("/agents/echo/told", { body: { message } });
+  browser = await openBrowser();
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await served.close();
+});
+
+const open = (path: string, width?: number): Promise<OpenedScreen> =>
+  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
+
+test("a turn is opened to its exact prompt, answer, tools and settings", async () => {
+  await using opened = await open("/console/agents/echo/told/trace");
+  const { page } = opened;
+  await page.getByText("AGENTS.md:1").waitFor();
+  await page.getByRole("button", { name: /^Prompt/ }).click();
+  await page
+    .getByRole("region", { name: "message 1, system" })
+    .getByText("Amounts are whole cents.")
+    .waitFor();
+  await page.getByRole("region", { name: "message 3, assistant" }).getByText("First.").waitFor();
+  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("It ended with: stop.").waitFor();
+  await page.getByRole("button", { name: /^Tools/ }).click();
+  await page.getByText("read", { exact: true }).first().waitFor();
+  await page.getByRole("button", { name: "Settings" }).click();
+  expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  expect(opened.faults).toEqual([]);
+});
+
+test("a turn is forked without a rule, with the keyboard alone, and compared with its origin", async () => {
+  await using opened = await open("/console/agents/echo/told/trace");
+  const { page } = opened;
+  await page.getByRole("button", { name: "Fork", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Name of the new session").focus();
+  await page.keyboard.type("free");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  await page.getByRole("button", { name: "Fork and compare" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("fork of default").waitFor();
+  await page.getByText("Both answered the same, word by word.").waitFor();
+  await page.getByText("left only").waitFor();
+  await page.getByText("AGENTS.md:1").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/console/agents/echo/told/compare");
+  expect(await violations(page)).toEqual([]);
+  expect(opened.faults).toEqual([]);
+});
+
+test("who may not leave rules out is told so, and nothing is forked", async () => {
+  await served.send("/agents/echo/kept", { body: { message: "First." } });
+  refuses = "agent.omit_rules";
+  try {
+    await using opened = await open("/console/agents/echo/kept/trace");
+    const { page } = opened;
+    await page.getByRole("button", { name: "Fork", exact: true }).click();
+    await page.getByRole("checkbox").first().check();
+    await page.getByRole("button", { name: "Fork and compare" }).click();
+    await page
+      .getByRole("alert")
+      .getByText(/not allowed|may not/i)
+      .waitFor();
+  } finally {
+    refuses = undefined;
+  }
+});
+
+test("who may not read an agent is told so in the place of its trace", async () => {
+  refuses = "agent.read";
+  try {
+    await using opened = await open("/console/agents/echo/told/trace");
+    await opened.page.getByText("You are not allowed to see this").waitFor();
+  } finally {
+    refuses = undefined;
+  }
+});
+
+test.each([390, 2_560])("a trace and a comparison fit %i px, and are accessible", async (width) => {
+  const [one, other] = (await served.send("/agents/echo/told/operations")).body.operations;
+  const paths = [
+    "/console/agents/echo/told/trace",
+    `/console/agents/echo/told/compare?left=${other.operation_id}&right=${one.operation_id}`,
+    "/console/agents/echo/told/compare",
+  ];
+  for (const path of paths) {
+    await using opened = await open(path, width);
+    await opened.page.waitForLoadState("networkidle");
+    expect([path, await isTooWide(opened.page)]).toEqual([path, false]);
+    expect([path, await violations(opened.page)]).toEqual([path, []]);
+    expect(opened.faults).toEqual([]);
+  }
+});
