@@ -125,6 +125,11 @@ export const commandTable: readonly AnyEntry[] = [
     ],
   },
   {
+    name: "cluster",
+    summary: "Show the machines that share the work, and what is wrong with them",
+    load: async () => (await import("./commands/cluster.ts")).cluster,
+  },
+  {
     name: "approvals",
     summary: "Tool calls that wait for a decision: list, approve, deny",
     examples: ["kit approvals list", "kit approvals approve approval_01M7YDVQ9YE3TW10E60N67AXVR"],

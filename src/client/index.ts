@@ -2,6 +2,7 @@
 export type { DeepPartial } from "../base/deep-partial.ts";
 export { KitError } from "../base/kit-error.ts";
 export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
+export type { ClusterNodeState, ClusterProblem, ClusterState } from "../protocol/cluster.ts";
 export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
 export type { Diagnostic } from "../protocol/diagnostic.ts";
 export type {

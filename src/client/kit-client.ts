@@ -1,3 +1,4 @@
+import type { ClusterState } from "../protocol/cluster.ts";
 import type { AgentEntry, PromptReply, PromptRequest } from "../protocol/prompt.ts";
 import type { WorkflowEntry } from "../protocol/run.ts";
 import type { Health, Overview } from "../protocol/service.ts";
@@ -84,6 +85,11 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   /** The server's knowledge: counts of specs and guidelines, and the names of agents and workflows. */
   overview(options: CallOptions = {}): Promise<Overview> {
     return this.#transport.request(route("GET /", { options }));
+  }
+
+  /** The nodes that share the work, what they do, and what is wrong with them; one where one process does all of it. */
+  cluster(options: CallOptions = {}): Promise<ClusterState> {
+    return this.#transport.request(route("GET /cluster", { options }));
   }
 
   /** The agents and workflows that the server has. */

@@ -1,4 +1,5 @@
 import type { KitError } from "../base/kit-error.ts";
+import type { ClusterState } from "../protocol/cluster.ts";
 import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
@@ -42,6 +43,9 @@ export interface Engine {
 
   /** How much waits and runs at this moment. */
   load(): Promise<EngineLoad>;
+
+  /** The processes that share the work, what each does, and what is wrong with them, for operators. Default: this one, by its load. */
+  state?(): Promise<ClusterState>;
 
   /** Claims and runs work, that of a crashed process included. Before `start`, work is accepted and waits. */
   start(handlers: EngineHandlers): Promise<void>;
@@ -115,11 +119,15 @@ export interface EngineLoad {
   /** Inputs, and runs, that are accepted and have not begun; those of `inLine` too. */
   readonly queued_dispatches: number;
   readonly queued_runs: number;
+  /** Inputs at work. */
+  readonly running_dispatches?: number;
   readonly running_runs: number;
   /** For a time or a signal, with nothing in memory. */
   readonly waiting_runs: number;
   /** Inputs that have failed and were not redriven. */
   readonly dead_letters: number;
+  /** When the oldest of what has not begun was accepted, ISO 8601. */
+  readonly oldest_queued_at?: string;
 }
 
 /** Where work stands: in the line of a session, with a share of the slots. */

@@ -42,6 +42,7 @@ export const serviceActions = [
   "dispatch.cancel",
   "schedule.list",
   "webhook.list",
+  "cluster.read",
 ] as const;
 export type ServiceAction = (typeof serviceActions)[number];
 

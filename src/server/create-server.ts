@@ -21,7 +21,7 @@ import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
-import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
+import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
@@ -213,6 +213,7 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),
+    ...bindClusterRoutes(context),
     ...bindSessionRoutes(context),
     ...bindWorkflowRoutes(context),
     ...bindRunRoutes(context),

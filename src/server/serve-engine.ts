@@ -6,7 +6,7 @@ import { createPlaces } from "./access/places.ts";
 import { defaultLimits as limits } from "./limits.ts";
 import { toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { bindRoutes, createPathRouter, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
-import { bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
+import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 
 /**
@@ -38,6 +38,7 @@ export function serveEngine(engine: Engine): typeof fetch {
   const routes = [
     ...bindRunRoutes(context),
     ...bindDispatchRoutes(context),
+    ...bindClusterRoutes(context),
     ...bindRoutes(workflowRoutes, workflows),
   ];
   const app = new Hono<ServerEnv>({ router: createPathRouter() });

@@ -85,7 +85,7 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
       : undefined;
   if (shared !== undefined) {
     const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
-    return await createPostgresEngine({ ...shared, limits });
+    return await createPostgresEngine({ ...shared, limits, project: project.name });
   }
   const named = place === "configured" ? engine.folder : (place ?? engine.folder);
   const folder =

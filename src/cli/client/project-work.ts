@@ -7,6 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { shownName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
+import type { ClusterState } from "../../protocol/cluster.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RunAccepted, RunPage, RunQuery, RunRecord, SignalBody } from "../../protocol/run.ts";
@@ -93,6 +94,11 @@ export class ProjectWork {
     const runId = await this.#runId(id);
     const { runs } = (await this.#terminalOf(runId)) ?? this.#client;
     return await runs.cancel(runId).catch(missing("run", runId));
+  }
+
+  /** The nodes that share the work. */
+  cluster(): Promise<ClusterState> {
+    return this.#client.cluster();
   }
 
   /** Starts a run of the same workflow with the same payload. Throws `run_not_found`, and `conflict` while it goes on. */

@@ -1,5 +1,5 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { query } from "../../sqlite/statements.ts";
@@ -202,17 +202,27 @@ function createForgetting(
 function createLoadReader({ database }: EmbeddedBase, attached: () => number): () => EngineLoad {
   // Counters and partial indexes keep the cost independent of completed work. `status <> 'completed'` repeats the
   // condition of the partial indexes, which SQLite otherwise does not use.
-  const read = query<EngineLoad>(
+  const read = query<Omit<EngineLoad, "oldest_queued_at"> & { readonly oldest: number | null }>(
     database,
     `SELECT (SELECT waiting FROM dispatch_load) AS queued_dispatches,
        coalesce((SELECT waiting FROM run_shares WHERE owner = ''), 0) AS queued_runs,
+       (SELECT count(*) FROM dispatches WHERE status = 'running' AND status <> 'completed') AS running_dispatches,
        (SELECT count(*) FROM runs WHERE status = 'running' AND status <> 'completed') AS running_runs,
        (SELECT count(*) FROM runs WHERE status = 'waiting' AND status <> 'completed') AS waiting_runs,
-       (SELECT count(*) FROM dispatches WHERE status = 'failed' AND status <> 'completed') AS dead_letters`,
+       (SELECT count(*) FROM dispatches WHERE status = 'failed' AND status <> 'completed') AS dead_letters,
+       (SELECT min(at) FROM (
+         SELECT min(accepted_at) AS at FROM dispatches WHERE status = 'queued' AND status <> 'completed' AND started_at IS NULL
+         UNION ALL SELECT min(accepted_at) FROM runs WHERE status = 'queued' AND status <> 'completed' AND started_at IS NULL
+       )) AS oldest`,
   );
   return () => {
     const load = read.get();
     if (load === undefined) throw new Error("SQLite gave no row back.");
-    return { ...load, queued_dispatches: load.queued_dispatches + attached() };
+    const { oldest, ...counts } = load;
+    return {
+      ...counts,
+      queued_dispatches: load.queued_dispatches + attached(),
+      ...(oldest === null ? {} : { oldest_queued_at: isoTime(oldest) }),
+    };
   };
 }

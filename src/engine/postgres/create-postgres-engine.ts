@@ -1,8 +1,9 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { version } from "../../base/version.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
+import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { closing, defaultLimits, type EngineLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
@@ -11,6 +12,7 @@ import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-json.ts";
 import { AskedWork, type BriefEngine, lookMs } from "./asked-work.ts";
 import { PostgresCluster } from "./cluster.ts";
+import { clusterState, engineLoad } from "./cluster-state.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, openEngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
@@ -32,8 +34,10 @@ export interface PostgresEngineOptions {
   readonly limits?: Partial<EngineLimits> | undefined;
   /** Connections of this node at most, beside two of its own for locks and news; default 10. */
   readonly maxConnections?: number | undefined;
-  /** The version of kit, for operators. */
+  /** The version of kit, for operators; default: this one. */
   readonly version?: string | undefined;
+  /** The name of the project, for operators: nodes of two projects on one schema are a mistake. */
+  readonly project?: string | undefined;
   /** For tests: nodes do not tell each other anything, and find it in the rows. */
   readonly isMute?: boolean | undefined;
 }
@@ -111,8 +115,11 @@ class PostgresEngine {
     this.#ownership = new Ownership({
       database,
       clock,
-      version: options.version ?? "",
       takes,
+      version: options.version ?? version,
+      project: options.project,
+      newsAgeMs: () => this.#news.ageMs,
+      tellFree: () => this.#news.tell(["shards"]),
       onGained: (shards) => this.#takeOver(shards),
       onLost: (shards) => this.#lose(shards),
       isIdle: (shard) => this.#dispatches.isIdle(shard) && this.#runs.isIdle(shard),
@@ -174,6 +181,7 @@ class PostgresEngine {
         this.#checkOpen();
         return await call(...given);
       };
+    const base = this.#base;
     const dispatches = this.#dispatches;
     const runs = this.#runs;
     const schedules = this.#schedules;
@@ -181,7 +189,8 @@ class PostgresEngine {
       capabilities: { durable: true, distributed: true },
       events: this.#events,
       cluster: this.#cluster,
-      load: open(() => this.#load()),
+      load: open(() => engineLoad(base, this.#dispatches.attached())),
+      state: open(() => clusterState(base)),
       start: (handlers) => this.#start(handlers),
       drain: ({ timeoutMs = 30_000 } = {}) => {
         this.#drained ??= this.#drain(timeoutMs);
@@ -237,6 +246,7 @@ class PostgresEngine {
     this.#handlers = handlers;
     this.#base.queue.open();
     try {
+      this.#news.ask(this.#ownership.node);
       await this.#ownership.start();
       await this.#schedules.arm();
     } catch (error) {
@@ -287,7 +297,10 @@ class PostgresEngine {
 
   #hear(news: News): void {
     const [kind, id = ""] = news;
-    if (kind === "session") this.#dispatches.onQueued({ agent: id, instance_id: news[2], session: news[3] });
+    if (kind === "echo") return;
+    if (kind === "shards") this.#ownership.hurry();
+    else if (kind === "session")
+      this.#dispatches.onQueued({ agent: id, instance_id: news[2], session: news[3] });
     else if (kind === "run") this.#runs.onQueued(id);
     else if (kind === "signal") this.#runs.onSignal(id);
     else if (kind === "stream") this.#events.onWritten(id);
@@ -322,23 +335,6 @@ class PostgresEngine {
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
     await this.#waitingCalls.prune(before);
     await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
-  }
-
-  async #load(): Promise<EngineLoad> {
-    const row = await this.#database.row<Record<keyof EngineLoad, string>>(
-      `SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued') AS queued_dispatches,
-         (SELECT count(*) FROM $s.runs WHERE status = 'queued') AS queued_runs,
-         (SELECT count(*) FROM $s.runs WHERE status = 'running') AS running_runs,
-         (SELECT count(*) FROM $s.runs WHERE status = 'waiting') AS waiting_runs,
-         (SELECT count(*) FROM $s.dispatches WHERE status = 'failed') AS dead_letters`,
-    );
-    return {
-      queued_dispatches: Number(row?.queued_dispatches) + this.#dispatches.attached(),
-      queued_runs: Number(row?.queued_runs),
-      running_runs: Number(row?.running_runs),
-      waiting_runs: Number(row?.waiting_runs),
-      dead_letters: Number(row?.dead_letters),
-    };
   }
 
   async #mayForget({ agent, instance_id, session }: SessionKey, touchedMs: number): Promise<boolean> {

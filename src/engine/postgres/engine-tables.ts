@@ -185,12 +185,18 @@ CREATE INDEX approvals_by_node ON ${schema}.approvals (node);
 /** Nodes that take shards only as work comes to them do not count when the others share. */
 const askedNodes: Migration = (schema) =>
   `ALTER TABLE ${schema}.nodes ADD COLUMN takes text NOT NULL DEFAULT 'share';`;
+/** Nodes say these things about themselves, for operators. `clock_ahead_ms`: their time of day against the database's. */
+const nodeStates: Migration = (schema) => `
+ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean NOT NULL DEFAULT false,
+  ADD COLUMN clock_ahead_ms bigint, ADD COLUMN news_age_ms int;
+`;
 
 /** A step that was released never changes; what comes later is a further one, at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
   clusterTables,
   askedNodes,
+  nodeStates,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

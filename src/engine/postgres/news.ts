@@ -5,12 +5,13 @@ import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 /**
  * Messages between nodes. Each message only hastens what the receiver would find in the rows a moment later:
  * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: one that runs was cancelled;
- * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules were changed.
+ * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules were changed;
+ * `shards`: some are free; `echo`: a node asks itself whether notifications arrive.
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
-  | readonly ["run" | "ended" | "cancel" | "signal" | "stream" | "approval", id: string]
-  | readonly ["schedule"];
+  | readonly ["run" | "ended" | "cancel" | "signal" | "stream" | "approval" | "echo", id: string]
+  | readonly ["schedule" | "shards"];
 
 export interface NewsOptions {
   readonly database: EngineDatabase;
@@ -22,6 +23,8 @@ export interface NewsOptions {
   hear(news: News): void;
 }
 
+/** How often a node asks itself whether notifications arrive. */
+const echoMs = 2_000;
 /** News of so many ms are said together. */
 const gatherMs = 5;
 /** A payload of Postgres has 8,000 bytes at most. */
@@ -36,6 +39,9 @@ export class NewsWire {
   #timer: NodeJS.Timeout | undefined;
   #connection: OwnConnection | undefined;
   #loop: Promise<void> | undefined;
+  #echo: NodeJS.Timeout | undefined;
+  /** Since when nothing was heard, by `performance.now`; undefined before the first question. */
+  #silentSince: number | undefined;
 
   constructor(options: NewsOptions) {
     this.#options = options;
@@ -44,6 +50,19 @@ export class NewsWire {
   start(): void {
     const { isMute = false, listens = true } = this.#options;
     if (!isMute && listens) this.#loop ??= this.#listen();
+  }
+
+  /** Asks again and again whether notifications arrive; `node` is who asks. */
+  ask(node: string): void {
+    this.#echo ??= setInterval(() => {
+      this.#silentSince ??= performance.now();
+      this.tell(["echo", node]);
+    }, echoMs).unref();
+  }
+
+  /** For how long this node has heard none, in ms; undefined where none was sent yet. */
+  get ageMs(): number | undefined {
+    return this.#silentSince === undefined ? undefined : Math.round(performance.now() - this.#silentSince);
   }
 
   /** Tells the other nodes, soon. This node is told by its caller. */
@@ -71,6 +90,7 @@ export class NewsWire {
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#echo);
     await this.flush();
     this.#stopped.abort();
     this.#connection?.destroy();
@@ -91,6 +111,7 @@ export class NewsWire {
         this.#connection = connection;
         if (signal.aborted) connection.destroy();
         connection.onNotification((payload) => {
+          if (this.#silentSince !== undefined) this.#silentSince = performance.now();
           for (const news of JSON.parse(payload) as News[]) hear(news);
         });
         await connection.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);

@@ -4,7 +4,8 @@ import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
-import { type DatabaseClock, databaseNow, type EngineDatabase } from "./engine-database.ts";
+import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
+import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import { shardCount, shardOf } from "./shards.ts";
 
 export interface OwnershipOptions {
@@ -17,6 +18,12 @@ export interface OwnershipOptions {
    * when they rest; for processes that live as long as a request.
    */
   readonly takes: "share" | "asked";
+  /** The name of the project, for operators: nodes of two projects do not belong together. */
+  readonly project: string | undefined;
+  /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
+  newsAgeMs(): number | undefined;
+  /** Tells the other nodes that shards are free. */
+  tellFree(): void;
   /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
   onGained(shards: readonly number[]): Promise<void>;
   /** Shards are no longer this node's: their signals have fired. */
@@ -29,10 +36,10 @@ export interface OwnershipOptions {
 
 /** How often a node says that it lives, and looks for others. */
 const beatMs = 200;
+/** How often a node that leaves looks for shards that have come to rest. */
+const drainBeatMs = 50;
 /** A node that could not say so for this long fires `lease_lost` itself; well before another may take over. */
 const ownSilenceMs = 2_000;
-/** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
-const silenceMs = 3_000;
 /** For so long a node tries to take a shard that it was asked for and another node holds. */
 const wantedMs = 5_000;
 /** A shard that was asked for is given up once it has rested for so long. */
@@ -44,7 +51,7 @@ interface Shard {
 }
 
 interface Beat {
-  readonly now: number;
+  /** Nodes among which the shards are divided; this one is none of them once it leaves. */
   readonly nodes: number;
 }
 
@@ -76,6 +83,7 @@ export class Ownership {
   #isTakingUp = false;
   #watch: NodeJS.Timeout | undefined;
   #address: string | undefined;
+  #isDraining = false;
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
@@ -170,6 +178,24 @@ export class Ownership {
     await this.#turns.add(null);
   }
 
+  /**
+   * From now on this node takes no shard, and hands over those of which nothing is at work, the others as they come to rest.
+   * Resolves once the other nodes can see that it leaves.
+   */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.#options.database
+      .run("UPDATE $s.nodes SET draining = true WHERE node = $1", [this.node])
+      .catch(() => undefined);
+    this.hurry();
+  }
+
+  /** Looks for shards now: another node says that some are free. */
+  hurry(): void {
+    if (this.#loop !== undefined && this.#options.takes === "share")
+      this.#turns.add(null).catch(() => undefined);
+  }
+
   /** Hands all shards over and leaves the cluster. */
   async stop(): Promise<void> {
     this.#stopped.abort();
@@ -190,7 +216,7 @@ export class Ownership {
   async #run(): Promise<void> {
     const { clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
-      await clock.sleep(beatMs, this.#stopped.signal).catch(() => undefined);
+      await clock.sleep(this.#isDraining ? drainBeatMs : beatMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
       const rests = this.#options.takes === "asked" && this.#shards.size + this.#wanted.size === 0;
       if (!rests) await this.#turns.add(null).catch(() => undefined);
@@ -202,9 +228,13 @@ export class Ownership {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
     const { nodes } = await this.#beat(connection);
-    await this.#removeDead(connection);
+    await removeDeadNodes(connection, {
+      database: this.#options.database,
+      node: this.node,
+      space: this.lockSpace,
+    });
     if (this.#options.takes === "asked") return await this.#takeWanted(connection);
-    const share = Math.ceil(shardCount / Math.max(1, nodes));
+    const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
     if (this.#shards.size > share) await this.#release(connection, this.#shards.size - share);
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
   }
@@ -232,53 +262,29 @@ export class Ownership {
     void connection.ended.then(() => {
       if (this.#connection === connection) this.#disconnect();
     });
-    await connection.query(
-      database.inSchema(
-        `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes)
-         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6)
-         ON CONFLICT (node) DO UPDATE SET backend = excluded.backend, beat = excluded.beat`,
-      ),
-      [this.node, connection.backend, this.#options.version, this.host, this.#address, this.#options.takes],
-    );
+    // A node that hangs, or that the network has cut off, loses its locks also where no other node may end its connection.
+    await connection.query(`SET idle_session_timeout = ${silenceMs}`).catch(() => undefined);
+    await this.#say(connection, { isNew: true });
     return connection;
   }
 
   async #beat(connection: OwnConnection): Promise<Beat> {
-    const { database, clock } = this.#options;
+    const { clock } = this.#options;
     const sentAt = performance.now();
-    const { rows } = await connection.query(
-      database.inSchema(
-        `WITH own AS (
-           INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes)
-           VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6)
-           ON CONFLICT (node) DO UPDATE SET beat = excluded.beat)
-         SELECT ${databaseNow} AS now, (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = 'share') + 1 AS nodes`,
-      ),
-      [this.node, connection.backend, this.#options.version, this.host, this.#address, this.#options.takes],
-    );
-    const [row] = rows;
+    const beat = await this.#say(connection);
     // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
     if (this.#beatAt > 0 && this.#shards.size > 0) this.#checkSilence();
     if (this.#connection !== connection) throw leaseLost();
     this.#beatAt = sentAt;
-    clock.set(Number(row?.now), sentAt, performance.now());
-    return { now: Number(row?.now), nodes: Number(row?.nodes) };
+    clock.set(beat.now, sentAt, performance.now());
+    return { nodes: beat.others + (this.#isDraining ? 0 : 1) };
   }
 
-  /** Ends the connections of nodes that are silent, and forgets nodes whose connection has ended. */
-  async #removeDead(connection: OwnConnection): Promise<void> {
-    await connection.query(
-      this.#options.database.inSchema(
-        `WITH silent AS (
-           DELETE FROM $s.nodes WHERE node <> $1
-             AND (beat < clock_timestamp() - interval '${silenceMs} ms'
-               OR backend NOT IN (SELECT pid FROM pg_stat_activity))
-           RETURNING backend)
-         SELECT pg_terminate_backend(backend) FROM silent
-         WHERE backend IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = hashtext($2)::oid)`,
-      ),
-      [this.node, this.lockSpace],
-    );
+  async #say(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
+    const { database, version, takes, project, newsAgeMs } = this.#options;
+    const { node, host } = this;
+    const state = { node, host, address: this.#address, version, takes, project, newsAgeMs: newsAgeMs() };
+    return await writeNode(connection, database, { ...state, isDraining: this.#isDraining, isNew });
   }
 
   /** Locks of one schema of one database: two clusters in a database do not meet. */
@@ -303,8 +309,10 @@ export class Ownership {
        WHERE shard NOT IN (${this.lockedShards("$1")})`,
       [this.lockSpace],
     );
-    const free = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
-    await this.#lock(connection, free.slice(0, count));
+    const inOrder = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
+    // Several nodes look at the same time: each begins elsewhere.
+    const start = Math.floor(Math.random() * inOrder.length);
+    await this.#lock(connection, [...inOrder.slice(start), ...inOrder.slice(0, start)].slice(0, count));
   }
 
   /** Takes those of the shards that no node holds. */
@@ -355,6 +363,7 @@ export class Ownership {
       this.lockSpace,
       [...idle],
     ]);
+    this.#options.tellFree();
   }
 
   /** A process that was frozen, or cannot reach the database, must stop before another node may have begun. */

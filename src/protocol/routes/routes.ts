@@ -1,6 +1,6 @@
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes } from "./agent-routes.ts";
 import { descriptionRoutes, fileRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./project-routes.ts";
-import { dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
+import { clusterRoutes, dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
 
 /** The routes of every server: what is asked about a project. */
 const projectRoutes = {
@@ -17,6 +17,7 @@ const serviceRoutes = {
   ...approvalRoutes,
   ...promptRoutes,
   ...dispatchRoutes,
+  ...clusterRoutes,
   ...sessionRoutes,
   ...workflowRoutes,
   ...runRoutes,

@@ -1,3 +1,4 @@
+import { clusterSchema } from "../cluster.ts";
 import {
   cancelledSchema,
   deliveryPageSchema,
@@ -194,6 +195,19 @@ export const runRoutes = defineRoutes({
     status: 202,
     errors: ["run_not_found", "conflict"],
     action: "run.signal",
+  },
+});
+
+/** The processes that share the work. */
+export const clusterRoutes = defineRoutes({
+  "GET /cluster": {
+    tag: "service",
+    operation: "getCluster",
+    summary: "The nodes that share the work, what they do, and what is wrong with them",
+    description: "One node where one process does all of the work.",
+    reply: clusterSchema,
+    errors: ["unavailable", "store_unavailable"],
+    action: "cluster.read",
   },
 });
 

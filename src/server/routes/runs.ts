@@ -1,9 +1,10 @@
 import { toSentDispatch } from "../../app/service/session-input.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { clusterStateOf } from "../../engine/cluster-state.ts";
 import { runStream } from "../../engine/contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
-import { dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
+import { clusterRoutes, dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
@@ -134,4 +135,15 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
     }),
   };
   return bindRoutes(dispatchRoutes, handlers);
+}
+
+/** `/cluster`: the processes that share the work. */
+export function bindClusterRoutes({ service, authorization }: WorkContext): readonly Route[] {
+  const handlers: Handlers<typeof clusterRoutes> = {
+    async "GET /cluster"({ principal, action }) {
+      await authorization.check({ principal, action });
+      return await clusterStateOf(service.engine);
+    },
+  };
+  return bindRoutes(clusterRoutes, handlers);
 }

@@ -1,0 +1,30 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openService } from "../../app/service/open-service.ts";
+import { runKit } from "../testing/run-kit.ts";
+
+let root: string;
+beforeAll(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-cluster-")));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+test("one process that does all of the work is the one node, with what waits and since when", async () => {
+  const service = await openService({ root });
+  await service.close();
+  const { exitCode, stdout } = await runKit(["cluster", "--json"], { cwd: root });
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    engine: "embedded",
+    distributed: false,
+    nodes: [{ state: "working", shards: 1, running: 0, queued: 0, is_this: true }],
+    unowned_shards: 0,
+    waiting_runs: 0,
+    problems: [],
+  });
+  const table = await runKit(["cluster"], { cwd: root, columns: 80 });
+  expect(table.stdout).toMatch(/NODE.*ADDRESS.*STATE.*SHARDS/);
+  expect(table.stdout).toContain("0 at work, 0 waiting, 0 failed");
+});

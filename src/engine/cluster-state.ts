@@ -1,0 +1,47 @@
+import { hostname } from "node:os";
+import { isoTime } from "../base/clock.ts";
+import { version } from "../base/version.ts";
+import type { ClusterState } from "../protocol/cluster.ts";
+import type { Engine } from "./contract.ts";
+
+/** The nodes of an engine and what they do; this process as the one node of an engine that does not say. */
+export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
+  if (engine.state !== undefined) return await engine.state();
+  const { durable, distributed } = engine.capabilities;
+  const load = await engine.load();
+  const problem = engine.problem?.();
+  const now = Date.now();
+  return {
+    engine: durable ? "embedded" : "memory",
+    distributed,
+    nodes: [
+      {
+        node: String(process.pid),
+        host: hostname(),
+        version,
+        state: "working",
+        started_at: isoTime(now - process.uptime() * 1_000),
+        last_beat_at: isoTime(now),
+        beat_age_ms: 0,
+        shards: 1,
+        running: (load.running_dispatches ?? 0) + load.running_runs,
+        queued: load.queued_dispatches + load.queued_runs,
+        is_this: true,
+      },
+    ],
+    shards: 1,
+    unowned_shards: 0,
+    ...load,
+    running_dispatches: load.running_dispatches ?? 0,
+    problems:
+      problem === undefined
+        ? []
+        : [
+            {
+              code: "engine_problem",
+              message: problem.message,
+              ...(problem.hint === undefined ? {} : { hint: problem.hint }),
+            },
+          ],
+  };
+}

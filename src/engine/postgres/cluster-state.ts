@@ -1,0 +1,226 @@
+import { isoTime } from "../../base/clock.ts";
+import type { ClusterNodeState, ClusterProblem, ClusterState } from "../../protocol/cluster.ts";
+import type { EngineLoad } from "../contract.ts";
+import { databaseNow } from "./engine-database.ts";
+import type { PostgresBase } from "./postgres-base.ts";
+import { shardCount } from "./shards.ts";
+
+/** A node that beats every 200 ms and was not heard for so long is spoken of. */
+const silentMs = 1_000;
+/** A difference of clocks that an operator should hear of. */
+const skewMs = 5_000;
+/** Nodes ask themselves every two seconds whether notifications arrive. */
+const deafMs = 6_000;
+
+interface NodeRow {
+  readonly node: string;
+  readonly host: string;
+  readonly address: string | null;
+  readonly version: string;
+  readonly project: string | null;
+  readonly draining: boolean;
+  readonly begun: string;
+  readonly beaten: string;
+  readonly now: number;
+  readonly ahead: number | null;
+  readonly news_age_ms: number | null;
+  readonly shards: number;
+  readonly running: number;
+  readonly queued: number;
+  readonly endable: boolean;
+}
+
+type Totals = Record<
+  | "queued_dispatches"
+  | "running_dispatches"
+  | "queued_runs"
+  | "running_runs"
+  | "waiting_runs"
+  | "dead_letters",
+  string
+> & { readonly oldest: string | null };
+
+/** The nodes of a shared database, what they do, and what is wrong with them. */
+export async function clusterState(base: PostgresBase): Promise<ClusterState> {
+  const { database, ownership } = base;
+  const rows = await database.rows<NodeRow>(nodesQuery);
+  const { unowned = 0 } = (await database.row<{ unowned: number }>(unownedQuery)) ?? {};
+  const nodes = rows.map((row) => toNode(row, ownership.node));
+  return {
+    engine: "postgres",
+    distributed: true,
+    nodes,
+    shards: shardCount,
+    unowned_shards: unowned,
+    running_dispatches: 0,
+    ...(await engineLoad(base, 0)),
+    problems: [...problemsOf(nodes, unowned), ...rows.flatMap(problemsOfRow)],
+  };
+}
+
+/** How much waits and runs in the whole cluster; `attached` are the inputs of callers that wait on this node. */
+export async function engineLoad({ database }: PostgresBase, attached: number): Promise<EngineLoad> {
+  const totals = await database.row<Totals>(totalsQuery);
+  const count = (name: Exclude<keyof Totals, "oldest">): number => Number(totals?.[name] ?? 0);
+  const oldest = totals?.oldest ?? undefined;
+  return {
+    queued_dispatches: count("queued_dispatches") + attached,
+    running_dispatches: count("running_dispatches"),
+    queued_runs: count("queued_runs"),
+    running_runs: count("running_runs"),
+    waiting_runs: count("waiting_runs"),
+    dead_letters: count("dead_letters"),
+    ...(oldest === undefined ? {} : { oldest_queued_at: isoTime(Number(oldest)) }),
+  };
+}
+
+const counted = (table: string, status: string): string =>
+  `(SELECT count(*) FROM $s.${table} WHERE status = '${status}' AND shard = ANY(own.shards))`;
+
+const nodesQuery = `
+SELECT n.node, host, address, version, project, draining, clock_ahead_ms AS ahead, news_age_ms,
+  (extract(epoch FROM started_at) * 1000)::bigint::text AS begun,
+  (extract(epoch FROM beat) * 1000)::bigint::text AS beaten, ${databaseNow} AS now,
+  cardinality(own.shards) AS shards,
+  (${counted("dispatches", "running")} + ${counted("runs", "running")})::int AS running,
+  (${counted("dispatches", "queued")} + ${counted("runs", "queued")})::int AS queued,
+  coalesce(role.rolname = current_user OR (pg_has_role(role.oid, 'USAGE') AND NOT role.rolsuper)
+    OR pg_has_role('pg_signal_backend', 'USAGE'), true) AS endable
+FROM $s.nodes AS n
+  LEFT JOIN pg_stat_activity AS a ON a.pid = n.backend
+  LEFT JOIN pg_roles AS role ON role.oid = a.usesysid,
+  LATERAL (SELECT coalesce(array_agg(shard), '{}') AS shards FROM $s.shards WHERE shards.node = n.node) AS own
+ORDER BY started_at, n.node`;
+
+const totalsQuery = `
+SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued') AS queued_dispatches,
+  (SELECT count(*) FROM $s.dispatches WHERE status = 'running') AS running_dispatches,
+  (SELECT count(*) FROM $s.dispatches WHERE status = 'failed') AS dead_letters,
+  (SELECT count(*) FROM $s.runs WHERE status = 'queued') AS queued_runs,
+  (SELECT count(*) FROM $s.runs WHERE status = 'running') AS running_runs,
+  (SELECT count(*) FROM $s.runs WHERE status = 'waiting') AS waiting_runs,
+  least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND started_at IS NULL),
+    (SELECT min(accepted_at) FROM $s.runs WHERE status = 'queued' AND started_at IS NULL))::text AS oldest`;
+
+/** Processes that take shards as work comes to them leave the others free. */
+const unownedQuery = `
+SELECT (SELECT count(*) FROM $s.shards LEFT JOIN $s.nodes USING (node) WHERE nodes.node IS NULL)::int
+  * (SELECT CASE WHEN count(*) > 0 AND bool_and(takes = 'asked') THEN 0 ELSE 1 END FROM $s.nodes)::int AS unowned`;
+
+function toNode(row: NodeRow, self: string): ClusterNodeState {
+  const { node, host, address, version, project, draining, ahead, now, shards, running, queued } = row;
+  const beat_age_ms = Math.max(0, now - Number(row.beaten));
+  return {
+    node,
+    host,
+    ...(address === null ? {} : { address }),
+    version,
+    ...(project === null ? {} : { project }),
+    state: beat_age_ms > silentMs ? "silent" : draining ? "draining" : "working",
+    started_at: isoTime(Number(row.begun)),
+    last_beat_at: isoTime(Number(row.beaten)),
+    beat_age_ms,
+    ...(ahead === null ? {} : { clock_ahead_ms: Number(ahead) }),
+    shards,
+    running,
+    queued,
+    is_this: node === self,
+  };
+}
+
+/** What is wrong with the nodes together, and with each as an operator sees it. */
+function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): ClusterProblem[] {
+  const problems: ClusterProblem[] = [];
+  const lively = nodes.filter(({ state }) => state === "working");
+  const versions = tally(nodes.map(({ version }) => version));
+  if (versions.size > 1) {
+    problems.push({
+      code: "several_versions",
+      message: `The nodes run different versions of kit: ${listed(versions)}.`,
+      hint: "Finish the deploy. An older one that restarts is refused once a newer one has brought the tables forward.",
+    });
+  }
+  const projects = tally(nodes.flatMap(({ project }) => project ?? []));
+  if (projects.size > 1) {
+    problems.push({
+      code: "several_projects",
+      message: `The nodes are of different projects: ${listed(projects)}. Each would do the work of the others.`,
+      hint: "Give each cluster a schema of its own: engine.schema.",
+    });
+  }
+  if (unowned > 0) {
+    problems.push({
+      code: "unowned_shards",
+      message: `${unowned} of ${shardCount} shards have no owner: their work waits.`,
+      hint:
+        lively.length === 0
+          ? "No node works. Start one."
+          : "After the end of a node this passes within a second, after one that hangs within four.",
+    });
+  }
+  for (const { node, host, state, beat_age_ms, address, clock_ahead_ms = 0 } of nodes) {
+    const name = `${host} (${node.slice(0, 8)})`;
+    if (state === "silent") {
+      problems.push({
+        code: "silent_node",
+        node,
+        message: `${name} has not been heard for ${seconds(beat_age_ms)}.`,
+        hint: "It hangs, or the network has cut it off. The others take its work over after three seconds.",
+      });
+    }
+    if (Math.abs(clock_ahead_ms) > skewMs) {
+      const side = clock_ahead_ms > 0 ? "ahead of" : "behind";
+      problems.push({
+        code: "clock_skew",
+        node,
+        message: `The clock of ${name} is ${seconds(Math.abs(clock_ahead_ms))} ${side} the database's.`,
+        hint: "No work goes by it, but its log and its events do. Let the machine keep time (NTP).",
+      });
+    }
+    if (address === undefined && nodes.length > 1) {
+      problems.push({
+        code: "no_address",
+        node,
+        message: `${name} has no address: other nodes cannot pass prompts and streams on to it.`,
+        hint: "Is it a process without a server? Else it does not listen where others reach it.",
+      });
+    }
+  }
+  return problems;
+}
+
+function problemsOfRow({ node, host, news_age_ms, endable }: NodeRow): ClusterProblem[] {
+  const name = `${host} (${node.slice(0, 8)})`;
+  const problems: ClusterProblem[] = [];
+  if (news_age_ms !== null && news_age_ms > deafMs) {
+    problems.push({
+      code: "no_notifications",
+      node,
+      message: `Notifications (NOTIFY) do not reach ${name}: work begins up to a quarter of a second late there.`,
+      hint: "A pooler in transaction mode does not pass them on: set engine.direct_url to the database itself.",
+    });
+  }
+  if (!endable) {
+    problems.push({
+      code: "missing_right",
+      node,
+      message: `The role of this node may not end the connection of ${name}, which has another role.`,
+      hint: "Use one role for all nodes, or: GRANT pg_signal_backend TO <role>. Postgres 14 and later ends a silent one by itself.",
+    });
+  }
+  return problems;
+}
+
+function tally(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function listed(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([name, count]) => `${name} (${count})`).join(", ");
+}
+
+function seconds(ms: number): string {
+  return ms < 120_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+}

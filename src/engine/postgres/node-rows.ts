@@ -1,0 +1,69 @@
+import type { OwnConnection } from "../../postgres/pool.ts";
+import { databaseNow, type EngineDatabase } from "./engine-database.ts";
+
+/** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
+export const silenceMs = 3_000;
+
+/** The state of a node as its row says it. */
+export interface NodeState {
+  readonly node: string;
+  readonly host: string;
+  readonly address: string | undefined;
+  readonly version: string;
+  readonly takes: "share" | "asked";
+  readonly project: string | undefined;
+  readonly isDraining: boolean;
+  readonly newsAgeMs: number | undefined;
+  /** Whether the connection is another one than before. */
+  readonly isNew: boolean;
+}
+
+/** Writes the row of a node; gives the time of the database, and how many other nodes have shares. */
+export async function writeNode(
+  connection: OwnConnection,
+  database: EngineDatabase,
+  state: NodeState,
+): Promise<{ readonly now: number; readonly others: number }> {
+  const { node, host, address, version, takes, project, isDraining, newsAgeMs, isNew } = state;
+  const { rows } = await connection.query(
+    database.inSchema(
+      `WITH own AS (
+         INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes, project, draining,
+           clock_ahead_ms, news_age_ms)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10)
+         ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat,
+           draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms)
+       SELECT ${databaseNow} AS now,
+         (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = 'share' AND NOT draining) AS others`,
+    ),
+    [node, connection.backend, version, host, address, takes, project, isDraining, Date.now(), newsAgeMs],
+  );
+  return { now: Number(rows[0]?.now), others: Number(rows[0]?.others) };
+}
+
+/** Forgets nodes that are silent, or whose connection has ended, and ends the connections of the former. */
+export async function removeDeadNodes(
+  connection: OwnConnection,
+  {
+    database,
+    node,
+    space,
+  }: { readonly database: EngineDatabase; readonly node: string; readonly space: string },
+): Promise<void> {
+  const { rows } = await connection.query(
+    database.inSchema(
+      `WITH silent AS (
+         DELETE FROM $s.nodes WHERE node <> $1
+           AND (beat < clock_timestamp() - interval '${silenceMs} ms'
+             OR backend NOT IN (SELECT pid FROM pg_stat_activity))
+         RETURNING backend)
+       SELECT DISTINCT backend FROM silent JOIN pg_locks ON pid = backend
+       WHERE locktype = 'advisory' AND classid = hashtext($2)::oid`,
+    ),
+    [node, space],
+  );
+  for (const { backend } of rows) {
+    // A role may end connections of its own and with pg_signal_backend; else Postgres itself ends one that is silent.
+    await connection.query("SELECT pg_terminate_backend($1)", [backend]).catch(() => undefined);
+  }
+}
