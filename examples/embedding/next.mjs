@@ -1,4 +1,5 @@
-// kit in a route of Next.js: save it as app/kit/[...path]/route.mjs. Handlers of routes take a Request and give a Response.
+// kit in a route of Next.js: save it as app/kit/[...path]/route.js, with kit.mjs beside it, and keep kit out of Next's bundles:
+// serverExternalPackages: ["kit"] in next.config.mjs. Handlers of routes take a Request and give a Response.
 import { openKit } from "./kit.mjs";
 
 export const runtime = "nodejs";

@@ -1,8 +1,11 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { cp, mkdir, symlink } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
 import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
@@ -44,18 +47,7 @@ const examples: Readonly<Record<string, () => Promise<Embedded>>> = {
     const { app, kit } = (await load("hono.mjs")) as unknown as HonoExample;
     return await listen((request) => app.fetch(request), kit);
   },
-  async next() {
-    const routes = (await load("next.mjs")) as unknown as Record<
-      string,
-      (request: Request) => Promise<Response>
-    >;
-    const { kit } = globalThis as unknown as { readonly kit: Promise<Closing> };
-    const answer = async (request: Request): Promise<Response> =>
-      new URL(request.url).pathname === "/"
-        ? new Response("The shop.")
-        : ((await routes[request.method]?.(request)) ?? new Response(null, { status: 405 }));
-    return await listen(answer, { close: async () => (await kit).close() });
-  },
+  next: serveNext,
   async express() {
     const { app, kit } = (await load("express.mjs")) as unknown as ExpressExample;
     const server = app.listen(0);
@@ -83,6 +75,63 @@ const examples: Readonly<Record<string, () => Promise<Embedded>>> = {
     };
   },
 };
+
+/** The example as a route of a real Next.js, built and started by its own command. */
+async function serveNext(): Promise<Embedded> {
+  const shop = await createTargetProject();
+  const at = (path: string): string => join(shop.root, path);
+  // Next follows links of packages and would take kit for the shop's own code: kit lies there as npm puts it.
+  await rm(at("node_modules/kit"));
+  for (const path of ["package.json", "bin", "dist"])
+    await cp(join(repositoryRoot, path), at(join("node_modules/kit", path)), { recursive: true });
+  const { dependencies } = JSON.parse(await readFile(join(repositoryRoot, "package.json"), "utf8"));
+  const own = ["react", "react-dom", "next"].map((name) => [name, packages] as const);
+  const kits = Object.keys(dependencies).map((name) => [name, join(repositoryRoot, "node_modules")] as const);
+  for (const [name, place] of [...kits, ...own]) {
+    await mkdir(dirname(at(join("node_modules", name))), { recursive: true });
+    await rm(at(join("node_modules", name)), { force: true });
+    await symlink(join(place, name), at(join("node_modules", name)));
+  }
+  await shop.write("next.config.mjs", nextConfig);
+  await shop.write("app/route.js", 'export const GET = () => new Response("The shop.");\n');
+  await mkdir(at("app/kit/[...path]"), { recursive: true });
+  for (const [name, path] of [
+    ["next.mjs", "route.js"],
+    ["kit.mjs", "kit.mjs"],
+  ] as const)
+    await cp(join(repositoryRoot, "examples/embedding", name), at(join("app/kit/[...path]", path)));
+  const next = at("node_modules/next/dist/bin/next");
+  const options = {
+    cwd: shop.root,
+    env: { ...process.env, NEXT_TELEMETRY_DISABLED: "1", KIT_API_KEYS: apiKey },
+  };
+  await promisify(execFile)(process.execPath, [next, "build"], options);
+  const server = spawn(process.execPath, [next, "start", "--port", "0", "--hostname", "127.0.0.1"], {
+    ...options,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = "";
+    server.stdout.on("data", (chunk) => {
+      text += String(chunk);
+      const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(text) ?? [];
+      if (found !== undefined && text.includes("Ready")) resolve(found);
+    });
+    server.once("exit", () => reject(new Error(`Next ended: ${text}`)));
+  });
+  return {
+    url,
+    async close() {
+      const ended = once(server, "exit");
+      server.kill("SIGTERM");
+      await ended;
+      await shop.remove();
+    },
+  };
+}
+
+/** The line that docs/deploy.md asks for, and the root, since the packages of this test are links. */
+const nextConfig = 'export default { serverExternalPackages: ["kit"], turbopack: { root: "/" } };\n';
 
 interface Closing {
   close(): Promise<void>;
@@ -128,7 +177,7 @@ async function listen(answer: (request: Request) => Promise<Response>, kit: Clos
 }
 
 for (const name of Object.keys(examples)) {
-  const isInstalled = isThere(name) || ["hono", "next"].includes(name);
+  const isInstalled = isThere(name) || name === "hono";
   test.skipIf(!isInstalled)(
     `in ${name}, kit answers below its path: health, keys, a prompt with a body, a stream`,
     async () => {
