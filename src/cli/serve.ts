@@ -140,6 +140,7 @@ export function serve(
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
       const patience = setTimeout(() => sayDraining(context), quietMs);
+      if (service !== undefined) await leave(service, opened.loaded);
       await closing
         .disposeAsync()
         .catch((error: unknown) => sayUnwritten(error, context))
@@ -156,6 +157,17 @@ export function serve(
 
 /** A drain that takes less than this prints nothing, in ms. */
 const quietMs = 500;
+
+/** Answers on while balancers learn from `/health` that this server leaves, and others take its work over. */
+async function leave(service: ProjectService, { config }: LoadedConfig): Promise<void> {
+  const { distributed } = service.engine.capabilities;
+  const seconds = config.server?.drain_seconds ?? (distributed ? sharedDrainSeconds : 0);
+  await service.leave().catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+}
+
+/** For how long a server that shares its work goes on answering by default. */
+const sharedDrainSeconds = 1;
 
 function sayDraining({ output }: CommandContext): void {
   output.note(

@@ -50,6 +50,11 @@ export interface Engine {
   /** Claims and runs work, that of a crashed process included. Before `start`, work is accepted and waits. */
   start(handlers: EngineHandlers): Promise<void>;
   /**
+   * Begins nothing more, and hands over to other nodes what is not at work; goes on accepting and answering, and with what it has
+   * begun, until `drain`. Resolves once the other nodes know. Absent where one process at a time does all of the work.
+   */
+  leave?(): Promise<void>;
+  /**
    * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (the next start resumes it, and the
    * attempt does not count), writes everything that is due, and closes. Work that has released its slot gets five seconds
    * at most.

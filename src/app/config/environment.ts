@@ -36,6 +36,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_CONSOLE", "server.console", yesOrNo],
   ["KIT_MAX_BODY_BYTES", "server.max_body_bytes", wholeNumber],
   ["KIT_MAX_STREAM_SECONDS", "server.max_stream_seconds", wholeNumber],
+  ["KIT_DRAIN_SECONDS", "server.drain_seconds", wholeNumber],
   ["KIT_STORE", "store", asIs],
 ];
 

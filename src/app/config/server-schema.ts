@@ -72,6 +72,8 @@ export const serverTable = table({
    * they go on.
    */
   max_stream_seconds: integer(1, 604_800),
+  /** After SIGTERM the server answers on for so long, with 503 for `GET /health`; default 0, with an engine that machines share 1. */
+  drain_seconds: integer(0, 3_600),
 });
 export interface ServerConfig extends Infer<typeof serverTable> {}
 export type Exposure = NonNullable<ServerConfig["expose"]>;

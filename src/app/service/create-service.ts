@@ -215,6 +215,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     await parts.close();
     sources.close();
   };
+  let isLeaving = false;
   let closed: Promise<void> | undefined;
   const close: ProjectService["close"] = (how) => {
     closed ??= closeAll(how);
@@ -277,6 +278,13 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
     callsFor,
     reload,
+    async leave() {
+      isLeaving = true;
+      await engine.leave?.();
+    },
+    get isLeaving() {
+      return isLeaving;
+    },
     drain: (how) => engine.drain(how),
     close,
   };

@@ -112,6 +112,12 @@ export interface Service {
   callsFor(principal?: string): ApplicationCalls;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;
+  /**
+   * Says that this process is about to end: `isLeaving` is true from now on, and where several machines share the work, the others
+   * take over what is not at work here. It goes on accepting and answering until `drain`.
+   */
+  leave(): Promise<void>;
+  readonly isLeaving: boolean;
   /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 }

@@ -192,6 +192,7 @@ class PostgresEngine {
       load: open(() => engineLoad(base, this.#dispatches.attached())),
       state: open(() => clusterState(base)),
       start: (handlers) => this.#start(handlers),
+      leave: open(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {
         this.#drained ??= this.#drain(timeoutMs);
         return this.#drained;
@@ -352,12 +353,20 @@ class PostgresEngine {
     return busy === undefined;
   }
 
+  /** What waits in the queue lies in the rows, too: its next owner takes it up with the shard. */
+  async #leave(): Promise<void> {
+    if (this.#draining.signal.aborted) return;
+    this.#base.queue.close({ clear: true });
+    this.#draining.abort(stopped());
+    await this.#ownership.drain();
+  }
+
   async #drain(timeoutMs: number): Promise<void> {
     const { queue } = this.#base;
     this.#state = "closed";
     this.#started.resolve();
-    queue.close({ clear: true });
-    this.#draining.abort(stopped());
+    // A database that is away is told later, by the end of the connection.
+    void this.#leave();
     if (await endsWithin(timeoutMs, queue.slotsFree(), this.#clock)) {
       await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), this.#clock);
     }
@@ -368,6 +377,7 @@ class PostgresEngine {
     await Promise.all(this.#background);
     await this.#events.close();
     await this.#ownership.stop();
+    this.#news.tell(["shards"]);
     await this.#news.stop();
     this.#dispatches.close(closing());
     this.#runs.close(closing());

@@ -91,7 +91,7 @@ export class Dispatches
     await this.#admission.checkRoomInLine(place, ownerOfInput(place));
     // Inputs that any node has accepted before go first.
     await this.#looks.add(place);
-    if (this.#base.leaseOf(place).signal.aborted) throw closing();
+    if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
     this.#admission.checkLine(place);
     return await this.#calls.run(place, work, options?.signal);
   }

@@ -184,6 +184,7 @@ export class Ownership {
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
+    if (this.#loop === undefined) return;
     await this.#options.database
       .run("UPDATE $s.nodes SET draining = true WHERE node = $1", [this.node])
       .catch(() => undefined);

@@ -46,9 +46,17 @@ export const homeRoutes = defineRoutes({
   "GET /health": {
     ...service,
     operation: "checkHealth",
-    summary: "Whether the server is there",
+    summary: "Whether the server takes requests: for balancers",
+    description: "503 while it leaves (after SIGTERM) and where it cannot keep what it accepts.",
     reply: healthSchema,
-    errors: ["store_unavailable"],
+    errors: ["store_unavailable", "unavailable"],
+  },
+  "GET /health/live": {
+    ...service,
+    operation: "checkLife",
+    summary: "Whether the process is there: for what starts it again",
+    description: "200 also while it leaves, and while its store is away.",
+    reply: healthSchema,
   },
 });
 

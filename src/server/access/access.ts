@@ -82,7 +82,7 @@ export class Gate {
       throw error;
     }
     // Health checks and CORS preflights are not counted.
-    const isFree = head.path === "/health" || head.method === "OPTIONS" || this.#options.isPage?.(head);
+    const isFree = isHealth(head.path) || head.method === "OPTIONS" || this.#options.isPage?.(head);
     if (isFree !== true) this.count(principal, head.remoteAddress);
     this.#options.refuse?.(head);
     return principal;
@@ -116,7 +116,7 @@ export class Gate {
     const { method, path, headers, host, localAddress } = head;
     checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.#guarded });
     checkOrigin(headers, host, this.#allowedOrigins);
-    if (!this.#guarded || path === "/health" || method === "OPTIONS") return undefined;
+    if (!this.#guarded || isHealth(path) || method === "OPTIONS") return undefined;
     if (this.#options.isPage?.(head) === true) return undefined;
     // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
@@ -365,4 +365,8 @@ export function createRateLimiter(
     }
     bucket.tokens -= 1;
   };
+}
+
+function isHealth(path: string): boolean {
+  return path === "/health" || path === "/health/live";
 }

@@ -1,5 +1,6 @@
 import type { App } from "../../app/service/app.ts";
 import type { Service } from "../../app/service/service.ts";
+import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/version.ts";
 import type { Project } from "../../project/project.ts";
 import { descriptionRoutes, homeRoutes } from "../../protocol/routes/project-routes.ts";
@@ -11,7 +12,7 @@ import type { Reach } from "../service-context.ts";
 
 interface HomeOptions {
   readonly project: Project;
-  readonly service: (Pick<Service, "problem"> & { readonly app: App }) | undefined;
+  readonly service: (Pick<Service, "problem" | "isLeaving"> & { readonly app: App }) | undefined;
   readonly authorization: Authorization;
   readonly reach: Reach;
 }
@@ -26,10 +27,20 @@ export function bindHomeRoutes({ project, service, authorization, reach }: HomeO
     "GET /health"() {
       const problem = service?.problem();
       if (problem !== undefined) throw problem;
+      if (service?.isLeaving === true) throw leaving();
       return { ok: true, name: "kit", version };
     },
+    "GET /health/live": () => ({ ok: true, name: "kit", version }),
   };
   return bindRoutes(homeRoutes, handlers, guardProject(authorization));
+}
+
+function leaving(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "This server is about to end. Send new requests to another one.",
+    meta: { retry_after_s: 1 },
+  });
 }
 
 /** `GET /openapi.json`: the description of `routes` and of itself, built when first asked for. */

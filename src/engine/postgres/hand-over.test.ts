@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { handlers } from "../cases/engine-check.ts";
+import type { Engine, RunContext } from "../contract.ts";
+import { createPostgresEngine } from "./create-postgres-engine.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server?.stop();
+});
+
+interface Note {
+  readonly session: string;
+  readonly input: number;
+  readonly node: string;
+  readonly acceptedAt: number;
+  readonly begunAt: number;
+  endedAt?: number;
+}
+
+/** No input of a session at rest may wait for longer than this because its node leaves, on a busy machine. */
+const longestPauseMs = 2_000;
+
+/** A cluster whose history is recorded: who began and ended which input. */
+function recordedCluster(schema: string) {
+  const history: Note[] = [];
+  const acceptedAt = new Map<string, number>();
+  const admitted: string[] = [];
+  const sent = new Map<string, number>();
+  const open = async (name: string, run: (context: RunContext) => Promise<unknown>): Promise<Engine> => {
+    const engine = await createPostgresEngine({ url: server.url, schema });
+    await engine.start(
+      handlers({
+        async dispatch(context, { session, input }) {
+          const { number, ms } = input as { number: number; ms: number };
+          const key = `${session}/${number}`;
+          const note: Note = {
+            session,
+            input: number,
+            node: name,
+            acceptedAt: acceptedAt.get(key) ?? 0,
+            begunAt: performance.now(),
+          };
+          history.push(note);
+          await sleep(ms);
+          context.signal.throwIfAborted();
+          note.endedAt = performance.now();
+        },
+        run,
+      }),
+    );
+    return engine;
+  };
+  const send = async (engine: Engine, session: string, ms: number): Promise<void> => {
+    const number = (sent.get(session) ?? 0) + 1;
+    sent.set(session, number);
+    const input = { number, ms };
+    const { dispatch_id } = await engine.admit({ agent: "a", instance_id: session, session: session, input });
+    acceptedAt.set(`${session}/${number}`, performance.now());
+    admitted.push(dispatch_id);
+  };
+  /** Nothing lost, nothing twice, order per session kept; gives the longest wait of those that had nothing before them. */
+  const check = async (engine: Engine, apart: string): Promise<number> => {
+    const records = await Promise.all(admitted.map((id) => engine.awaitDispatch(id)));
+    expect(records.filter((record) => record?.status !== "completed")).toEqual([]);
+    const done = history.filter(({ endedAt }) => endedAt !== undefined);
+    expect(done).toHaveLength(admitted.length);
+    for (const [session, count] of sent) {
+      const own = done
+        .filter((note) => note.session === session)
+        .sort((one, two) => one.begunAt - two.begunAt);
+      expect(own.map(({ input }) => input)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+      for (const [index, note] of own.entries())
+        expect(note.begunAt).toBeGreaterThanOrEqual(own[index - 1]?.endedAt ?? 0);
+    }
+    const waits = done.flatMap((note) => {
+      const before = done.find(({ session, input }) => session === note.session && input === note.input - 1);
+      const ready = Math.max(acceptedAt.get(`${note.session}/${note.input}`) ?? 0, before?.endedAt ?? 0);
+      return note.session === apart ? [] : [note.begunAt - ready];
+    });
+    return Math.max(...waits);
+  };
+  return { open, send, check, history };
+}
+
+const noRun = async (): Promise<unknown> => undefined;
+
+test("a node that leaves hands over what rests at once, accepts on, and is not waited for by others", async () => {
+  const cluster = recordedCluster("hand_over");
+  const nodes = await Promise.all(["one", "two", "three"].map((name) => cluster.open(name, noRun)));
+  const [leaving, ...others] = nodes as [Engine, Engine, Engine];
+  await expect
+    .poll(async () => (await leaving.state?.())?.nodes.map(({ shards }) => shards > 80), { timeout: 10_000 })
+    .toEqual([true, true, true]);
+  const sessions = Array.from({ length: 40 }, (_, index) => `s${index}`);
+  const slow = sessions.find((id) => leaving.cluster?.owns({ agent: "a", instance_id: id })) ?? "";
+  await cluster.send(leaving, slow, 2_500);
+  await expect.poll(() => cluster.history.length).toBe(1);
+  const startedAt = performance.now();
+  let isLoaded = true;
+  const load = (async () => {
+    for (let index = 0; isLoaded; index += 1) {
+      const engine = nodes[index % nodes.length] as Engine;
+      await cluster.send(engine, sessions[index % sessions.length] as string, 3);
+      await sleep(2);
+    }
+  })();
+  await sleep(300);
+  await leaving.leave?.();
+  expect((await leaving.state?.())?.nodes.find(({ is_this }) => is_this)?.state).toBe("draining");
+  // Only the shard at work stays, for as long as that lasts.
+  await expect
+    .poll(async () => (await leaving.state?.())?.nodes.map(({ shards }) => shards), { timeout: 2_000 })
+    .toEqual([1, expect.any(Number), expect.any(Number)]);
+  expect(performance.now() - startedAt).toBeLessThan(2_500);
+  expect((await others[0].state?.())?.unowned_shards).toBe(0);
+  await sleep(1_200);
+  isLoaded = false;
+  await load;
+  await leaving.drain({ timeoutMs: 10_000 });
+  expect(cluster.history.find(({ session }) => session === slow)?.node).toBe("one");
+  const pause = await cluster.check(others[0], slow);
+  expect(pause).toBeLessThan(longestPauseMs);
+  await Promise.all(others.map((engine) => engine.drain({ timeoutMs: 1_000 })));
+}, 60_000);
+
+test("three nodes are replaced one after the other by new code, under load: runs in flight go on in their own branch", async () => {
+  const cluster = recordedCluster("rolling_deploy");
+  const old = async (context: RunContext): Promise<unknown> => {
+    const first = await context.step("first", () => 1);
+    await context.waitFor("go");
+    return [first, await context.step("last", () => "old")];
+  };
+  const changed = async (context: RunContext): Promise<unknown> => {
+    const first = await context.step("first", () => 1);
+    const isNew = await context.patched("second");
+    if (isNew) await context.step("second", () => 2);
+    await context.waitFor("go");
+    return [first, await context.step("last", () => (isNew ? "new" : "old"))];
+  };
+  let nodes = await Promise.all(["old 1", "old 2", "old 3"].map((name) => cluster.open(name, old)));
+  const before = await Promise.all(
+    [1, 2, 3, 4].map((payload) => nodes[0]?.startRun({ workflow: "flow", payload })),
+  );
+  await expect.poll(async () => (await nodes[0]?.load())?.waiting_runs, { timeout: 10_000 }).toBe(4);
+  let isLoaded = true;
+  const load = (async () => {
+    for (let index = 0; isLoaded; index += 1) {
+      const current = nodes;
+      await cluster.send(current[index % current.length] as Engine, `s${index % 30}`, 3);
+      await sleep(3);
+    }
+  })();
+  for (const name of ["new 1", "new 2", "new 3"]) {
+    const next = await cluster.open(name, changed);
+    const [leaving, ...rest] = nodes as [Engine, ...Engine[]];
+    await leaving.leave?.();
+    // A balancer notices it a little later: the node that leaves accepts until then.
+    await sleep(200);
+    nodes = [...rest, next];
+    await sleep(50);
+    await leaving.drain({ timeoutMs: 5_000 });
+  }
+  await sleep(300);
+  isLoaded = false;
+  await load;
+  const [first] = nodes as [Engine];
+  const after = await first.startRun({ workflow: "flow", payload: 5 });
+  for (const receipt of before) await first.signal(String(receipt?.run_id), { name: "go" });
+  await first.signal(after.run_id, { name: "go" });
+  for (const receipt of before)
+    expect((await first.awaitRun(String(receipt?.run_id)))?.result).toEqual([1, "old"]);
+  expect((await first.awaitRun(after.run_id))?.result).toEqual([1, "new"]);
+  expect(await cluster.check(first, "")).toBeLessThan(longestPauseMs);
+  expect(cluster.history.some(({ node }) => node === "new 3")).toBe(true);
+  await Promise.all(nodes.map((engine) => engine.drain({ timeoutMs: 1_000 })));
+}, 60_000);
