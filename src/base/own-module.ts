@@ -13,7 +13,7 @@ export function ownModule(path: string): URL {
 }
 
 /**
- * The modules that kit starts by their path: its command line, and its own processes and threads. Every bundle of kit
+ * The modules that are started by their path: kit's command line, its own processes and threads, and the functions of platforms. Every bundle of kit
  * has them as entries, at these paths.
  */
 export const startedModules = [
@@ -21,6 +21,8 @@ export const startedModules = [
   "python/child/main",
   "python/child/watchdog",
   "project/store/writer-thread",
+  "server/functions/netlify",
+  "server/functions/vercel",
 ] as const;
 
 /** Files that these modules read from beside them. A bundle holds it at the same path. */

@@ -51,15 +51,19 @@ const outputs = "build";
 
 /** Git ignores the files that kit makes again; people commit those that they edit. */
 const ignored =
-  "# Written by kit build: it makes these again. Commit the other files here.\n/*/app/\n/node/\n";
+  "# Written by kit build: it makes these again. Commit the other files here.\n/*/app/\n/node/\n/vercel/.vercel/output/\n";
 
 /** Builds a project for a target. What the target cannot hold is among the problems, and then nothing is written. */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { project, loaded, target, check, force } = options;
-  const app = await createApplication(project, loaded);
+  const created = await createApplication(project, loaded);
   const isOutput = target.placement === "output";
   const folder = options.out ?? (isOutput ? join(project.root, outputs, target.name) : project.root);
-  const problems = [...app.problems, ...target.problems(app)];
+  const problems = [...created.problems, ...target.problems(created)];
+  const app =
+    target.bundle === undefined || problems.length > 0
+      ? created
+      : { ...created, files: await target.bundle(created) };
   const result = {
     target: target.name,
     folder,
@@ -69,7 +73,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),
     dependencies: app.dependencies,
-    variables: ["KIT_API_KEYS", ...app.variables],
+    variables: ["KIT_API_KEYS", ...new Set([...(target.variables ?? []), ...app.variables])],
     next: target.next(app, toWord(relative(options.cwd, folder).split(sep).join("/") || ".")),
     app,
     changed: 0,

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { stripVTControlCharacters } from "node:util";
 import type { Environment } from "../app/config/environment.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Deployment, DeploymentStep } from "./targets/target.ts";
@@ -41,12 +42,14 @@ export async function deploy(deployment: Deployment, options: DeployOptions): Pr
       hint: `Run: ${deployment.signIn}. What was built is in place; nothing was sent.`,
     });
   }
+  let printed = "";
   for (const step of deployment.steps) {
     say(`$ ${toLine(deployment, step)}\n`);
-    const { exitCode } = await runStep(tool, step, options);
+    const { exitCode, text } = await runStep(tool, step, options);
     if (exitCode !== 0) return { exitCode, address: undefined, healthy: undefined };
+    printed += text;
   }
-  const address = await addressOf(tool, deployment, options);
+  const address = await addressOf(tool, deployment, { ...options, printed });
   if (address === undefined) return { exitCode: 0, address, healthy: undefined };
   const healthy = await becomesHealthy(address, deployment.healthMs ?? healthMs, options.signal);
   return { exitCode: healthy ? 0 : 1, address, healthy };
@@ -135,9 +138,15 @@ async function runStep(
 async function addressOf(
   tool: string,
   { address }: Deployment,
-  options: DeployOptions,
+  { printed, ...options }: DeployOptions & { readonly printed: string },
 ): Promise<string | undefined> {
   if (address === undefined || typeof address === "string") return address;
+  if ("printed" in address) {
+    const plain = stripVTControlCharacters(printed);
+    const [, found] =
+      address.printed.map((pattern) => pattern.exec(plain)).find((match) => match !== null) ?? [];
+    return found?.replace(/[/.,]+$/, "");
+  }
   const { text, exitCode } = await runStep(tool, { args: address }, { ...options, say: () => undefined });
   const [found] = /https?:\/\/[^\s"',]+/.exec(text) ?? [];
   return exitCode === 0 ? found?.replace(/\/$/, "") : undefined;

@@ -19,6 +19,8 @@ interface Manifest {
   readonly cpu?: unknown;
   readonly scripts?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, unknown>>;
+  readonly optionalDependencies?: Readonly<Record<string, unknown>>;
+  readonly peerDependencies?: Readonly<Record<string, unknown>>;
 }
 
 const nativeHelpers = ["node-gyp-build", "bindings", "prebuild-install", "node-pre-gyp", "node-addon-api"];

@@ -199,12 +199,18 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
       // Requests that come without a socket have no connection to keep.
       if (silent) env?.incoming?.socket.setTimeout(0);
       const controller = new AbortController();
-      const gone = (): void =>
-        controller.abort(new KitError({ code: "aborted", message: "The client has gone." }));
+      const gone = (reason?: unknown): void =>
+        controller.abort(
+          reason instanceof KitError
+            ? reason
+            : new KitError({ code: "aborted", message: "The client has gone." }),
+        );
       const outgoing = env?.outgoing;
       if (outgoing === undefined) {
-        if (req.raw.signal.aborted) gone();
-        else req.raw.signal.addEventListener("abort", gone, { once: true });
+        const { signal } = req.raw;
+        // Its reason is an error of kit where a platform's time limit ends the request: the client is told.
+        if (signal.aborted) gone(signal.reason);
+        else signal.addEventListener("abort", () => gone(signal.reason), { once: true });
       } else if (outgoing.destroyed) gone();
       // The connection itself, and not the request's signal, which costs a request of its own to make.
       else

@@ -163,6 +163,8 @@ export interface EngineConfig extends Infer<typeof engineTable> {}
 const buildTable = table({
   /** Files that the code reads while it runs, beside those that kit finds itself. */
   include: list(text),
+  /** Functions (`vercel`, `netlify`): seconds that one call may take; default 300 and 60. */
+  max_seconds: integer(20, 900),
 });
 
 /** The `telemetry` table: what spans hold. */

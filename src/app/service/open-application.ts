@@ -73,7 +73,36 @@ export async function openApplication(
   data: ApplicationData,
   options: OpenApplicationOptions & ApplicationIndex = {},
 ): Promise<OpenedApplication> {
-  const { env: environment, folder, index, onEvent, ...rest } = options;
+  const { env, folder, index, onEvent, ...rest } = options;
+  const opened = await openApplicationProject(data, { env, folder, index });
+  try {
+    const service = await openProjectService({
+      ...rest,
+      ...opened,
+      modules: data.modules,
+      observers: onEvent === undefined ? [] : [onEvent],
+    });
+    const close: OpenedApplication["close"] = async (how) => {
+      await service.close(how);
+      await opened.close();
+    };
+    return { ...opened, service, close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+/** The project of an application, without its agents: their opener may open them again and again. */
+export interface ApplicationProject extends Pick<OpenedApplication, "project" | "loaded"> {
+  close(): Promise<void>;
+}
+
+/** Puts the files of an application in place, and opens the project that they are. Throws as `openApplication` does. */
+export async function openApplicationProject(
+  data: ApplicationData,
+  { env: environment, folder, index }: Pick<OpenApplicationOptions, "env" | "folder"> & ApplicationIndex,
+): Promise<ApplicationProject> {
   const own = folder === undefined ? mkdtempSync(join(tmpdir(), "kit-application-")) : undefined;
   const root = folder ?? join(own ?? "", data.name.replace(/[^\w.-]+/g, "-") || "application");
   const closing = new AsyncDisposableStack();
@@ -93,18 +122,7 @@ export async function openApplication(
       ...index,
     });
     closing.defer(() => project.close());
-    const service = await openProjectService({
-      ...rest,
-      project,
-      loaded,
-      modules: data.modules,
-      observers: onEvent === undefined ? [] : [onEvent],
-    });
-    const close: OpenedApplication["close"] = async (how) => {
-      await service.close(how);
-      await closing.disposeAsync();
-    };
-    return { project: { ...project, name: data.name }, service, loaded, close };
+    return { project: { ...project, name: data.name }, loaded, close: () => closing.disposeAsync() };
   } catch (error) {
     await closing.disposeAsync();
     throw error;

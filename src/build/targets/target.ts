@@ -1,5 +1,5 @@
 import type { Application } from "../application.ts";
-import type { BuildProblem } from "../bundler.ts";
+import type { BuildProblem, OutputFiles } from "../bundler.ts";
 
 /** A file that belongs to the project once it is written: people edit it, and kit does not write over that. */
 export interface TargetFile {
@@ -29,8 +29,11 @@ export interface Deployment {
   /** Variables that must be set here. */
   readonly required: readonly string[];
   readonly steps: readonly DeploymentStep[];
-  /** Where the server then answers, or the arguments of a call that prints it; undefined where nothing answers. */
-  readonly address?: string | readonly string[] | undefined;
+  /**
+   * Where the server then answers, the arguments of a call that prints it, or how the steps have printed it: the first pattern that
+   * matches; undefined where nothing answers.
+   */
+  readonly address?: string | readonly string[] | { readonly printed: readonly RegExp[] } | undefined;
   /** How long `/health` may take to answer, in ms; default two minutes. */
   readonly healthMs?: number | undefined;
   /** Sentences for the end. */
@@ -48,7 +51,7 @@ export interface Target {
   readonly name: string;
   readonly summary: string;
   /** Where the application lies in the output; undefined for a target that takes the repository itself. */
-  readonly application: "" | "app" | undefined;
+  readonly application: string | undefined;
   /** Whether the files lie in the output's folder or in the root of the project, where the platform looks for them. */
   readonly placement: "output" | "root";
   /** Parts of the project that the target cannot hold. */
@@ -56,6 +59,10 @@ export interface Target {
   /** Differences between the target and this machine, with figures. */
   warnings(app: Application): readonly string[];
   files(app: Application): readonly TargetFile[];
+  /** The files of the application as the platform wants them; default: those of `app`. */
+  bundle?(app: Application): Promise<OutputFiles>;
+  /** Variables that the platform needs beside those of the application. */
+  readonly variables?: readonly string[] | undefined;
   /** Commands that run the output: whole lines, remarks begin with #. `folder` is a word of a shell. */
   next(app: Application, folder: string): readonly string[];
   /** Absent for a target that kit sends nothing to. */

@@ -2,11 +2,23 @@ import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { docker, fly, railway } from "./containers.ts";
 import { githubActions, gitlabCi, render } from "./from-git.ts";
+import { netlify } from "./netlify.ts";
 import { node } from "./node.ts";
 import type { Target } from "./target.ts";
+import { vercel } from "./vercel.ts";
 
 /** Every target that works. */
-export const targets: readonly Target[] = [node, docker, githubActions, gitlabCi, railway, render, fly];
+export const targets: readonly Target[] = [
+  node,
+  docker,
+  githubActions,
+  gitlabCi,
+  railway,
+  render,
+  fly,
+  vercel,
+  netlify,
+];
 
 /** The target of a name. Throws `invalid_request` for an unknown one. */
 export function findTarget(name: string): Target {

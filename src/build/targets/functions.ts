@@ -1,0 +1,191 @@
+import { basename } from "node:path";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Application, DescribedAgent } from "../application.ts";
+import { outputPath } from "../bundle-code.ts";
+import { type BuildProblem, type OutputFiles, textFile } from "../bundler.ts";
+import { packageFiles } from "../package-files.ts";
+import { findPackage } from "../packages.ts";
+
+/** Its engine and its sessions need it, whatever the project itself uses. */
+const driver = "pg";
+
+/** What a function lacks that a server on a machine has: a disk that lasts, and a process that does. */
+export function functionProblems(app: Application): readonly BuildProblem[] {
+  return [
+    ...storageProblems(app),
+    ...app.agents.flatMap((agent) => agentProblems(agent, app)),
+    ...mcpProblems(app),
+  ];
+}
+
+const keepsNothing = "and the disk of a function is gone after a call";
+const onPostgres = "On functions sessions and accepted work lie in Postgres: set DATABASE_URL where it runs.";
+
+function configName({ loaded }: Application): string {
+  return loaded.file === undefined ? "The environment" : basename(loaded.file);
+}
+
+function storageProblems(app: Application): readonly BuildProblem[] {
+  const { engine = {}, store } = app.loaded.config;
+  const path = configName(app);
+  const problems: BuildProblem[] = [];
+  if (engine.kind === "embedded" || engine.folder !== undefined) {
+    const named = engine.folder === undefined ? 'engine.kind = "embedded"' : "engine.folder";
+    problems.push({
+      path,
+      message: `has ${named}: accepted work in SQLite on a disk, ${keepsNothing}.`,
+      hint: `Leave it out, or say engine.kind = "postgres". ${onPostgres}`,
+    });
+  }
+  if (store === "sqlite" || store === "memory") {
+    problems.push({
+      path,
+      message: `has store = "${store}": sessions ${store === "sqlite" ? "in SQLite on a disk" : "in the memory of a process"}, ${keepsNothing}.`,
+      hint: `Leave it out. ${onPostgres}`,
+    });
+  }
+  if (typeof store === "object" && store.claim === undefined) {
+    problems.push({
+      path,
+      message: "has a session store of its own without `claim`, and several functions write at a time.",
+      hint: `Leave it out, or implement claim. ${onPostgres}`,
+    });
+  }
+  if (findPackage(driver, app.root) === undefined) {
+    problems.push({
+      path: "package.json",
+      message: `does not have the package ${driver}, which the engine and the sessions of a function need.`,
+      hint: `Run: npm install ${driver}`,
+    });
+  }
+  return problems;
+}
+
+function mcpProblems(app: Application): readonly BuildProblem[] {
+  return Object.entries(app.loaded.config.mcp?.servers ?? {}).flatMap(([name, server]) =>
+    server.command === undefined
+      ? []
+      : {
+          path: configName(app),
+          message: `has the MCP server ${JSON.stringify(name)}, a process beside kit that would begin anew with every call, and whose program the function does not have.`,
+          hint: "Name the server by its url, or remove it for this target.",
+        },
+  );
+}
+
+/** What an agent, or one below it, does in a workspace on the disk. */
+function agentProblems({ path, profile }: DescribedAgent, app: Application): readonly BuildProblem[] {
+  if (profile === undefined) return [];
+  const { agent = {} } = app.loaded.config;
+  const named = profile.sandbox ?? agent.sandbox ?? "virtual";
+  const sandbox = typeof named === "string" ? named : named.name;
+  if (sandbox === "local") {
+    return [
+      {
+        path,
+        message: "works in the project's own folder (local), and a function has no repository.",
+        hint: "Give the agent a remote sandbox (docs/remote-sandboxes.md), or virtual().",
+      },
+    ];
+  }
+  if (sandbox !== "virtual") return [];
+  const all = withSubagents(profile);
+  const runs = all.some(
+    (one) =>
+      (one.allowShell ?? agent.allow_shell) === true ||
+      (one.allowedCommands ?? agent.allowed_commands ?? []).length > 0 ||
+      (one.commands ?? []).length > 0,
+  );
+  if (runs) {
+    return [
+      {
+        path,
+        message:
+          "runs commands in a virtual workspace: a function has neither their programs nor a wall around them.",
+        hint: "Give the agent a remote sandbox (docs/remote-sandboxes.md), or take its commands away.",
+      },
+    ];
+  }
+  if (!all.some((one) => (one.allowWrite ?? agent.allow_write) === true)) return [];
+  return [
+    {
+      path,
+      message: `writes files in a virtual workspace, ${keepsNothing}.`,
+      hint: "Give the agent a remote sandbox (docs/remote-sandboxes.md), or take allowWrite away.",
+    },
+  ];
+}
+
+function withSubagents(profile: AgentProfile): readonly AgentProfile[] {
+  return [profile, ...(profile.subagents ?? []).flatMap(withSubagents)];
+}
+
+/** What goes on otherwise than on a machine, in sentences. */
+export function functionWarnings(app: Application, seconds: number): readonly string[] {
+  const { server = {} } = app.loaded.config;
+  const unknown = app.agents.filter(({ profile }) => profile === undefined);
+  const streams = server.max_stream_seconds;
+  return [
+    `One call of the function has ${seconds} seconds. Longer work is handed on to the next scheduled call between two turns of a model and two steps of a workflow, so a single one must be done within ${seconds - handOnSeconds}.`,
+    ...(streams !== undefined && streams > longestStream(seconds)
+      ? [
+          `server.max_stream_seconds is ${streams}: streams end after ${longestStream(seconds)} seconds, before the platform cuts them.`,
+        ]
+      : []),
+    ...(server.rate_limit === undefined
+      ? []
+      : [
+          "server.rate_limit is counted in each process of the function for itself: limit requests at the platform, too.",
+        ]),
+    ...unknown.map(
+      ({ path }) =>
+        `${path}: what the agent may do is not known before it runs. In a function it must not write files or run commands of this machine.`,
+    ),
+  ];
+}
+
+/** Before its end, a call hands its work on. */
+const handOnSeconds = 10;
+
+function longestStream(seconds: number): number {
+  return Math.max(1, seconds - handOnSeconds - 2);
+}
+
+/** The files of an application for a function, below `folder`: no npm and no disk is there to complete them. */
+export async function functionFiles(app: Application, folder: string): Promise<OutputFiles> {
+  const files: OutputFiles = new Map();
+  for (const [path, bytes] of app.files) if (path !== "server.mjs") files.set(`${folder}/${path}`, bytes);
+  const packages = await packageFiles([driver, ...Object.keys(app.dependencies)], app.root);
+  const isLikeThere = process.platform === "linux" && process.arch === "x64";
+  if (packages.native.length > 0 && !isLikeThere) throw nativeElsewhere(packages.native);
+  for (const [path, bytes] of packages.files) files.set(`${folder}/${path}`, bytes);
+  files.set(`${folder}/application.mjs`, textFile(applicationModule(app)));
+  return files;
+}
+
+function nativeElsewhere(names: readonly string[]): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `${names.join(" and ")} has native code for this machine, and a function runs on Linux x64.`,
+    hint: "Build on Linux x64, in CI for instance.",
+  });
+}
+
+/** The project as data: its files lie beside the module, and are read when the function begins. */
+function applicationModule({ name, snapshot }: Application): string {
+  const modules = snapshot.modules.map(
+    (path) => `    ${JSON.stringify(path)}: () => import(${JSON.stringify(`./${outputPath(path)}`)}),\n`,
+  );
+  return `// Made by kit build.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+const paths = ${JSON.stringify([...snapshot.files.keys()].sort(), null, 2)};
+export const application = () => ({
+  name: ${JSON.stringify(name)},
+  files: Object.fromEntries(paths.map((path) => [path, readFileSync(join(import.meta.dirname, path))])),
+  modules: {
+${modules.join("")}  },
+});
+`;
+}

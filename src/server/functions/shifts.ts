@@ -1,0 +1,137 @@
+import { sharedEngineOf, toEngineLimits } from "../../app/config/engine-config.ts";
+import type { LoadedConfig } from "../../app/config/load-config.ts";
+import { maskOf } from "../../app/runtime/known-secrets.ts";
+import type { ApplicationData, ApplicationProject } from "../../app/service/open-application.ts";
+import { openProjectService } from "../../app/service/open-project-service.ts";
+import { defined } from "../../base/defined.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
+import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
+import { createConfiguredServer } from "../serve-application.ts";
+
+/** What a process holds while calls are under way: connections to the database, shards of the engine, agents. */
+export interface OpenedShift extends Pick<BriefEngine, "takeDue" | "atRest"> {
+  fetch(request: Request, sender: string): Promise<Response>;
+  /** Hands on what is under way, after at most `timeoutMs`, and lets everything go. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/**
+ * The calls of a function that a process works on side by side. The first one opens what they need, and the last one lets it go, so
+ * that a process which its platform freezes afterwards holds no connection, no lock and no work.
+ */
+export class Shifts {
+  readonly #open: () => Promise<OpenedShift>;
+  #calls = 0;
+  #opened: Promise<OpenedShift> | undefined;
+  #closed: Promise<void> = Promise.resolve();
+
+  constructor(open: () => Promise<OpenedShift>) {
+    this.#open = open;
+  }
+
+  async enter(): Promise<OpenedShift> {
+    this.#calls += 1;
+    this.#opened ??= this.#closed.then(this.#open);
+    try {
+      return await this.#opened;
+    } catch (error) {
+      await this.leave(0);
+      throw error;
+    }
+  }
+
+  async leave(timeoutMs: number): Promise<void> {
+    this.#calls -= 1;
+    if (this.#calls > 0) return;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    this.#closed = this.#closed
+      .then(async () => await (await opened)?.close(timeoutMs))
+      .catch(() => undefined);
+    await this.#closed;
+  }
+}
+
+/** Inputs and runs that a function works on side by side, where the configuration does not say. */
+const concurrency = 32;
+/** Connections of a function beside the one that holds its locks: a database has few, and functions are many. */
+const maxConnections = 4;
+
+/** Opens the agents of a project with an engine of their own, and the server before them. */
+export async function openShift(
+  { project, loaded: given }: ApplicationProject,
+  modules: ApplicationData["modules"],
+): Promise<OpenedShift> {
+  const loaded = onPostgres(given);
+  const mask = maskOf(loaded);
+  // A platform keeps what its functions write there.
+  const onError = (error: unknown): void => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    process.stderr.write(`${mask(text)}\n`);
+  };
+  const engine = await openEngine(loaded);
+  const works = "takeDue" in engine;
+  const service = await openProjectService({
+    project,
+    loaded: works ? loaded : { ...loaded, config: { ...loaded.config, store: "memory" } },
+    engine,
+    modules,
+    housekeeping: works,
+    endsIdle: false,
+    onError,
+  });
+  const server = createConfiguredServer({ project, loaded, service }, { onError });
+  return {
+    fetch: (request, remoteAddress) => server.fetch(request, { localAddress: "0.0.0.0", remoteAddress }),
+    async takeDue() {
+      if (!works) throw engine.problem?.();
+      await engine.takeDue();
+    },
+    async atRest() {
+      if (works) await engine.atRest();
+    },
+    async close(timeoutMs) {
+      await server.close();
+      await service.close({ timeoutMs });
+    },
+  };
+}
+
+/** The engine and the sessions of a function lie in Postgres, whatever a machine with a disk would use. */
+function onPostgres(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded;
+  return { ...loaded, config: { ...config, engine: { ...config.engine, kind: "postgres" } } };
+}
+
+/** The engine; where there is no database, one that refuses everything with the reason. */
+async function openEngine({ config, environment }: LoadedConfig): Promise<BriefEngine | Engine> {
+  try {
+    const shared = sharedEngineOf(config, environment);
+    if (shared === undefined) throw new Error("Unreachable: the engine is Postgres.");
+    const { createBriefEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
+    const limits = {
+      running: concurrency,
+      ...toEngineLimits(config.engine ?? {}, config.agent?.max_waiting),
+    };
+    return await createBriefEngine({ ...shared, limits, maxConnections });
+  } catch (error) {
+    const problem = toProblem(error);
+    return {
+      ...createEngineOnDemand(() => Promise.reject(problem)),
+      problem: () => problem,
+      drain: async () => undefined,
+    };
+  }
+}
+
+function toProblem(cause: unknown): KitError {
+  const error = cause instanceof KitError ? cause : undefined;
+  return new KitError({
+    code: "unavailable",
+    message: `There is no database for sessions and accepted work: ${error?.message ?? "it cannot be opened."}`,
+    ...defined({ hint: error?.hint }),
+    cause,
+  });
+}

@@ -1,0 +1,168 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { repositoryRoot } from "../../scripts/files.ts";
+import { runKit } from "../../src/cli/testing/run-kit.ts";
+import { KitClient } from "../../src/client/index.ts";
+import { type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
+import { FunctionOutput } from "./function-output.ts";
+import { servedCases } from "./served-cases.ts";
+import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
+
+const run = promisify(execFile);
+/** `npm run test:targets` installs them. */
+const vendors = fileURLToPath(new URL("../../vendors/node_modules", import.meta.url));
+const hasNetlify = existsSync(join(vendors, "@netlify/zip-it-and-ship-it"));
+
+let postgres: PostgresServer;
+let project: TargetProject;
+let work = "";
+
+const config = `import { defineConfig } from "kit";
+import { agentSettings } from "./src/settings.ts";
+export default defineConfig({ agent: { model: "offline/guide", ...agentSettings }, build: { max_seconds: 20 } });
+`;
+const slow = `import { defineWorkflow } from "kit";
+export default defineWorkflow({
+  async run(ctx) {
+    for (const step of [1, 2, 3]) await ctx.step(\`step \${step}\`, () => new Promise((end) => setTimeout(end, 1_000)));
+    return "end";
+  },
+});
+`;
+
+beforeAll(async () => {
+  work = await mkdtemp(join(tmpdir(), "kit-functions-"));
+  postgres = await startPostgres();
+  project = await createTargetProject({ "kit.config.ts": config, "src/workflows/slow.ts": slow });
+  await symlink(join(repositoryRoot, "node_modules/pg"), join(project.root, "node_modules/pg"));
+  for (const target of ["vercel", "netlify"]) {
+    const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    expect(stderr).not.toMatch(/error/);
+    expect(exitCode).toBe(0);
+    // Far away from the project and its packages: nothing of them can be found by chance.
+    await cp(join(project.root, "build", target), join(work, target), { recursive: true });
+  }
+});
+
+afterAll(async () => {
+  await project?.remove();
+  await postgres?.stop();
+  await rm(work, { recursive: true, force: true });
+});
+
+/** A database of its own for each output. */
+async function database(name: string): Promise<string> {
+  await ask(postgres.url, `CREATE DATABASE ${name}`);
+  return postgres.url.replace(/\/postgres$/, `/${name}`);
+}
+
+async function ask<Row>(url: string, sql: string): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The connections of frozen functions to a database, and the locks that they hold. */
+async function held(url: string): Promise<readonly unknown[]> {
+  return await ask(
+    url,
+    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+     UNION ALL SELECT 'lock' FROM pg_locks WHERE locktype = 'advisory'
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+}
+
+const outputs = {
+  async vercel(): Promise<FunctionOutput> {
+    const folder = join(work, "vercel/.vercel/output/functions/index.func");
+    const env = { DATABASE_URL: await database("vercel") };
+    return new FunctionOutput({ platform: "vercel", folder, scheduled: folder, env, concurrency: 100 });
+  },
+  async netlify(): Promise<FunctionOutput> {
+    const [folder = "", scheduled = ""] = await archives();
+    const env = { DATABASE_URL: await database("netlify") };
+    return new FunctionOutput({ platform: "netlify", folder, scheduled, env, concurrency: 1 });
+  },
+};
+
+/** The archives that Netlify's own bundler makes as netlify.toml says, unpacked. */
+async function archives(): Promise<readonly string[]> {
+  const root = join(work, "netlify");
+  const { resolveConfig } = await import(join(vendors, "@netlify/config/lib/index.js"));
+  const { zipFunctions } = await import(join(vendors, "@netlify/zip-it-and-ship-it/dist/main.js"));
+  const { config: settings } = await resolveConfig({
+    repositoryRoot: root,
+    cwd: root,
+    mode: "cli",
+    offline: true,
+    buffer: true,
+  });
+  expect(settings.build.publish).toBe(join(root, "app/public"));
+  const rules = settings.functions["*"];
+  const zipped = await zipFunctions(settings.functionsDirectory, join(work, "archives"), {
+    basePath: root,
+    config: {
+      "*": {
+        nodeBundler: rules.node_bundler,
+        includedFiles: rules.included_files,
+        includedFilesBasePath: root,
+      },
+    },
+    featureFlags: {},
+  });
+  const found = new Map<string, { name: string; path: string }>(
+    zipped.map((one: { name: string }) => [one.name, one]),
+  );
+  expect(found.get("kit")).toMatchObject({
+    runtimeAPIVersion: 2,
+    bundler: "none",
+    routes: [{ pattern: "/*", methods: [] }],
+  });
+  expect(found.get("kit-work")).toMatchObject({ schedule: "* * * * *" });
+  return await Promise.all(
+    ["kit", "kit-work"].map(async (name) => {
+      const folder = join(work, "unpacked", name);
+      await mkdir(folder, { recursive: true });
+      await run("unzip", ["-q", found.get(name)?.path ?? "", "-d", folder]);
+      return folder;
+    }),
+  );
+}
+
+describe.each(["vercel", "netlify"] as const)("%s, with Postgres and frozen between calls", (platform) => {
+  const isSkipped = platform === "netlify" && !hasNetlify;
+  let output: FunctionOutput;
+
+  beforeAll(async () => {
+    if (isSkipped) return;
+    output = await outputs[platform]();
+    await output.start();
+  });
+
+  afterAll(async () => {
+    await output?.end();
+  });
+
+  test.skipIf(isSkipped).each(servedCases)(`${platform}: $name`, async ({ run: check }) => {
+    await check(output).catch((error: unknown) => {
+      throw new Error(output.log, { cause: error });
+    });
+  });
+
+  test.skipIf(isSkipped)(`${platform}: a frozen function holds nothing in the database`, async () => {
+    await output.stopSchedule();
+    expect(output.frozen).toBeGreaterThan(5);
+    await expect.poll(() => held(postgres.url.replace(/\/postgres$/, `/${platform}`))).toEqual([]);
+  });
+});
