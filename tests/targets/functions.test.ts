@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,11 +9,10 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
 import { runKit } from "../../src/cli/testing/run-kit.ts";
-import { KitClient } from "../../src/client/index.ts";
 import { type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 import { FunctionOutput } from "./function-output.ts";
 import { servedCases } from "./served-cases.ts";
-import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
+import { createTargetProject, type TargetProject } from "./target-project.ts";
 
 const run = promisify(execFile);
 /** `npm run test:targets` installs them. */

@@ -10,7 +10,7 @@ import { findPackage } from "../packages.ts";
 /** Its engine and its sessions need it, whatever the project itself uses. */
 const driver = "pg";
 
-/** What a function lacks that a server on a machine has: a disk that lasts, and a process that does. */
+/** The parts of a project that need a disk or a process which outlasts a call. */
 export function functionProblems(app: Application): readonly BuildProblem[] {
   return [
     ...storageProblems(app),
@@ -74,7 +74,7 @@ function mcpProblems(app: Application): readonly BuildProblem[] {
   );
 }
 
-/** What an agent, or one below it, does in a workspace on the disk. */
+/** Refuses agents that work on the disk or run commands, with those below them. */
 function agentProblems({ path, profile }: DescribedAgent, app: Application): readonly BuildProblem[] {
   if (profile === undefined) return [];
   const { agent = {} } = app.loaded.config;
@@ -121,7 +121,7 @@ function withSubagents(profile: AgentProfile): readonly AgentProfile[] {
   return [profile, ...(profile.subagents ?? []).flatMap(withSubagents)];
 }
 
-/** What goes on otherwise than on a machine, in sentences. */
+/** Sentences about what a function does otherwise than a machine. */
 export function functionWarnings(app: Application, seconds: number): readonly string[] {
   const { server = {} } = app.loaded.config;
   const unknown = app.agents.filter(({ profile }) => profile === undefined);

@@ -122,7 +122,7 @@ export class ServedFunction {
   }
 }
 
-/** Every name of the internet leads to a function: it answers nobody without a key. */
+/** A function is reachable from everywhere, so it answers only senders with a key. */
 function checkGuarded(loaded: LoadedConfig): LoadedConfig {
   const { api_keys = [], auth } = loaded.config.server ?? {};
   if (api_keys.length > 0 || auth !== undefined) return loaded;

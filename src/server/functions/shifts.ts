@@ -10,7 +10,7 @@ import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
 import { createConfiguredServer } from "../serve-application.ts";
 
-/** What a process holds while calls are under way: connections to the database, shards of the engine, agents. */
+/** The connections, shards and agents that a process holds while calls are under way. */
 export interface OpenedShift extends Pick<BriefEngine, "takeDue" | "atRest"> {
   fetch(request: Request, sender: string): Promise<Response>;
   /** Hands on what is under way, after at most `timeoutMs`, and lets everything go. */

@@ -38,13 +38,13 @@ function contextOf(): RequestContext | undefined {
   return holder?.get?.();
 }
 
-/** Vercel sends the variable `CRON_SECRET` with its scheduled calls; nobody else may make the function work. */
+/** Vercel sends the variable `CRON_SECRET` with its scheduled calls; other callers are refused. */
 function refusalOf({ headers }: Request): KitError | undefined {
   const secret = process.env.CRON_SECRET?.trim() ?? "";
   if (secret === "")
     return new KitError({
       code: "unavailable",
-      message: "CRON_SECRET is not set, and without it nobody may make the scheduled call.",
+      message: "CRON_SECRET is not set, and without it the scheduled call is refused.",
     });
   const isKnown = createKeyCheck([secret])(headers.get("authorization") ?? undefined) !== undefined;
   return isKnown ? undefined : new KitError({ code: "unauthorized", message: "The secret is not valid." });
