@@ -119,24 +119,24 @@ function examplesIn(file: string, text: string): readonly Fence[] {
 /** Compiles every fence as a module of its own, in a folder where the packages resolve. */
 async function checkFences(): Promise<readonly string[]> {
   const folder = join(repositoryRoot, ".docs-check");
-  const places = new Map<string, string>();
+  const locations = new Map<string, string>();
   try {
     await mkdir(folder, { recursive: true });
     for (const { file, line, code } of await listFences()) {
       const name = `${toRelative(file).replace(/\W/g, "-")}-${line}.ts`;
-      places.set(name, `${toRelative(file)}:${line}`);
+      locations.set(name, `${toRelative(file)}:${line}`);
       await writeFile(join(folder, name), `${code}\nexport {};\n`);
     }
     await writeFile(join(folder, "kit.types.ts"), sampleTypes);
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(fenceSettings));
-    return await compile(folder, places);
+    return await compile(folder, locations);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function compile(folder: string, places: ReadonlyMap<string, string>): Promise<readonly string[]> {
-  if (places.size === 0) return [];
+async function compile(folder: string, locations: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  if (locations.size === 0) return [];
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const output = await promisify(execFile)(process.execPath, [tsc, "-p", folder], { cwd: folder }).then(
     () => "",
@@ -147,7 +147,7 @@ async function compile(folder: string, places: ReadonlyMap<string, string>): Pro
     .filter((line) => line.trim() !== "")
     .map((line) => {
       const [, name = "", row = "1", message = line] = /^([^(]+)\((\d+),\d+\): (.*)$/.exec(line) ?? [];
-      const [path, start] = places.get(name)?.split(":") ?? [];
+      const [path, start] = locations.get(name)?.split(":") ?? [];
       return path === undefined ? line : `${path}:${Number(start) + Number(row) - 1}: ${message}`;
     });
 }

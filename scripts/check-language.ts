@@ -5,35 +5,36 @@
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { unclearNames } from "./declared-names.ts";
 
 const comment = /^\s*(?:\/\/|\/?\*+)\s*/;
-const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly say: string }[] = [
+const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly advice: string }[] = [
   {
     files: /\.tsx?$/,
     line: new RegExp(`${comment.source}(?:Who|Whoever|Whom|Whose|What|Whatever|Of|Those)\\b`),
-    say: "begin the sentence with its subject, and name the actor",
+    advice: "begin the sentence with its subject, and name the actor",
   },
   {
     // The title of a test in a group goes on with the group's subject.
     files: /\.(?:test|suite)\.ts$/,
     line: /^\w*[tT]est\w*(?:\.\w+(?:\(.*\))?)*\(["`](?:who|whoever|whom|whose|what|whatever|of|those)\b/i,
-    say: "begin the title with its subject, and name the actor",
+    advice: "begin the title with its subject, and name the actor",
   },
   {
     files: /\.(?:tsx?|md)$/,
     // Not the user of that name in a shell line or in /etc/passwd.
     line: /\b(?:some|no)body\b(?!:\S| &&)/i,
-    say: "name the actor: the caller, the worker, the reader",
+    advice: "name the actor: the caller, the worker, the reader",
   },
   {
     files: /\.(?:tsx?|md)$/,
     line: /\bgives? (?:its|the|his|their) word\b|\bwait(?:s|ing)? for (?:a|the) word\b/i,
-    say: "say approve, deny, decision",
+    advice: "say approve, deny, decision",
   },
   {
     files: /\.tsx?$/,
     line: /\b(?:word|bring|told|keyed|calm|standAside|takeUp|takeIn|lookAround|makesRoom|lendStore|offerSlot|giveBack|untilGone|suspect|seal)\(|\b(?:WorkDesk|answerForKit|Dialect)\b/,
-    say: "use the field's verb: wait, create, validate, release, claim, resume, enqueue",
+    advice: "use the field's verb: wait, create, validate, release, claim, resume, enqueue",
   },
 ];
 
@@ -44,17 +45,25 @@ const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--
 }).split("\n");
 const found: { readonly room: string; readonly text: string }[] = [];
 for (const file of listed) {
-  if (/^(?:CHANGELOG\.md|scripts\/check-language\.ts|tests\/security\/|api\/)/.test(file)) continue;
+  if (
+    /^(?:CHANGELOG\.md|scripts\/(?:check-language|declared-names(?:\.test)?)\.ts|tests\/security\/|api\/)/.test(
+      file,
+    )
+  )
+    continue;
   const applicable = rules.filter(({ files }) => files.test(file));
   if (applicable.length === 0) continue;
-  const lines = readFileSync(file, "utf8").split("\n");
-  for (const [index, line] of lines.entries()) {
-    for (const { line: pattern, say } of applicable) {
+  const room = file.split("/").slice(0, 2).join("/");
+  const text = readFileSync(file, "utf8");
+  for (const [index, line] of text.split("\n").entries()) {
+    for (const { line: pattern, advice } of applicable) {
       if (!pattern.test(line)) continue;
-      const room = file.split("/").slice(0, 2).join("/");
-      found.push({ room, text: `${file}:${index + 1}: ${say}\n  ${line.trim()}` });
+      found.push({ room, text: `${file}:${index + 1}: ${advice}\n  ${line.trim()}` });
     }
   }
+  if (!/\.tsx?$/.test(file)) continue;
+  for (const name of unclearNames(file, text))
+    found.push({ room, text: `${file}: name \`${name}\` after what it holds or does` });
 }
 if (args.includes("--count")) {
   const rooms = Map.groupBy(found, ({ room }) => room);

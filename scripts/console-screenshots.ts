@@ -47,13 +47,13 @@ const screens: Readonly<Record<string, string>> = {
 const folder = join(repositoryRoot, "console/screenshots");
 await mkdir(folder, { recursive: true });
 const browser = await openBrowser();
-const wanted = process.argv.slice(2);
+const requested = process.argv.slice(2);
 for (const [size, viewport] of Object.entries(sizes)) {
   for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({ locale: "en-US", viewport, colorScheme });
     const page = await context.newPage();
     for (const [name, path] of Object.entries(screens)) {
-      if (wanted.length > 0 && !wanted.includes(name)) continue;
+      if (requested.length > 0 && !requested.includes(name)) continue;
       await page.goto(`${demo.kit.url}${path}`);
       await delay(700);
       await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });

@@ -103,9 +103,9 @@ function fieldsOf(literal: Node, text: string): Fields["comments"] {
   for (const property of nodesIn(literal.properties)) {
     const name = nameOf(property);
     if (name === undefined) continue;
-    const said = text.slice(property.start, property.end);
+    const written = text.slice(property.start, property.end);
     const described = /\.meta\(\{\s*description:\s*("(?:[^"\\]|\\.)*"),?\s*\}\)(?:\.optional\(\))?$/.exec(
-      said,
+      written,
     )?.[1];
     const description = described === undefined ? undefined : String(JSON.parse(described));
     const parts = [commentBefore(text, property.start), description];

@@ -91,8 +91,8 @@ test.skipIf(requirements === undefined)(
     );
     // "KitContext (alias of …)" is KitContext; "(graph backend)" belongs to its name.
     const nameOf = (name = ""): string => name.replace(/ \(alias .*/, "");
-    const wanted = texts.flatMap(readRows).map(([name]) => nameOf(name));
-    expect(wanted.length).toBeGreaterThan(60);
-    expect(rows.map(([name]) => name)).toEqual(wanted);
+    const expected = texts.flatMap(readRows).map(([name]) => nameOf(name));
+    expect(expected.length).toBeGreaterThan(60);
+    expect(rows.map(([name]) => name)).toEqual(expected);
   },
 );

@@ -47,7 +47,7 @@ interface Served {
   readonly url: string;
   readonly id: number;
   output(): string;
-  says(text: string): Promise<void>;
+  hasOutput(text: string): Promise<void>;
 }
 
 /** Starts kit as users do: through its launcher. */
@@ -68,10 +68,10 @@ async function serve(command: string, env: Readonly<Record<string, string>>): Pr
     return pattern.exec(output)?.[0] ?? "";
   };
   const url = await find(/http:\/\/[\w.:[\]-]+:\d+(?=\S*\n)/);
-  const says = async (text: string): Promise<void> => {
+  const hasOutput = async (text: string): Promise<void> => {
     await expect.poll(() => output, { timeout: 30_000 }).toContain(text);
   };
-  return { url, id: child.pid ?? 0, output: () => output, says };
+  return { url, id: child.pid ?? 0, output: () => output, hasOutput };
 }
 
 async function prompt(
@@ -112,7 +112,7 @@ test.skipIf(process.platform !== "linux")(
       "ps eww -A || true",
       "cat .env; base64 .env; od -An -tx1 .env; grep -r canary- .",
     ];
-    const shown = await prompt(served, "1", [
+    const printed = await prompt(served, "1", [
       ...commands.map((command) => ({ name: "bash", input: { command } })),
       { name: "read", input: { path: ".env" } },
       { name: "grep", input: { pattern: "canary" } },
@@ -122,9 +122,11 @@ test.skipIf(process.platform !== "linux")(
     const kept = readdirSync(join(project.root, ".kit"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
-    const everywhere = [shown, history, served.output(), JSON.stringify(server.requests), ...kept].join("\n");
-    expect(shown).toContain(`/proc/${served.id}/environ`);
-    expect(shown).toContain("[secret]");
+    const everywhere = [printed, history, served.output(), JSON.stringify(server.requests), ...kept].join(
+      "\n",
+    );
+    expect(printed).toContain(`/proc/${served.id}/environ`);
+    expect(printed).toContain("[secret]");
     for (const canary of ["canary-one", "canary-two", "canary-three", "canary-four", providerKey]) {
       for (const form of [
         canary,
@@ -144,14 +146,14 @@ test.skipIf(process.platform !== "linux")(
 test("kit dev says what it read from .env, and runs no code that an agent wrote before a person accepts it", async () => {
   project.write(".env", "FROM_FILE=1\nHOME=/nowhere\nOTHER=2\n");
   const served = await serve("dev", {});
-  await served.says("Read 2 variables from .env; 1 was set already.");
+  await served.hasOutput("Read 2 variables from .env; 1 was set already.");
   const evil = 'export const greeting = ["evil", process.env.FROM_FILE].join(" ");\n';
   const first = await prompt(served, "1", [
     { name: "write", input: { path: "src/lib/greeting.ts", content: evil } },
     { name: "bash", input: { command: `printf '%s' '${evil.trim()}' > src/lib/greeting.ts` } },
   ]);
   expect(first).toContain("src/lib/greeting.ts is protected");
-  await served.says("src/lib/greeting.ts was written by the agent");
+  await served.hasOutput("src/lib/greeting.ts was written by the agent");
   expect(project.read("src/lib/greeting.ts")).toContain("evil");
   await prompt(served, "2", []);
   expect(JSON.stringify(server.requests.at(-1))).toContain("Be kind.");

@@ -36,7 +36,7 @@ const out = join(import.meta.dirname, "..", "out");
 // Not below this repository: it ignores what its benchmarks write, and kit keeps to that.
 const root = join(tmpdir(), `kit-bench-repository-${values.files}`);
 const rounds = Number(values.rounds);
-const wanted = values.only?.split(",");
+const expected = values.only?.split(",");
 
 interface Pair {
   readonly floor_ms: number;
@@ -195,7 +195,7 @@ const sources = readFileSync(list, "utf8").split("\n");
 // kit reads files twice that were just written, and the first run would pay for it.
 await measure("warm");
 
-const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
+const isWanted = (name: string): boolean => expected === undefined || expected.includes(name);
 const results: Result[] = [];
 if (isWanted("cold")) results.push(await measureCold());
 if (isWanted("first")) results.push(...(await measureFirst()));

@@ -37,13 +37,13 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const asked = allRows.filter((row) => values.only === undefined || values.only.split(",").includes(row));
 const rows = asked.filter((row) => row !== "telemetry");
-const wanted = allSubjects.filter(
+const expected = allSubjects.filter(
   (name) => values.subjects === undefined || values.subjects.split(",").includes(name),
 );
 
 await build();
-const absent = await installPeers(wanted);
-const subjects = wanted.filter((name) => !absent.has(name));
+const absent = await installPeers(expected);
+const subjects = expected.filter((name) => !absent.has(name));
 const samples: Sample[] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (const row of rows) {

@@ -197,14 +197,14 @@ async function allAtOnce(opened: OpenSubject, round: string, count: number): Pro
 async function deltas(subject: Subject, how: "stream" | "listen"): Promise<Figures> {
   const opened = await subject.open({ script: "deltas" });
   let next = 0;
-  let heard = 0;
+  let received = 0;
   const means = await meanMicros(async () => {
     next += 1;
-    heard = 0;
+    received = 0;
     await opened[how]?.(`session-${next}`, () => {
-      heard += 1;
+      received += 1;
     });
-    if (heard < deltasPerAnswer) throw new Error(`Only ${heard} deltas were heard.`);
+    if (received < deltasPerAnswer) throw new Error(`Only ${received} deltas were heard.`);
   });
   await opened.close();
   return {

@@ -39,10 +39,10 @@ function eventsOf(turn: number): readonly KitEvent[] {
   ];
 }
 
-async function micros(hear: (event: KitEvent) => void, flush: () => Promise<void>): Promise<number> {
+async function micros(observe: (event: KitEvent) => void, flush: () => Promise<void>): Promise<number> {
   const work = async (count: number): Promise<void> => {
     for (let turn = 0; turn < count; turn += 1) {
-      for (const event of eventsOf(turn)) hear(event);
+      for (const event of eventsOf(turn)) observe(event);
       // As turns come: the queue has time to send.
       if (turn % 200 === 199) await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -66,7 +66,7 @@ const telemetry = await openTelemetry({
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${String(port).trim()}`,
     OTEL_BSP_MAX_QUEUE_SIZE: "100000",
   },
-  say: (text) => lost.push(text),
+  onProblem: (text) => lost.push(text),
 });
 const withOtlp = (await micros(telemetry.observer, telemetry.flushSpans)) - made;
 await telemetry.close(5_000);

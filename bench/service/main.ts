@@ -31,11 +31,11 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const rows = measurementNames.filter((row) => values.only?.split(",").includes(row) ?? true);
-const wanted = subjectNames.filter((name) => values.subjects?.split(",").includes(name) ?? true);
+const expected = subjectNames.filter((name) => values.subjects?.split(",").includes(name) ?? true);
 
 await build();
 const absent = await installPeers();
-const subjects = wanted.filter((name) => !absent.has(name));
+const subjects = expected.filter((name) => !absent.has(name));
 const samples: Sample[] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (const row of rows) {
@@ -50,7 +50,7 @@ report();
 
 async function installPeers(): Promise<ReadonlyMap<SubjectName, string>> {
   const failed = new Map<SubjectName, string>();
-  for (const name of wanted) {
+  for (const name of expected) {
     const packages = peerPackages[name];
     const reason = packages && (await installPeer(name, packages));
     if (reason !== undefined) failed.set(name, reason);

@@ -77,8 +77,8 @@ export async function measureEndToEnd(subject: SubjectName, folder: string): Pro
   for (let index = 0; index < 1_500; index += 1) {
     const at = performance.now();
     const { body } = await connection.send(request(index));
-    const look = toRequest({ path: `/dispatches/${JSON.parse(body).dispatch_id}` });
-    while (JSON.parse((await connection.send(look)).body).status !== "completed");
+    const inspect = toRequest({ path: `/dispatches/${JSON.parse(body).dispatch_id}` });
+    while (JSON.parse((await connection.send(inspect)).body).status !== "completed");
     if (index >= 500) times.push(performance.now() - at);
   }
   connection.close();

@@ -6,21 +6,21 @@ import { createInterface } from "node:readline";
 import { loadSubject, type SubjectName } from "./subjects.ts";
 
 const [subject = "kit", folder = "", holds] = process.argv.slice(2);
-const say = (line: Readonly<Record<string, string>>): void =>
+const print = (line: Readonly<Record<string, string>>): void =>
   void process.stdout.write(`${JSON.stringify({ bench: line })}\n`);
 
 const serve = await loadSubject(subject as SubjectName);
 const port = await serve({
   folder,
   holds: holds === "true",
-  onFirstCall: (at) => say({ called_at: `${at}` }),
+  onFirstCall: (at) => print({ called_at: `${at}` }),
 });
-say({ port: `${port}` });
+print({ port: `${port}` });
 const lines = createInterface({ input: process.stdin });
 lines.on("line", async (question) => {
   if (question === "cpu") {
     const { user, system } = process.cpuUsage();
-    say({ cpu_ms: `${(user + system) / 1_000}` });
+    print({ cpu_ms: `${(user + system) / 1_000}` });
   } else {
     // In kilobytes.
     const peak = process.resourceUsage().maxRSS;
@@ -30,7 +30,7 @@ lines.on("line", async (question) => {
       await new Promise(setImmediate);
     }
     const { heapUsed, external, rss } = process.memoryUsage();
-    say({ heap: `${heapUsed + external}`, rss: `${rss}`, peak: `${peak}` });
+    print({ heap: `${heapUsed + external}`, rss: `${rss}`, peak: `${peak}` });
   }
 });
 lines.once("close", () => process.exit(0));

@@ -3,7 +3,7 @@ import { openDemo } from "./demo/open-demo.ts";
 
 await using demo = await openDemo();
 const { chat, service } = demo;
-const shown = new Map<string, number>();
+const listed = new Map<string, number>();
 
 /** Gives the webhook's answer. */
 async function write(thread: string, author: string, text: string): Promise<string> {
@@ -13,8 +13,8 @@ async function write(thread: string, author: string, text: string): Promise<stri
 }
 
 async function showReply(thread: string): Promise<void> {
-  const count = (shown.get(thread) ?? 0) + 1;
-  shown.set(thread, count);
+  const count = (listed.get(thread) ?? 0) + 1;
+  listed.set(thread, count);
   console.log(`  support: ${(await chat.replies(thread, count))[count - 1]}`);
 }
 

@@ -45,7 +45,7 @@ export function createEventHub(options: {
       // `onListenerError` itself threw; ignore it.
     }
   };
-  const tell = (listener: EventListener, event: KitEvent): void => {
+  const notify = (listener: EventListener, event: KitEvent): void => {
     try {
       const result = listener(event);
       if (result instanceof Promise) result.catch(report);
@@ -71,8 +71,8 @@ export function createEventHub(options: {
       const own = { index, timestamp, turnId };
       const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
       const event = isDelta ? toDelta(body, scope, own) : toEvent(body, scope, own);
-      for (const observer of observers) tell(observer, event);
-      for (const { listener } of listeners) tell(listener, event);
+      for (const observer of observers) notify(observer, event);
+      for (const { listener } of listeners) notify(listener, event);
     },
   };
 }
@@ -140,5 +140,5 @@ export interface OperationTracing {
   /** Runs `work` within the span of a call: calls to kit and to instrumented clients become its children. */
   within<Value>(place: TurnPlace, work: () => Value): Value;
   /** Records the prompt of a turn, if a listener captures content. */
-  tell(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
+  notify(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
 }

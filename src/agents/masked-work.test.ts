@@ -65,9 +65,15 @@ test("a key is nowhere in what a model is told, in events, in the history and in
   const session = agent.session();
   const result = await session.prompt(`My key is ${key}.`, { secrets: ["OTHER"] });
   const shell = await session.shell("cat notes.txt");
-  const told = JSON.stringify(model.calls.map(({ prompt }) => prompt));
+  const reported = JSON.stringify(model.calls.map(({ prompt }) => prompt));
   const kept = JSON.stringify(await session.history());
-  for (const text of [told, kept, JSON.stringify(events), JSON.stringify(result), JSON.stringify(shell)]) {
+  for (const text of [
+    reported,
+    kept,
+    JSON.stringify(events),
+    JSON.stringify(result),
+    JSON.stringify(shell),
+  ]) {
     expect(text).toContain("[secret]");
     for (const secret of [key, granted, Buffer.from(key).toString("base64").slice(0, 20)])
       expect(text).not.toContain(secret);

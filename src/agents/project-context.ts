@@ -60,13 +60,13 @@ export interface Repository {
 }
 
 /** Resolves a working folder against another one; the workspace's root for a path outside of it. */
-export function folderAt({ location, cwd }: Workplace, named: string): string {
+export function folderAt({ location, cwd }: Workplace, folder: string): string {
   const root = location?.folder ?? "";
-  const isBelow = named.startsWith(`${root}/`);
+  const isBelow = folder.startsWith(`${root}/`);
   // An absolute path counts only inside the workspace, as in sandboxes.
-  if (named.startsWith("/") && named !== root && !isBelow) return "";
-  const segments = named.startsWith("/") ? [] : cwd.split("/");
-  for (const segment of (named.startsWith("/") ? named.slice(root.length) : named).split("/")) {
+  if (folder.startsWith("/") && folder !== root && !isBelow) return "";
+  const segments = folder.startsWith("/") ? [] : cwd.split("/");
+  for (const segment of (folder.startsWith("/") ? folder.slice(root.length) : folder).split("/")) {
     if (segment === "..") {
       if (segments.pop() === undefined) return "";
     } else if (segment !== ".") segments.push(segment);

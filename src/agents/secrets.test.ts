@@ -36,8 +36,8 @@ test("a secret is masked in the base64 of a file that holds it, wherever its lin
 
 test("a multi-line key is masked line by line, as a file is shown with numbers", () => {
   const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END KEY-----\n";
-  const shown = pem.split("\n").map((line, at) => `${at + 1}\t${line}`);
-  expect(createSecretMask([pem])(shown.join("\n"))).toBe(
+  const output = pem.split("\n").map((line, at) => `${at + 1}\t${line}`);
+  expect(createSecretMask([pem])(output.join("\n"))).toBe(
     "1\t[secret]\n2\t[secret]\n3\t[secret]\n4\t[secret]\n5\t",
   );
 });

@@ -180,13 +180,13 @@ function maskKnown(error: Error, mask: (text: string) => string, depth: number):
   if (!(error instanceof KitError))
     return same ? error : withStack(withName(new Error(mask(error.message), { cause }), error), stack);
   const { code, hint, meta } = error;
-  const said = { hint: hint === undefined ? undefined : mask(hint), meta: maskValue(meta, mask) };
-  if (same && said.hint === hint && said.meta === meta) return error;
+  const maskedFields = { hint: hint === undefined ? undefined : mask(hint), meta: maskValue(meta, mask) };
+  if (same && maskedFields.hint === hint && maskedFields.meta === meta) return error;
   const masked = new KitError({
     code,
     message: mask(error.message),
-    ...(said.hint === undefined ? {} : { hint: said.hint }),
-    ...(said.meta === undefined ? {} : { meta: said.meta }),
+    ...(maskedFields.hint === undefined ? {} : { hint: maskedFields.hint }),
+    ...(maskedFields.meta === undefined ? {} : { meta: maskedFields.meta }),
     ...(cause === undefined ? {} : { cause }),
   });
   return withStack(masked, stack);

@@ -101,10 +101,10 @@ test.each([
   ["[sandbox.limits]\nmemory_mb = 1\n", "memory_mb"],
   ['[agent]\nallow_network = ["https://example.com"]\n', "without a scheme"],
   ['[agent]\nallow_network = ["*"]\n', "api.github.com"],
-])("a mistake in what walls commands in is told: %j", async (toml, told) => {
+])("a mistake in what walls commands in is told: %j", async (toml, reported) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });
   await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>
-    JSON.stringify([String(error), error]).includes(told),
+    JSON.stringify([String(error), error]).includes(reported),
   );
 });
 
@@ -131,9 +131,9 @@ test.each([
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nimage = "x"\n', "is no option of the runloop sandbox"],
   ['[agent]\nsandbox = "modal"\n[sandbox.options]\nsnapshot = "x"\n', "is no option of the modal sandbox"],
   ['[agent]\nsandbox = "Modal"\n', "did you mean modal"],
-])("a mistake in the machines of a vendor is told: %j", async (toml, told) => {
+])("a mistake in the machines of a vendor is told: %j", async (toml, reported) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });
   await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>
-    JSON.stringify([String(error), error]).includes(told),
+    JSON.stringify([String(error), error]).includes(reported),
   );
 });

@@ -8,16 +8,16 @@ import { openTestApp } from "../testing/test-app.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import type { AgentBackend } from "./contract.ts";
 
-const says = (words: string): AgentBackend => ({
+const hasOutput = (words: string): AgentBackend => ({
   name: words,
   run: async (operation) => operation.answer(words),
 });
 
 test("a call's backend goes before the agent's, and that before kit's own loop", async () => {
   const model = createScriptedModel([{ text: "the model" }, { text: "the model again" }]);
-  const own = createTestAgent(model, { backend: says("the agent's") }).session();
+  const own = createTestAgent(model, { backend: hasOutput("the agent's") }).session();
   expect((await own.prompt("go")).text).toBe("the agent's");
-  expect((await own.prompt("go", { backend: says("the call's") })).text).toBe("the call's");
+  expect((await own.prompt("go", { backend: hasOutput("the call's") })).text).toBe("the call's");
   expect((await own.prompt("go", { backend: "typed" })).text).toBe("the model");
   expect((await createTestAgent(model).session().prompt("go")).text).toBe("the model again");
 });

@@ -11,14 +11,14 @@ function listenersOf(signal: AbortSignal): number {
 
 test("a listener hears the reason of a signal once, also of one that has fired already", () => {
   const controller = new AbortController();
-  const heard: unknown[] = [];
-  onAbort(controller.signal, (reason) => heard.push(reason));
-  const stop = onAbort(controller.signal, () => heard.push("removed"));
+  const received: unknown[] = [];
+  onAbort(controller.signal, (reason) => received.push(reason));
+  const stop = onAbort(controller.signal, () => received.push("removed"));
   stop();
   controller.abort("now");
-  onAbort(controller.signal, (reason) => heard.push(`late: ${reason}`));
-  onAbort(undefined, () => heard.push("none"))();
-  expect(heard).toEqual(["now", "late: now"]);
+  onAbort(controller.signal, (reason) => received.push(`late: ${reason}`));
+  onAbort(undefined, () => received.push("none"))();
+  expect(received).toEqual(["now", "late: now"]);
 });
 
 test("a race with a signal gives what comes first, and leaves no listener behind", async () => {

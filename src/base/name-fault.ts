@@ -38,7 +38,7 @@ export function nameKey(name: string): string {
 }
 
 /** A name for a message: what a terminal or a log would obey is spelled out, and a long one is cut. */
-export function shownName(name: string): string {
+export function quoteName(name: string): string {
   const short = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   return JSON.stringify(short).replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

@@ -1,11 +1,11 @@
 /** The candidate that the author of `text` most likely meant, or nothing when none is near. */
 export function suggest(text: string, candidates: Iterable<string>): string | undefined {
-  const wanted = text.toLowerCase();
+  const lowered = text.toLowerCase();
   // One slip in three letters: more than that is a guess that does not help the reader.
-  let limit = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let limit = Math.max(1, Math.floor(lowered.length / 3)) + 1;
   let best: string | undefined;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, candidate.toLowerCase(), limit);
+    const distance = editDistance(lowered, candidate.toLowerCase(), limit);
     if (distance < limit) {
       limit = distance;
       best = candidate;

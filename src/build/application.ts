@@ -229,8 +229,8 @@ function packageJson(name: string, dependencies: Readonly<Record<string, string>
 
 function serverModule(config: string | undefined): string {
   const output = config === undefined ? undefined : outputPath(config);
-  const named = output === undefined || /^kit\.config\.m?js$/.test(output) ? [] : ["--config", output];
-  const words = ["start", ...named].map((word) => JSON.stringify(word)).join(", ");
+  const configArgs = output === undefined || /^kit\.config\.m?js$/.test(output) ? [] : ["--config", output];
+  const words = ["start", ...configArgs].map((word) => JSON.stringify(word)).join(", ");
   return `// Made by kit build. Serves the agents of this folder, as 'kit start' does; takes its options, such as --port 8080.
 const { KIT_ENVIRONMENT_HANDED_OVER: isRestarted, PORT } = process.env;
 process.chdir(import.meta.dirname);

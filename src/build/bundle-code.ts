@@ -175,7 +175,7 @@ class CodeRound {
     if (!/\.[cm]?[jt]sx?$/.test(file)) return;
     const own = packageOfFile(file);
     if (own !== undefined) {
-      if (asksForPlace.test(code)) this.#located.set(own.folder, "its code asks where it lies");
+      if (readsOwnLocation.test(code)) this.#located.set(own.folder, "its code asks where it lies");
       return;
     }
     const path = relative(this.#options.root, file).split(sep).join("/");
@@ -187,12 +187,12 @@ class CodeRound {
       code,
       /\.[cm]?tsx?$/.test(file) ? "ts" : "js",
     );
-    for (const named of files) {
-      const read = posix.join(named.from === "module" ? dirname(path) : ".", named.path);
+    for (const bundled of files) {
+      const read = posix.join(bundled.from === "module" ? dirname(path) : ".", bundled.path);
       if (!read.startsWith("..")) this.#reads.add(read);
       else
         this.#warnings.push(
-          `${path} reads ${named.path}, which lies outside of the project: the output lacks it.`,
+          `${path} reads ${bundled.path}, which lies outside of the project: the output lacks it.`,
         );
     }
     for (const name of variables) this.#variables.add(name);
@@ -208,7 +208,7 @@ class CodeRound {
 }
 
 /** Code of a package that finds its own files. */
-const asksForPlace = /\bimport\.meta\.(?:url|dirname|filename|resolve)\b|\b__dirname\b|\b__filename\b/;
+const readsOwnLocation = /\bimport\.meta\.(?:url|dirname|filename|resolve)\b|\b__dirname\b|\b__filename\b/;
 
 /** The path of a module of the project in an output. */
 export function outputPath(path: string): string {

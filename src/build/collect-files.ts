@@ -30,23 +30,23 @@ export async function collectFiles(
   const { root } = project;
   const all = project.files();
   const catalog = createSourceCatalog(loaded.config);
-  const wanted = new Set(all.filter((path) => catalog.isSource(path) || singleFiles.includes(path)));
+  const included = new Set(all.filter((path) => catalog.isSource(path) || singleFiles.includes(path)));
   const warnings: string[] = [];
   for (const folder of folders) {
-    const { paths } = await findFiles(root, folder, { wants: () => true });
-    for (const path of paths) wanted.add(path);
+    const { paths } = await findFiles(root, folder, { accepts: () => true });
+    for (const path of paths) included.add(path);
   }
   for (const path of reads) {
     const found = await filesAt(root, path);
     if (found.length === 0) warnings.push(`The code reads ${path}, which is not there: the output lacks it.`);
-    for (const file of found) wanted.add(file);
+    for (const file of found) included.add(file);
   }
   for (const pattern of include) {
     const glob = compileGlob(pattern);
     const found = all.filter((path) => glob.matches(path));
     if (found.length === 0)
       warnings.push(`build.include has ${JSON.stringify(pattern)}, which matches no file.`);
-    for (const path of found) wanted.add(path);
+    for (const path of found) included.add(path);
   }
   const files: OutputFiles = new Map();
   const problems: BuildProblem[] = [];
@@ -64,7 +64,7 @@ export async function collectFiles(
     files.set(path, bytes);
     for (const imported of importsOf(path, bytes)) if (all.includes(imported)) await add(imported);
   };
-  for (const path of [...wanted].sort()) await add(path);
+  for (const path of [...included].sort()) await add(path);
   return { files, problems, warnings };
 }
 
@@ -72,14 +72,14 @@ export async function collectFiles(
 async function filesAt(root: string, path: string): Promise<readonly string[]> {
   const found = await stat(join(root, path)).catch(() => undefined);
   if (found?.isDirectory() !== true) return found?.isFile() === true ? [path] : [];
-  return (await findFiles(root, path, { wants: () => true })).paths;
+  return (await findFiles(root, path, { accepts: () => true })).paths;
 }
 
 /** The files that a Markdown file imports as instructions do: `@docs/style.md`, from its folder or from the root. */
 function importsOf(path: string, bytes: Uint8Array): readonly string[] {
   if (!/\.(md|mdc)$/.test(path)) return [];
-  const named = new TextDecoder().decode(bytes).matchAll(/(?:^|\s)@([\w./-]+\.(?:md|mdc|txt))\b/g);
-  return [...named].flatMap(([, name = ""]) => [
+  const references = new TextDecoder().decode(bytes).matchAll(/(?:^|\s)@([\w./-]+\.(?:md|mdc|txt))\b/g);
+  return [...references].flatMap(([, name = ""]) => [
     posix.join(posix.dirname(path), name),
     posix.normalize(name),
   ]);

@@ -12,7 +12,7 @@ export interface DeployOptions {
   readonly environment: Environment;
   readonly signal: AbortSignal;
   /** Receives what is about to be run, and what the tool prints, as it comes. */
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
 export interface Deployed {
@@ -29,12 +29,12 @@ export interface Deployed {
  * Throws `unavailable` where the tool is not installed or not signed in, before anything is sent.
  */
 export async function deploy(deployment: Deployment, options: DeployOptions): Promise<Deployed> {
-  const { environment, say } = options;
+  const { environment, print } = options;
   const tool = await findTool(deployment.tools, environment);
   if (tool === undefined) throw missingTool(deployment);
   const missing = deployment.required.filter((name) => !environment[name]);
   if (missing.length > 0) throw missingVariables(missing);
-  const check = await runStep(tool, { args: deployment.check }, { ...options, say: () => undefined });
+  const check = await runStep(tool, { args: deployment.check }, { ...options, print: () => undefined });
   if (check.exitCode !== 0) {
     throw new KitError({
       code: "unavailable",
@@ -44,7 +44,7 @@ export async function deploy(deployment: Deployment, options: DeployOptions): Pr
   }
   let printed = "";
   for (const step of deployment.steps) {
-    say(`$ ${toLine(deployment, step)}\n`);
+    print(`$ ${toLine(deployment, step)}\n`);
     const { exitCode, text } = await runStep(tool, step, options);
     if (exitCode !== 0) return { exitCode, address: undefined, healthy: undefined };
     printed += text;
@@ -104,7 +104,7 @@ const maxText = 65_536;
 async function runStep(
   tool: string,
   { args, cwd, input }: DeploymentStep,
-  { environment, signal, say }: DeployOptions,
+  { environment, signal, print }: DeployOptions,
 ): Promise<Ran> {
   signal.throwIfAborted();
   const child: ChildProcess = spawn(tool, args, {
@@ -113,12 +113,12 @@ async function runStep(
     stdio: [input === undefined ? "inherit" : "pipe", "pipe", "pipe"],
   });
   let text = "";
-  const hear = (chunk: Buffer): void => {
+  const collect = (chunk: Buffer): void => {
     text = (text + chunk.toString("utf8")).slice(-maxText);
-    say(chunk.toString("utf8"));
+    print(chunk.toString("utf8"));
   };
-  child.stdout?.on("data", hear);
-  child.stderr?.on("data", hear);
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
   child.stdin?.on("error", () => undefined).end(input === undefined ? "" : environment[input]);
   // A tool that is ended in the middle leaves things half done: it hears the signal, and ends as it wants.
   const interrupt = (): boolean => child.kill("SIGINT");
@@ -147,7 +147,7 @@ async function addressOf(
       address.printed.map((pattern) => pattern.exec(plain)).find((match) => match !== null) ?? [];
     return found?.replace(/[/.,]+$/, "");
   }
-  const { text, exitCode } = await runStep(tool, { args: address }, { ...options, say: () => undefined });
+  const { text, exitCode } = await runStep(tool, { args: address }, { ...options, print: () => undefined });
   const [found] = /https?:\/\/[^\s"',]+/.exec(text) ?? [];
   return exitCode === 0 ? found?.replace(/\/$/, "") : undefined;
 }

@@ -101,32 +101,32 @@ const guidelineNames: Readonly<Record<SourceType, string>> = {
   sample: "sample",
 };
 
-function named<Value extends SourceType>(values: readonly Value[]): readonly Choice<Value>[] {
+function toChoices<Value extends SourceType>(values: readonly Value[]): readonly Choice<Value>[] {
   return values.map((value) => ({ name: guidelineNames[value], value }));
 }
 
 export const parseSource: (text: string) => SourceType = oneOf(
   "source of guidelines",
-  named(sourceTypes),
+  toChoices(sourceTypes),
   sourceTypeOf,
 );
 export const parseConversionFormat: (text: string) => ConversionFormat = oneOf(
   "format to convert to",
-  named(conversionFormats),
+  toChoices(conversionFormats),
   conversionFormatOf,
 );
 export const parseExportFormat: (text: string) => ExportFormat = oneOf(
   "format to export to",
-  named(exportFormats),
+  toChoices(exportFormats),
   (text) => exportFormats.find((format) => format === sourceTypeOf(text)),
 );
 /** The names that a sync takes, for its help. */
-export const syncNames: string = named(syncFormats)
+export const syncNames: string = toChoices(syncFormats)
   .map(({ name }) => name)
   .join(", ");
 export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
   "format to sync",
-  named(syncFormats),
+  toChoices(syncFormats),
   (text) => syncFormats.find((format) => format === sourceTypeOf(text)),
 );
 

@@ -19,7 +19,7 @@ const files = {
 };
 
 const small = "mount -t tmpfs -o size=64k t .kit";
-const full = `${small} && dd if=/dev/zero of=.kit/fill bs=4k 2>/dev/null; true`;
+const complete = `${small} && dd if=/dev/zero of=.kit/fill bs=4k 2>/dev/null; true`;
 const readOnly = "mount --bind . . && mount -o remount,ro,bind . && cd .";
 
 interface Said {
@@ -40,9 +40,13 @@ async function runAfter(prepare: string, args: readonly string[]): Promise<Said>
 }
 
 const disksOfReaders = [
-  ["a full disk", full, "the disk is full"],
+  ["a full disk", complete, "the disk is full"],
   ["a disk that becomes full", small, "the disk is full"],
-  ["a full disk that has the temporary files, too", `${full}\nexport TMPDIR="$PWD/.kit"`, "the disk is full"],
+  [
+    "a full disk that has the temporary files, too",
+    `${complete}\nexport TMPDIR="$PWD/.kit"`,
+    "the disk is full",
+  ],
   ["a read-only disk", readOnly, "its disk is read-only"],
 ] as const;
 mountTest.each(disksOfReaders.slice(0, rounds(1, 4)))(
@@ -57,7 +61,7 @@ mountTest.each(disksOfReaders.slice(0, rounds(1, 4)))(
 
 const disksOfServers = [
   ["a disk that becomes full", small, ".db) cannot be used: the disk is full."],
-  ["a full disk", full, "The folder .kit of this project cannot be written (the disk is full)"],
+  ["a full disk", complete, "The folder .kit of this project cannot be written (the disk is full)"],
   ["a read-only disk", readOnly, "cannot be written (its disk is read-only)"],
 ] as const;
 mountTest.each(disksOfServers.slice(0, rounds(1, 3)))(
@@ -71,9 +75,9 @@ mountTest.each(disksOfServers.slice(0, rounds(1, 3)))(
 );
 
 mountCampaign("'kit run' and 'kit doctor' say that the disk is full", async () => {
-  const run = await runAfter(full, ["run", "greet"]);
+  const run = await runAfter(complete, ["run", "greet"]);
   expect(run).toMatchObject({ status: 1, stderr: expect.stringContaining("(the disk is full)") });
-  const doctor = await runAfter(full, ["doctor", "--json"]);
+  const doctor = await runAfter(complete, ["doctor", "--json"]);
   expect(doctor).toMatchObject({ status: 1, stdout: expect.stringContaining("the disk is full") });
 });
 

@@ -145,7 +145,7 @@ test("a launcher that is killed takes the Node that took over with it", async ()
 });
 
 /** Says what the system shows of the process and of its parent, and what the program itself has. */
-const look = `import { execFileSync } from "node:child_process";
+const inspect = `import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 export async function main(argv) {
@@ -154,7 +154,7 @@ export async function main(argv) {
   const { pid, ppid } = process;
   process.stdout.write(JSON.stringify({
     argv, pid,
-    shown: [shown(pid, "environ"), shown(ppid, "environ"), shown(pid, "cmdline"), shown(ppid, "cmdline")].map(isShown),
+    exposed: [shown(pid, "environ"), shown(ppid, "environ"), shown(pid, "cmdline"), shown(ppid, "cmdline")].map(isShown),
     mark: shown(pid, "environ").includes("KIT_COMMAND_ID=mark"),
     own: process.env.CANARY_KEY,
     inherited: String(execFileSync(process.execPath, ["-p", "process.env.CANARY_KEY"])).trim(),
@@ -167,12 +167,15 @@ const canary = { CANARY_KEY: "canary-7f3a9c", KIT_COMMAND_ID: "mark" };
 
 interface Look {
   readonly pid: number;
-  readonly shown: readonly boolean[];
+  readonly exposed: readonly boolean[];
   readonly [name: string]: unknown;
 }
 
 /** Runs `look` from a parent that holds no key itself, as another user's shell would. */
-function runLook(root: string, flags: readonly string[] = []): { pid: number; status: unknown; found: Look } {
+function runInspection(
+  root: string,
+  flags: readonly string[] = [],
+): { pid: number; status: unknown; found: Look } {
   const { stdout, stderr, status, pid } = spawnSync(
     process.execPath,
     [...flags, join(root, "bin/kit.mjs"), "start", "a b"],
@@ -193,17 +196,17 @@ const seen = {
 test.skipIf(process.platform !== "linux")(
   "the environment is nothing that others of the same user can read, and the program has it",
   () => {
-    const { pid, status, found } = runLook(createPackage("hidden", look));
-    expect(found).toMatchObject({ ...seen, pid, shown: [false, false, false, false] });
+    const { pid, status, found } = runInspection(createPackage("hidden", inspect));
+    expect(found).toMatchObject({ ...seen, pid, exposed: [false, false, false, false] });
     expect(status).toBe(7);
   },
 );
 
 test.skipIf(process.platform !== "linux")("nor does a launcher show it that waits for another Node", () => {
-  const root = createPackage("hidden-beside", look);
+  const root = createPackage("hidden-beside", inspect);
   installNode(root);
-  const { pid, status, found } = runLook(root, ["--require", pretendOld()]);
-  expect(found).toMatchObject({ ...seen, shown: [false, false, false, false] });
+  const { pid, status, found } = runInspection(root, ["--require", pretendOld()]);
+  expect(found).toMatchObject({ ...seen, exposed: [false, false, false, false] });
   expect(found.pid).not.toBe(pid);
   expect(status).toBe(7);
 });
@@ -222,8 +225,8 @@ fs.openSync = (path, ...rest) => {
 };
 require("node:module").syncBuiltinESMExports();`,
     );
-    const { pid, status, found } = runLook(createPackage("hidden-anew", look), ["--require", file]);
-    expect(found).toMatchObject({ ...seen, pid, shown: [false, false, false, false] });
+    const { pid, status, found } = runInspection(createPackage("hidden-anew", inspect), ["--require", file]);
+    expect(found).toMatchObject({ ...seen, pid, exposed: [false, false, false, false] });
     expect(found.names).toEqual(["KIT_COMMAND_ID"]);
     expect(status).toBe(7);
   },

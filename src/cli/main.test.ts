@@ -53,8 +53,8 @@ test.each([
   expect(lines.length).toBeGreaterThan(0);
   for (const line of lines) {
     expect(line).toMatch(new RegExp(`^  ${["kit", ...words].join(" ")} `));
-    const named = line.trim().split(" ").slice(1);
-    expect(names.some((name) => name.every((word, index) => word === named[index]))).toBe(true);
+    const withName = line.trim().split(" ").slice(1);
+    expect(names.some((name) => name.every((word, index) => word === withName[index]))).toBe(true);
   }
 });
 

@@ -16,7 +16,7 @@ export interface RunningServer {
 const folderName = "servers";
 
 /** How often a server looks whether people still find it. */
-const lookMs = 1_000;
+const pollMs = 1_000;
 
 /**
  * Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. Said again where
@@ -35,7 +35,7 @@ export function announceServer(root: string, url: string): Disposable {
   } catch (error) {
     throw stateFolderError(error);
   }
-  const look = setInterval(() => {
+  const timer = setInterval(() => {
     if (existsSync(fileOf(folder, server.pid))) return;
     try {
       // With what makes Git leave the folder alone.
@@ -44,10 +44,10 @@ export function announceServer(root: string, url: string): Disposable {
     } catch {
       // The disk is gone, or full: the next look tries again.
     }
-  }, lookMs).unref();
+  }, pollMs).unref();
   return {
     [Symbol.dispose]() {
-      clearInterval(look);
+      clearInterval(timer);
       rmSync(fileOf(folder, server.pid), { force: true });
     },
   };
@@ -63,9 +63,9 @@ export async function findRunningServers(root: string): Promise<readonly Running
     .filter(isAlive)
     .map((pid) => readAnnouncement(fileOf(folder, pid)))
     .filter((server) => server !== undefined);
-  const heard = await Promise.all(servers.map(({ url }) => isListening(url)));
+  const listening = await Promise.all(servers.map(({ url }) => isListening(url)));
   return servers
-    .filter((_, index) => heard[index])
+    .filter((_, index) => listening[index])
     .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
 }
 
@@ -77,9 +77,9 @@ function isListening(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
-    const end = (heard: boolean): void => {
+    const end = (isOpen: boolean): void => {
       socket.destroy();
-      resolve(heard);
+      resolve(isOpen);
     };
     socket.setTimeout(connectMs, () => end(false));
     socket.once("connect", () => end(true));

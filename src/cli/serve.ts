@@ -5,7 +5,7 @@ import { maskOf } from "../app/runtime/known-secrets.ts";
 import { isolationOfConfig } from "../app/runtime/open-sandbox.ts";
 import type { ProjectService } from "../app/service/service.ts";
 import type { Telemetry } from "../app/telemetry/open-telemetry.ts";
-import { asksForTelemetry } from "../app/telemetry/telemetry-settings.ts";
+import { hasTelemetrySettings } from "../app/telemetry/telemetry-settings.ts";
 import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ServiceLoad } from "../otel/service-metrics.ts";
@@ -119,31 +119,31 @@ export function serve(
       const watcher = opened.project.watch((scan) => mode.onChange?.(scan));
       watcher.catch((error: unknown) => signal.aborted || onError(error));
       closing.defer(() => watcher.then(({ close }) => close()).catch(() => undefined));
-      if (isKeyOfCommands(opened.loaded)) sayUnguarded(context);
+      if (isKeyOfCommands(opened.loaded)) printUnguarded(context);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
         const isShared = service.engine.capabilities.distributed;
-        if (other !== undefined && !isShared) sayStandby(context, other);
+        if (other !== undefined && !isShared) printStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
         mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
       }
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
       else {
-        const asksForKey = opened.loaded.config.server?.api_keys !== undefined;
+        const needsKey = opened.loaded.config.server?.api_keys !== undefined;
         const exposes = opened.loaded.config.server?.expose === "all";
         const undeclared = exposes ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
         const { project } = opened;
         const isolation =
           service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
-        printWelcome(context.output, { url, project, app: service?.app, undeclared, asksForKey, isolation });
+        printWelcome(context.output, { url, project, app: service?.app, undeclared, needsKey, isolation });
       }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
-      const patience = setTimeout(() => sayDraining(context), quietMs);
+      const patience = setTimeout(() => printDraining(context), quietMs);
       if (service !== undefined) await leave(service, opened.loaded);
       await closing
         .disposeAsync()
-        .catch((error: unknown) => sayUnwritten(error, context))
+        .catch((error: unknown) => printUnwritten(error, context))
         .finally(() => clearTimeout(patience));
       return 0;
     },
@@ -169,14 +169,14 @@ async function leave(service: ProjectService, { config }: LoadedConfig): Promise
 /** For how long a server that shares its work goes on answering by default. */
 const sharedDrainSeconds = 1;
 
-function sayDraining({ output }: CommandContext): void {
+function printDraining({ output }: CommandContext): void {
   output.note(
     "What is under way may end first. Ctrl-C again ends it at once; what was accepted goes on with the next start.",
   );
 }
 
 /** Only events are written as late as that: what was accepted was on disk before anybody was told so. */
-function sayUnwritten(error: unknown, { output }: CommandContext): void {
+function printUnwritten(error: unknown, { output }: CommandContext): void {
   if (!isStoreUnavailable(error)) throw error;
   output.note(
     `${output.noteStyle("yellow", "warning:")} ${error.message} The last events are not in it; accepted work is kept, and goes on with the next start.`,
@@ -189,14 +189,14 @@ function isKeyOfCommands({ config, environment }: LoadedConfig): boolean {
   return Boolean(environment.KIT_API_KEY) && api_keys === undefined && auth === undefined;
 }
 
-function sayUnguarded({ output }: CommandContext): void {
+function printUnguarded({ output }: CommandContext): void {
   output.note(
     `${output.noteStyle("yellow", "warning:")} The server asks for no key: KIT_API_KEY is the key that commands send, KIT_API_KEYS are those of a server.`,
   );
 }
 
 /** Two servers of one project are fine, but seldom meant. */
-function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): void {
+function printStandby({ output }: CommandContext, { url, pid }: RunningServer): void {
   output.note(
     `${output.noteStyle("yellow", "warning:")} This project is served at ${url} already (process ${pid}). That server does the work; this one takes over when it is gone.`,
   );
@@ -206,12 +206,12 @@ function sayStandby({ output }: CommandContext, { url, pid }: RunningServer): vo
 async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
-  told: Pick<Served, "onError"> &
+  reports: Pick<Served, "onError"> &
     Pick<ServeMode, "onRemoved"> & { readonly observers: readonly EventListener[] },
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
   const { openProjectService } = await import("../app/service/open-project-service.ts");
-  return await openProjectService({ project, loaded, ...told });
+  return await openProjectService({ project, loaded, ...reports });
 }
 
 async function createProjectServer(
@@ -243,14 +243,14 @@ async function startTelemetry(
   { onTelemetry }: Pick<ServeMode, "onTelemetry">,
 ): Promise<Telemetry | undefined> {
   const { environment, config } = loaded;
-  if (otel !== true && !asksForTelemetry(environment)) return undefined;
+  if (otel !== true && !hasTelemetrySettings(environment)) return undefined;
   const { openTelemetry } = await import("../app/telemetry/open-telemetry.ts");
-  const say = (text: string): void => onTelemetry(maskOf(loaded)(text));
+  const print = (text: string): void => onTelemetry(maskOf(loaded)(text));
   try {
-    return await openTelemetry({ environment, config: config.telemetry, say });
+    return await openTelemetry({ environment, config: config.telemetry, onProblem: print });
   } catch (error) {
     if (otel === true || !(error instanceof KitError && error.code === "unavailable")) throw error;
-    say(
+    print(
       `${error.message} Nothing is traced, although OTEL_EXPORTER_OTLP_ENDPOINT asks for it. ${error.hint}`,
     );
     return undefined;
@@ -297,8 +297,8 @@ type ErrorLog = (error: unknown) => void;
  * Hands on errors as text, with their stacks and without the application's own keys: what the code of a
  * project throws may quote a key that it was given.
  */
-export function createErrorLog(mask: (text: string) => string, say: (text: string) => void): ErrorLog {
-  return (error) => say(mask(describeError(error)));
+export function createErrorLog(mask: (text: string) => string, write: (text: string) => void): ErrorLog {
+  return (error) => write(mask(describeError(error)));
 }
 
 /**
@@ -306,10 +306,10 @@ export function createErrorLog(mask: (text: string) => string, say: (text: strin
  * uncaught exception still ends it, because it may have left anything behind.
  */
 function outliveRejections(log: ErrorLog): Disposable {
-  const tell = (reason: unknown): void => {
+  const report = (reason: unknown): void => {
     const cause = reason instanceof Error ? reason : new Error(String(reason));
     log(new Error("A promise was rejected that no code awaited.", { cause }));
   };
-  process.on("unhandledRejection", tell);
-  return { [Symbol.dispose]: () => process.off("unhandledRejection", tell) };
+  process.on("unhandledRejection", report);
+  return { [Symbol.dispose]: () => process.off("unhandledRejection", report) };
 }

@@ -268,7 +268,7 @@ test("an environment that asks for telemetry without its packages ends no server
     },
     begin: beginProcess,
   });
-  await kit.says("Nothing is traced, although OTEL_EXPORTER_OTLP_ENDPOINT asks for it.");
+  await kit.hasOutput("Nothing is traced, although OTEL_EXPORTER_OTLP_ENDPOINT asks for it.");
   expect(kit.stderr()).toMatch(/npm install @opentelemetry\/api/);
   expect((await fetch(`${kit.url}/health`)).status).toBe(200);
 });

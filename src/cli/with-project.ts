@@ -31,7 +31,7 @@ export async function withProject(
   const readOnly = options.isReadOnly?.(loaded.config) ?? false;
   const { background = false } = options;
   return await withLoadedProject(context, { loaded, readOnly, background }, (opened) => {
-    sayUnkept(opened.project, context);
+    warnOfUnsavedIndex(opened.project, context);
     return use(opened);
   });
 }
@@ -73,7 +73,7 @@ async function openShowingProgress(
   }
 }
 
-function sayUnkept(project: Project, { output }: CommandContext): void {
+function warnOfUnsavedIndex(project: Project, { output }: CommandContext): void {
   const problem = project.indexProblem();
   if (problem === undefined) return;
   output.progress("");

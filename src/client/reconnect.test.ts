@@ -118,13 +118,13 @@ test("a prompt's stream that breaks says so; under a key its result comes all th
   await expect(indexesOf(plain.agents.stream("echo", { id: "cut", message }))).rejects.toMatchObject({
     code: "unavailable",
   });
-  const keyed = await clientBehind([2_500, 3_000]);
-  const stream = keyed.agents.stream("echo", { id: "kept", message }, { idempotencyKey: "k-1" });
+  const withKey = await clientBehind([2_500, 3_000]);
+  const stream = withKey.agents.stream("echo", { id: "kept", message }, { idempotencyKey: "k-1" });
   const indexes = await indexesOf(stream);
   expect(indexes).toEqual(indexes.toSorted((left, right) => left - right));
   expect(new Set(indexes).size).toBe(indexes.length);
   expect((await stream.result()).text).toBe(message);
-  expect(await keyed.agents.history("echo", { id: "kept" })).toHaveLength(2);
+  expect(await withKey.agents.history("echo", { id: "kept" })).toHaveLength(2);
 });
 
 test("a stream gives up after as many attempts in a row as its policy has", async () => {

@@ -42,10 +42,10 @@ export function createSseParser(): SseParser {
 
   function takeLine(line: string, events: ServerSentEvent[]): void {
     if (line === "") {
-      const named = id === undefined ? {} : { id };
+      const idField = id === undefined ? {} : { id };
       // An id alone is a position, or the end of all positions.
       if (data.length > 0 || id === "" || (id !== undefined && event === ""))
-        events.push({ ...named, event: event || "message", data: data.join("\n") });
+        events.push({ ...idField, event: event || "message", data: data.join("\n") });
       id = undefined;
       event = "";
       data = [];

@@ -179,8 +179,8 @@ export function delayBefore(error: unknown, attempts: number, retry: RetryPolicy
 
 /** Half of the delay is chance, so that clients that failed together do not come back together. */
 export function backoff(attempts: number, { baseDelayMs, maxDelayMs }: RetryPolicy): number {
-  const full = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1));
-  return full / 2 + (Math.random() * full) / 2;
+  const ceilingMs = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1));
+  return ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
 }
 
 function parseReply(text: string, status: number): unknown {

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { findFiles } from "./find-files.ts";
 
-const markdown = { wants: (name: string) => name.endsWith(".md") };
+const markdown = { accepts: (name: string) => name.endsWith(".md") };
 
 test("files are found through links that stay in the project, in the order of their names", async () => {
   await using folder = await createTemporaryRepository({

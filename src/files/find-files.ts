@@ -5,7 +5,7 @@ import { hasCode, joinPath } from "./obstacle.ts";
 
 export interface FindFilesOptions {
   /** Whether files of that name are wanted. */
-  readonly wants: (name: string) => boolean;
+  readonly accepts: (name: string) => boolean;
   /** Whether an entry, file or folder, is left out; default: none is. */
   readonly skips?: (name: string) => boolean;
   /** Whether to search the folders below; default true. */
@@ -72,8 +72,8 @@ class Search implements FoundFiles {
   }
 
   async #take(path: string, entry: Dirent): Promise<void> {
-    const { wants, nested = true } = this.#options;
-    const isWanted = wants(entry.name);
+    const { accepts, nested = true } = this.#options;
+    const isWanted = accepts(entry.name);
     if (entry.isDirectory()) {
       if (nested) await this.folder(path);
     } else if (!entry.isSymbolicLink()) {

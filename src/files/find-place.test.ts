@@ -59,11 +59,11 @@ describe.each(ways)("with folders held open: %s", (holds) => {
     );
     const seen = { read: 0, refused: 0 };
     await fc.assert(
-      fc.asyncProperty(trees, fc.array(paths, { minLength: 5, maxLength: 10 }), async (tree, wanted) => {
+      fc.asyncProperty(trees, fc.array(paths, { minLength: 5, maxLength: 10 }), async (tree, expected) => {
         await inFolder(async (root) => {
           for (const name of ["a", "b", "c"]) await writeFile(join(root, "..", name), "outside");
           for (const entry of tree) await create(root, entry);
-          for (const path of wanted) {
+          for (const path of expected) {
             const real = await realpath(join(root, path)).catch(() => "");
             const text = await readFile(join(root, path), "utf8").catch(() => undefined);
             const found = await read({ root, path, holds }).catch((error: unknown) => {

@@ -69,7 +69,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
   const links = Object.entries(config.servers ?? {}).map(([name, server]) =>
     createServerLink(toServerSettings(name, server, world), clock),
   );
-  const told = new WeakSet<object>();
+  const reported = new WeakSet<object>();
   const source = isSearch
     ? createSearchSource({ links, searchLimit: config.search_limit ?? defaultSearchLimit, validateJson })
     : createDirectSource(links, validateJson);
@@ -87,7 +87,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
     async tools({ signal, onProblem } = {}) {
       use();
       const tools = await source(signal);
-      if (onProblem !== undefined) for (const problem of newProblems(links, told)) onProblem(problem);
+      if (onProblem !== undefined) for (const problem of newProblems(links, reported)) onProblem(problem);
       return tools;
     },
     whyMissing: (name) => leftOutText(name, links) ?? downText(name, links),
@@ -174,15 +174,15 @@ function toProblem(link: ServerLink, message: string): McpProblem {
 }
 
 // A failure is told to every operation that has to do without the server, remarks once.
-function* newProblems(links: readonly ServerLink[], told: WeakSet<object>): Iterable<McpProblem> {
+function* newProblems(links: readonly ServerLink[], reported: WeakSet<object>): Iterable<McpProblem> {
   for (const link of links) {
     yield* failuresOf(link);
     const unheard = link.unheard();
-    if (unheard !== undefined && !told.has(unheard)) yield* unheardOf(link);
-    if (unheard !== undefined) told.add(unheard);
+    if (unheard !== undefined && !reported.has(unheard)) yield* unheardOf(link);
+    if (unheard !== undefined) reported.add(unheard);
     const catalogue = link.known();
-    if (catalogue === undefined || told.has(catalogue)) continue;
-    told.add(catalogue);
+    if (catalogue === undefined || reported.has(catalogue)) continue;
+    reported.add(catalogue);
     yield* remarksOf(link);
   }
 }

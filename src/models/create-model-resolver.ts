@@ -71,11 +71,11 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
     options.models !== undefined && Object.hasOwn(options.models, text) ? options.models[text] : undefined;
   if (own !== undefined) return { name: text, model: own, structuredOutput: "never", ...cacheOf(own, {}) };
   const name = parseModelName(text);
-  const full = `${name.provider}/${name.model}`;
+  const fullName = `${name.provider}/${name.model}`;
   if (name.provider === "offline") {
-    if (name.model !== "guide") throw unknownModel(full);
+    if (name.model !== "guide") throw unknownModel(fullName);
     return {
-      name: full,
+      name: fullName,
       model: createOfflineGuide(),
       structuredOutput: "never",
       quotesOnly: true,
@@ -89,7 +89,7 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
   const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
   const model = await load(name, config, options);
   return {
-    name: full,
+    name: fullName,
     model,
     ...structuredOutputOf(name, config),
     files: filesOf(name),

@@ -53,14 +53,14 @@ test("the next model answers where one fails for good, and the events and the an
   const { text, model } = await agent.session().prompt("x");
   expect([text, model.id]).toEqual(["well", "anthropic/claude-sonnet-4-6"]);
   expect(asked()).toEqual(["first", "first", "claude-sonnet-4-6"]);
-  const told = events.flatMap((event): (string | number | boolean | undefined)[][] =>
+  const reported = events.flatMap((event): (string | number | boolean | undefined)[][] =>
     event.type === "error"
       ? [[event.will_retry, event.next_model]]
       : event.type === "turn_request"
         ? [[event.model, event.attempt]]
         : [],
   );
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ["local/first", 1],
     [true, undefined],
     ["local/first", 2],

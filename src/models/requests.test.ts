@@ -111,12 +111,12 @@ describe("model strings", () => {
 
 describe("the repair of a typed answer keeps the tools in the prompt where the provider allows it", () => {
   const result = z.object({ sum: z.int() });
-  const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: () => "" };
+  const inspect = { name: "look", description: "Looks.", input: { type: "object" }, execute: () => "" };
   async function repaired(model: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     server.script([{ text: "seven" }, { text: '{"sum":7}' }]);
     const resolveModel = createModelResolver({ env: {}, providers: server.providers });
     const agent = createTestAgent(createScriptedModel([]), {}, { resolveModel });
-    const answer = await agent.session().prompt("x", { result, tools: [look], model });
+    const answer = await agent.session().prompt("x", { result, tools: [inspect], model });
     expect(answer.result).toEqual({ sum: 7 });
     return server.requests.slice(-2) as readonly Readonly<Record<string, unknown>>[];
   }

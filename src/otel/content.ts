@@ -70,10 +70,10 @@ function toInputMessage({ role, content }: Message): MessageParts {
       case "tool_call":
         return { type: "tool_call", id: part.tool_call_id, name: part.tool, arguments: cutValue(part.args) };
       case "tool_result": {
-        const said = part.content.map((item) =>
+        const items = part.content.map((item) =>
           item.type === "text" ? item.text : `[image ${item.media_type}]`,
         );
-        return { type: "tool_call_response", id: part.tool_call_id, response: cut(said.join("")) };
+        return { type: "tool_call_response", id: part.tool_call_id, response: cut(items.join("")) };
       }
       default:
         return { type: part.type };

@@ -26,9 +26,9 @@ export interface OpenTelemetryObserver {
  */
 export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}): OpenTelemetryObserver {
   const observer = new EventSpans(options);
-  const hear = (event: KitEvent): void => observer.hear(event);
+  const observe = (event: KitEvent): void => observer.receive(event);
   return Object.defineProperty(
-    Object.assign(hear, { tracing: observer, close: () => observer.close() }),
+    Object.assign(observe, { tracing: observer, close: () => observer.close() }),
     "open",
     {
       get: () => observer.open,
@@ -52,6 +52,6 @@ export function replayEvents(
   options: Omit<OpenTelemetryOptions, "meter"> = {},
 ): void {
   const observer = new EventSpans({ ...options, meter: false });
-  for (const event of events) observer.hear(event);
+  for (const event of events) observer.receive(event);
   observer.close();
 }

@@ -89,7 +89,7 @@ export class EventSpans implements Tracing {
     return this.#tree.size;
   }
 
-  hear(event: KitEvent): void {
+  receive(event: KitEvent): void {
     switch (event.type) {
       case "run_start":
         this.#startRun(event);
@@ -196,7 +196,7 @@ export class EventSpans implements Tracing {
       if (isStart) open.set(key, event);
       else open.delete(key);
     }
-    for (const [key, event] of open) if (this.#tree.get(key) === undefined) this.hear(event);
+    for (const [key, event] of open) if (this.#tree.get(key) === undefined) this.receive(event);
   }
 
   #contextAt(place: TracePlace): Context | undefined {
@@ -306,16 +306,16 @@ export class EventSpans implements Tracing {
     const operation = operationKey(event);
     const key = toolKey(event, event.tool_call_id);
     this.#tree.end(key, event, { error: "interrupted" });
-    const named = { ...event, tool: cut(event.tool) };
+    const labelled = { ...event, tool: cut(event.tool) };
     this.#tree.start(event, {
       key,
-      name: `${operations.tool} ${named.tool}`,
+      name: `${operations.tool} ${labelled.tool}`,
       kind: event.mcp === undefined ? SpanKind.INTERNAL : SpanKind.CLIENT,
       parent: this.#tree.contextOf(operation) ?? toContext({}),
       within: operation,
       attributes: {
         ...this.#common("tool", event),
-        ...toolAttributes(named),
+        ...toolAttributes(labelled),
         ...(this.capturesContent ? argumentsOf(event.args, this.#attributes.openInference) : {}),
       },
     });
@@ -336,8 +336,8 @@ export class EventSpans implements Tracing {
       open.span.addEvent("kit.approval.request", { "kit.approval_id": event.approval_id }, at);
       return;
     }
-    const said = { "kit.approval_id": event.approval_id, "kit.approval.approved": event.approved };
-    open.span.addEvent("kit.approval", said, at);
+    const decision = { "kit.approval_id": event.approval_id, "kit.approval.approved": event.approved };
+    open.span.addEvent("kit.approval", decision, at);
   }
 
   #startTask(event: EventOf<"task_start">): void {

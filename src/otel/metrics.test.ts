@@ -132,7 +132,7 @@ test("observers that share a meter add up", async () => {
 
 test("a service's load is measured at every reading; one in which its store is away harms no other", async () => {
   const { meter, read } = recordMetrics();
-  const full: ServiceLoad = {
+  const complete: ServiceLoad = {
     queued_dispatches: 3,
     queued_runs: 2,
     running_runs: 1,
@@ -140,7 +140,7 @@ test("a service's load is measured at every reading; one in which its store is a
     dead_letters: 5,
     waiting_approvals: 6,
   };
-  let load: ServiceLoad | undefined = full;
+  let load: ServiceLoad | undefined = complete;
   const end = observeService(async () => load ?? Promise.reject(new Error("away")), { meter });
   const measured = await read();
   expect(measured("kit.queue.depth")).toEqual([
@@ -156,7 +156,7 @@ test("a service's load is measured at every reading; one in which its store is a
   expect(measured("nodejs.eventloop.delay.max")).toHaveLength(1);
   load = undefined;
   expect((await read())("nodejs.eventloop.delay.max")).toHaveLength(1);
-  load = { ...full, dead_letters: 7 };
+  load = { ...complete, dead_letters: 7 };
   expect((await read())("kit.dead_letters")).toEqual([[{}, 7]]);
   end();
 });

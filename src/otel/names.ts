@@ -96,11 +96,14 @@ const providers: readonly (readonly [prefix: string, name: string])[] = [
 
 /** The provider: `openai` for `openai.responses`; for a log without it, the prefix of the model's name. */
 export function providerOf(provider: string | undefined, model: string): string {
-  const full = provider ?? (model.includes("/") ? model.slice(0, model.indexOf("/")) : model);
+  const providerName = provider ?? (model.includes("/") ? model.slice(0, model.indexOf("/")) : model);
   const found = providers.find(
-    ([prefix]) => full === prefix || full.startsWith(`${prefix}.`) || full.startsWith(`${prefix}-`),
+    ([prefix]) =>
+      providerName === prefix ||
+      providerName.startsWith(`${prefix}.`) ||
+      providerName.startsWith(`${prefix}-`),
   );
-  return found?.[1] ?? full.split(".")[0] ?? full;
+  return found?.[1] ?? providerName.split(".")[0] ?? providerName;
 }
 
 /** The model as its provider knows it. */
@@ -128,7 +131,10 @@ export function spanOf(event: KitEvent): readonly [key: string, isStart: boolean
   }
 }
 
-type Whose = Pick<TracePlace, "agent" | "instance_id" | "session" | "operation_id" | "turn_id" | "run_id">;
+type EventScope = Pick<
+  TracePlace,
+  "agent" | "instance_id" | "session" | "operation_id" | "turn_id" | "run_id"
+>;
 
 export function runKey(runId: string | undefined): string {
   return `run ${runId}`;
@@ -143,16 +149,16 @@ export function stepKey(event: {
 }
 
 /** Ids of operations may be a caller's own: another session may have the same. */
-export function operationKey({ agent, instance_id, session, operation_id }: Whose): string {
+export function operationKey({ agent, instance_id, session, operation_id }: EventScope): string {
   return `op ${agent}/${instance_id}/${session} ${operation_id}`;
 }
 
-export function turnKey(event: Whose): string {
+export function turnKey(event: EventScope): string {
   return `turn ${event.turn_id} ${operationKey(event)}`;
 }
 
 /** Ids of calls are a provider's, and may come again in another turn. */
-export function toolKey(event: Whose, callId: string): string {
+export function toolKey(event: EventScope, callId: string): string {
   return `tool ${callId} ${turnKey(event)}`;
 }
 
@@ -164,6 +170,6 @@ export function taskKey({
   return `task ${agent}/${instance_id} ${task_id}`;
 }
 
-export function compactionKey(event: Whose): string {
+export function compactionKey(event: EventScope): string {
   return `compaction ${operationKey(event)}`;
 }

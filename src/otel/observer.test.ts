@@ -73,9 +73,9 @@ test("an operation is a tree: its turns, calls, tasks and what these do", async 
 
 test("a turn says who was asked, what it cost and how it ended, in the names of the conventions", async () => {
   const response = { id: "resp_1", modelId: "test-2026" };
-  const { session, named } = begin([{ text: "hi", usage, response }]);
+  const { session, withName } = begin([{ text: "hi", usage, response }]);
   await session.prompt("x");
-  expect(named("chat test").attributes).toMatchObject({
+  expect(withName("chat test").attributes).toMatchObject({
     "kit.kind": "kit.generation",
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": "scripted",
@@ -92,7 +92,7 @@ test("a turn says who was asked, what it cost and how it ended, in the names of 
     "gen_ai.conversation.id": "tester/1/default",
     "session.id": "tester/1/default",
   });
-  expect(named("invoke_agent tester").attributes).toMatchObject({
+  expect(withName("invoke_agent tester").attributes).toMatchObject({
     "kit.kind": "kit.operation",
     "kit.operation.kind": "prompt",
     "gen_ai.usage.input_tokens": 120,
@@ -125,10 +125,10 @@ test("a turn's span names what was in front of the model, up to 50 items, withou
     "kit.receipt.tokens": 2_415,
     "kit.receipt.omitted": 30,
   });
-  const named = first?.["kit.receipt.added"] as readonly string[];
-  expect(named).toHaveLength(50);
-  expect(named[0]?.length).toBeLessThan(200);
-  expect(named[1]).toBe("guideline rules/1.md (1)");
+  const withName = first?.["kit.receipt.added"] as readonly string[];
+  expect(withName).toHaveLength(50);
+  expect(withName[0]?.length).toBeLessThan(200);
+  expect(withName[1]).toBe("guideline rules/1.md (1)");
   expect(JSON.stringify(first)).not.toContain("private path");
   expect(second).toMatchObject({ "kit.receipt.items": 80, "kit.receipt.before": "t0" });
   expect(second).not.toHaveProperty("kit.receipt.added");
@@ -247,7 +247,7 @@ test.each(["in an answer", "in a tool", "while it waits for approval"])(
     });
     await run.session.prompt("x", { signal: stopping.signal }).catch(() => undefined);
     expect(run.observer.open).toBe(0);
-    expect(run.named("invoke_agent tester").attributes["error.type"]).toBe("aborted");
+    expect(run.withName("invoke_agent tester").attributes["error.type"]).toBe("aborted");
     expect(shapeOf(run.replayed().spans())).toEqual(shapeOf(run.spans()));
   },
 );
@@ -261,8 +261,8 @@ test("an approval decision is recorded on the call's span", async () => {
       void run.agent.approvals.decide(event.approval_id, { approved: true });
   });
   await run.session.prompt("x");
-  const told = run.named("execute_tool price").events;
-  expect(told.map(({ name, attributes }) => [name, attributes?.["kit.approval.approved"]])).toEqual([
+  const reported = run.withName("execute_tool price").events;
+  expect(reported.map(({ name, attributes }) => [name, attributes?.["kit.approval.approved"]])).toEqual([
     ["kit.approval.request", undefined],
     ["kit.approval", true],
   ]);
@@ -274,7 +274,7 @@ test("a compaction has the turn that writes the summary below it", async () => {
   await run.session.prompt("y");
   await run.session.compact();
   expect(run.paths()).toContain("invoke_agent tester > kit.compaction > chat test");
-  expect(run.named("kit.compaction").attributes).toMatchObject({ "kit.compaction.reason": "manual" });
+  expect(run.withName("kit.compaction").attributes).toMatchObject({ "kit.compaction.reason": "manual" });
   expect(run.observer.open).toBe(0);
 });
 
@@ -292,7 +292,7 @@ test("a model is handed the span of its turn, a tool that of its call", async ()
   const run = begin([{ toolCalls: [ask] }, { text: "ok" }], { profile: { tools: [tool] } });
   await run.session.prompt("x");
   const parentOf = (name: string): string => {
-    const { traceId, spanId } = run.named(name).spanContext();
+    const { traceId, spanId } = run.withName(name).spanContext();
     return `00-${traceId}-${spanId}-01`;
   };
   expect(run.model.calls[0]?.headers).toEqual({ traceparent: parentOf("chat test") });
@@ -316,9 +316,9 @@ test("spans hold no content, unless it is asked for", async () => {
   await plain.session.prompt(canary);
   const recordedText = (run: typeof plain): string => JSON.stringify(shapeOf(run.spans()));
   expect(recordedText(plain)).not.toContain(canary);
-  const full = begin(script, { profile, options: { captureContent: true } });
-  await full.session.prompt(canary);
-  const attributes = full.spans().map((span) => span.attributes);
+  const complete = begin(script, { profile, options: { captureContent: true } });
+  await complete.session.prompt(canary);
+  const attributes = complete.spans().map((span) => span.attributes);
   const chat = attributes.filter((each) => each["gen_ai.operation.name"] === "chat")[1];
   expect(JSON.parse(String(chat?.["gen_ai.input.messages"]))).toEqual([
     { role: "user", parts: [{ type: "text", content: canary }] },
@@ -335,7 +335,7 @@ test("spans hold no content, unless it is asked for", async () => {
     { role: "assistant", parts: [{ type: "text", content: canary }], finish_reason: "stop" },
   ]);
   expect(chat?.["gen_ai.system_instructions"]).toContain(canary);
-  const tool = full.named("execute_tool price").attributes;
+  const tool = complete.withName("execute_tool price").attributes;
   expect(tool).toMatchObject({
     "gen_ai.tool.call.arguments": JSON.stringify({ article: canary }),
     "gen_ai.tool.call.result": canary,
@@ -375,7 +375,7 @@ test("OpenInference's kinds stand on every span, on request", async () => {
     "kit.task CHAIN",
   ]);
   for (const { attributes } of run.spans()) expect(attributes["deployment.environment.name"]).toBe("test");
-  expect(run.named("chat test").attributes).toMatchObject({
+  expect(run.withName("chat test").attributes).toMatchObject({
     "llm.model_name": "test",
     "llm.provider": "scripted",
   });

@@ -23,7 +23,7 @@ export interface GuardedCall {
 }
 
 /** Silence on a connection of a database that answers others, in patiences: its connection is dead, or a lock is held. */
-const silentLooks = 5;
+const maxSilentChecks = 5;
 
 /**
  * Detects a database that accepts connections and does not answer, or whose host is gone: the network reports neither.
@@ -51,7 +51,7 @@ export class AnswerGuard {
       let connection: Parameters<GuardedCall["begin"]>[0] | undefined;
       let isOver = false;
       let bytes = 0;
-      let looks = 0;
+      let silentChecks = 0;
       const end = (): void => {
         isOver = true;
         clearInterval(timer);
@@ -75,9 +75,10 @@ export class AnswerGuard {
       const timer = setInterval(() => {
         const before = bytes;
         bytes = connection?.bytes() ?? 0;
-        looks = bytes === before ? looks + 1 : 0;
-        if (looks >= silentLooks && !isLong) giveUp(this.#refusal(Date.now() - looks * patienceMs));
-        else if (looks > 0) void this.#look();
+        silentChecks = bytes === before ? silentChecks + 1 : 0;
+        if (silentChecks >= maxSilentChecks && !isLong)
+          giveUp(this.#refusal(Date.now() - silentChecks * patienceMs));
+        else if (silentChecks > 0) void this.#check();
       }, patienceMs);
       this.#calls.add(giveUp);
       work(call).then(
@@ -99,7 +100,7 @@ export class AnswerGuard {
     for (const giveUp of [...this.#calls]) giveUp(this.#refusal(Date.now()));
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (this.#silentSince !== undefined || (await this.#answers()) || this.#closed.signal.aborted) return;
     if (this.#silentSince !== undefined) return;
     this.#silentSince = Date.now() - 2 * this.#options.patienceMs;

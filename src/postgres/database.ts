@@ -114,7 +114,7 @@ export class PostgresDatabase {
       connection.release();
       throw new KitError({ code: "unavailable", message: `${this.#options.store} did not answer in time.` });
     }
-    hearErrors(connection);
+    guardErrors(connection);
     let failed = true;
     const release = once(() => connection.release(failed));
     call.begin({ stop: release, bytes: () => bytesRead(connection) });
@@ -172,12 +172,12 @@ function bytesRead(connection: PostgresQuery): number {
   return inner?.stream?.bytesRead ?? 0;
 }
 
-const heard = new WeakSet<PostgresQuery>();
+const guarded = new WeakSet<PostgresQuery>();
 
 /** A checked-out connection of `pg` that breaks also emits an `error` event, which would end the process without a listener. */
-function hearErrors(connection: PostgresQuery): void {
-  if (heard.has(connection)) return;
-  heard.add(connection);
+function guardErrors(connection: PostgresQuery): void {
+  if (guarded.has(connection)) return;
+  guarded.add(connection);
   const { on } = connection as { on?: (event: "error", listener: () => void) => unknown };
   on?.call(connection, "error", () => undefined);
 }

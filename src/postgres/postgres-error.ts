@@ -39,8 +39,8 @@ export function toStoreError(error: unknown, { store, since, toConflict }: Store
   const code = sqlState(error);
   if (code !== undefined && conflicts.has(code) && toConflict !== undefined) return toConflict(error);
   const reason = "its database does not answer as it should";
-  const said = error instanceof Error && error.message !== "" ? error.message : String(code);
-  const hint = `Postgres: ${said}`;
+  const message = error instanceof Error && error.message !== "" ? error.message : String(code);
+  const hint = `Postgres: ${message}`;
   // An error without a condition name does not come from Postgres: the connection is at fault.
   if (code === undefined || outages.some((start) => code.startsWith(start))) {
     return storeUnavailable({ store, reason, hint, since, cause: error });

@@ -39,8 +39,8 @@ export function createBoundedOutput(maxBytes: number): BoundedOutput {
     text() {
       if (total <= maxBytes) return Buffer.concat([...head, ...tail]).toString("utf8");
       const end = Buffer.concat(tail);
-      const shown = end.subarray(end.length - Math.min(maxTail, end.length));
-      return `${withoutCutEnd(Buffer.concat(head))}\n[… ${total - maxBytes} bytes dropped …]\n${withoutCutStart(shown)}`;
+      const lastBytes = end.subarray(end.length - Math.min(maxTail, end.length));
+      return `${withoutCutEnd(Buffer.concat(head))}\n[… ${total - maxBytes} bytes dropped …]\n${withoutCutStart(lastBytes)}`;
     },
   };
 }

@@ -90,9 +90,9 @@ test("after any changes, a refreshed index answers as one made anew", async () =
             await project.close();
             project = await openProject({ root });
           }
-          const anew = await openProject({ root, indexFile: ":memory:" });
-          expect(answersOf(project)).toEqual(answersOf(anew));
-          await anew.close();
+          const rebuilt = await openProject({ root, indexFile: ":memory:" });
+          expect(answersOf(project)).toEqual(answersOf(rebuilt));
+          await rebuilt.close();
         }
         await project.close();
       },

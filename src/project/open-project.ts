@@ -108,7 +108,7 @@ interface Place {
 /** Creates the specs of a project over its index. */
 function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
   const facts: ProjectFacts = index;
-  const named = { hasFile: index.hasFile, aliases: index.aliases };
+  const namedFiles = { hasFile: index.hasFile, aliases: index.aliases };
   /** A caller that asks for an alias means the file. */
   const byRealPath = (query: SpecQuery): SpecQuery =>
     query.path === undefined
@@ -149,8 +149,8 @@ function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
       }
     },
     diagnostics: index.specDiagnostics,
-    impact: (request) => signed(index.read((database) => findImpact(database, { ...named, request }))),
-    graph: () => signed(index.cached("graph", (database) => specGraph(database, named))),
+    impact: (request) => signed(index.read((database) => findImpact(database, { ...namedFiles, request }))),
+    graph: () => signed(index.cached("graph", (database) => specGraph(database, namedFiles))),
   };
 }
 
@@ -160,8 +160,8 @@ type Node = SpecGraph["nodes"][number];
  * All blocks and the files they name, with the edges that are written down: links from block to
  * block, and mentions of files. Sorted as blocks are; files follow, by path.
  */
-function specGraph(database: Connection, named: NamedFiles): SpecGraph {
-  const links = createEdges(database, named);
+function specGraph(database: Connection, namedFiles: NamedFiles): SpecGraph {
+  const links = createEdges(database, namedFiles);
   const nodes: Node[] = [];
   const files = new Map<string, Node>();
   const edges: ImpactEdge[] = [];

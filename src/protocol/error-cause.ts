@@ -137,9 +137,9 @@ function read(value: unknown, field: string): unknown {
   return safely(() => Reflect.get(value, field) as unknown);
 }
 
-function safely<Value>(look: () => Value): Value | undefined {
+function safely<Value>(readValue: () => Value): Value | undefined {
   try {
-    return look();
+    return readValue();
   } catch {
     return undefined;
   }

@@ -104,35 +104,35 @@ test("waiting for the host is not the program's time, computing after it is", as
 });
 
 test("a function that does not answer in time is a TimeoutError, and is told to stop", async () => {
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const functions = {
     never: {
       timeoutMs: 100,
       execute: ({ signal }: PythonCall) =>
-        new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason))),
+        new Promise(() => signal.addEventListener("abort", () => reported.push(signal.reason))),
     },
   };
   const code = "try:\n    never()\nexcept TimeoutError as e:\n    r = str(e)\nr";
   expect((await session.run(code, { functions })).result).toBe("never() gave no answer within 0.1 seconds");
-  expect(told).toHaveLength(1);
+  expect(reported).toHaveLength(1);
 });
 
 test("an abort while the host works stops both, and the variables stay as they were", async () => {
   await session.run("kept = 1");
   const controller = new AbortController();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const functions = {
     never: {
       execute: ({ signal }: PythonCall) => {
         setTimeout(() => controller.abort("enough"), 50);
-        return new Promise(() => signal.addEventListener("abort", () => told.push(signal.reason)));
+        return new Promise(() => signal.addEventListener("abort", () => reported.push(signal.reason)));
       },
     },
   };
   await expect(session.run("kept = 2\nnever()", { functions, signal: controller.signal })).rejects.toBe(
     "enough",
   );
-  expect(told).toEqual(["enough"]);
+  expect(reported).toEqual(["enough"]);
   expect((await session.run("kept")).result).toBe(1);
 });
 

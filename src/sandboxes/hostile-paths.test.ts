@@ -135,9 +135,9 @@ describe("the hostile paths of tests/security/paths.json", () => {
 
   testEach("project", ofProjects, async (hostile) => {
     await withBase(async (base) => {
-      const { title = "", format: named = "" } = hostile.args;
-      const format = formats.get(named);
-      if (format === undefined) throw new Error(`No format is called ${named}.`);
+      const { title = "", format: withName = "" } = hostile.args;
+      const format = formats.get(withName);
+      if (format === undefined) throw new Error(`No format is called ${withName}.`);
       const source: FixtureEntry = {
         type: "file",
         path: "root/AGENTS.md",
@@ -224,14 +224,14 @@ async function check(place: Place, hostile: PathCase, { rename, call }: Check): 
   for (const secret of ["TOP-SECRET", "root:x:0", base, "not ours"])
     expect(outcome.text).not.toContain(secret);
   if (hostile.expected !== "contained") expect(outcome.ok, outcome.text).toBe(hostile.expected === "allow");
-  const wanted = hostile.expect ?? {};
-  if (wanted.content !== undefined) expect(outcome.text).toBe(wanted.content);
-  if (wanted.content_if_ok !== undefined && outcome.ok) expect(outcome.text).toBe(wanted.content_if_ok);
-  for (const text of wanted.must_not_contain ?? []) expect(outcome.text).not.toContain(text);
-  for (const entry of wanted.entries_include ?? []) expect(outcome.text).toContain(entry);
-  for (const path of wanted.absent ?? []) expect(existsSync(join(base, rename(path)))).toBe(false);
-  for (const path of wanted.host_absent ?? []) expect(existsSync(path)).toBe(false);
-  const [file, content] = wanted.file ?? [];
+  const expected = hostile.expect ?? {};
+  if (expected.content !== undefined) expect(outcome.text).toBe(expected.content);
+  if (expected.content_if_ok !== undefined && outcome.ok) expect(outcome.text).toBe(expected.content_if_ok);
+  for (const text of expected.must_not_contain ?? []) expect(outcome.text).not.toContain(text);
+  for (const entry of expected.entries_include ?? []) expect(outcome.text).toContain(entry);
+  for (const path of expected.absent ?? []) expect(existsSync(join(base, rename(path)))).toBe(false);
+  for (const path of expected.host_absent ?? []) expect(existsSync(path)).toBe(false);
+  const [file, content] = expected.file ?? [];
   if (file !== undefined) expect(await readFile(join(base, rename(file)), "utf8")).toBe(content);
 }
 

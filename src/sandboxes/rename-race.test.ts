@@ -55,8 +55,8 @@ test.skipIf(!canHoldFolders()).each(subjects)(
     try {
       await once(swapper.stdout, "data");
       // Until both sides of the race were met, or nothing was tried.
-      const wanted = ["read inside", "read forbidden", "write done"];
-      const metAll = (): boolean => wanted.every((outcome) => outcomes.has(outcome));
+      const expected = ["read inside", "read forbidden", "write done"];
+      const metAll = (): boolean => expected.every((outcome) => outcomes.has(outcome));
       for (let round = 0; round < reads || !metAll(); round += 1) {
         await attempt("read", () => sandbox.readFile("race/f.txt"));
         if (round % (reads / writes) !== 0) continue;

@@ -66,8 +66,8 @@ function shareWithPages(
   reply: Response,
 ): void {
   if (shared === undefined) return;
-  const asks = req.method === "OPTIONS" && req.header("access-control-request-method") !== undefined;
-  for (const [name, value] of Object.entries({ ...shared, ...readable, ...(asks ? preflight : {}) })) {
+  const isPreflight = req.method === "OPTIONS" && req.header("access-control-request-method") !== undefined;
+  for (const [name, value] of Object.entries({ ...shared, ...readable, ...(isPreflight ? preflight : {}) })) {
     reply.headers.set(name, value);
   }
 }

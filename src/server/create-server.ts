@@ -9,9 +9,9 @@ import type { AuthorizeHook } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { type AccessOptions, Gate, isLoopbackAddress } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
-import { createPlaces } from "./access/places.ts";
+import { createConnectionSlots } from "./access/connection-slots.ts";
 import { createAnswer, type RequestEntry } from "./answer-request.ts";
-import { asksForPage, type ConsoleMode, checkLooksOnly } from "./console/console-request.ts";
+import { type ConsoleMode, checkLooksOnly, isPageRequest } from "./console/console-request.ts";
 import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
@@ -124,13 +124,13 @@ export function createServer(options: ServerOptions): KitServer {
   const onRefused = options.onRefused && ((advice: string) => options.onRefused?.(mask(advice)));
   const limits = { ...defaultLimits, ...options.limits };
   const { console: consoleMode = true } = options;
-  const page = consoleMode === false ? undefined : createConsole({ looksOnly: consoleMode === "read" });
+  const page = consoleMode === false ? undefined : createConsole({ isReadOnly: consoleMode === "read" });
   const gate = new Gate(
     {
       ...options.access,
       rateLimit: options.rateLimit,
       onRefused,
-      isPage: page && asksForPage,
+      isPage: page && isPageRequest,
       refuse: consoleMode === "read" ? checkLooksOnly : undefined,
     },
     limits,
@@ -150,15 +150,15 @@ export function createServer(options: ServerOptions): KitServer {
     const { body, ...rest } = toReply(error);
     return new Response(body, rest);
   };
-  const places = createPlaces({
+  const slots = createConnectionSlots({
     what: "streams",
-    places: limits.eventStreams,
+    slots: limits.eventStreams,
     share: limits.eventStreamsPerPrincipal,
   });
   const streams = createEventStreams({
     heartbeatMs: limits.heartbeatMs,
     streamMs: limits.streamMs,
-    places,
+    slots,
   });
   const authorization = createAuthorization(options.authorize, limits);
   let isOpen = false;

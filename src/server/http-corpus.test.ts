@@ -107,10 +107,10 @@ async function check(one: HttpCase): Promise<void> {
 function checkRoute({ requires }: HttpCase): void {
   if (requires?.startsWith("route:") !== true) return;
   const plain = (path: string): string => path.replace(/\{[^}]*\}/g, "{}");
-  const wanted = plain(requires.slice("route:".length));
-  expect(routes.map(plain).filter((path) => path === wanted || path.startsWith(`${wanted}/`))).not.toEqual(
-    [],
-  );
+  const required = plain(requires.slice("route:".length));
+  expect(
+    routes.map(plain).filter((path) => path === required || path.startsWith(`${required}/`)),
+  ).not.toEqual([]);
 }
 
 function millisecondsOf(text: number | string): number {
@@ -197,11 +197,11 @@ async function sendAndCheck(server: ServerProcess, one: HttpCase): Promise<void>
   expect(expected.status, reply.body.slice(0, 300)).toContain(reply.status);
   checkSecrets(JSON.stringify(reply));
   const isError = reply.status >= 400;
-  const wantsEnvelope =
+  const expectsEnvelope =
     expected.envelope === true ||
     (expected.envelope === "if_error" && isError) ||
     (expected.envelope === "if_body" && isError && reply.body !== "");
-  if (wantsEnvelope) {
+  if (expectsEnvelope) {
     expect(reply.headers["content-type"]).toContain("application/json");
     checkEnvelope(reply.body, expected.error_type_any_of);
   }

@@ -143,9 +143,9 @@ test("agents answer as described", async () => {
   await ask(prompt, "/agents/hidden/1", { body: { message: "x" } });
   await ask(prompt, "/agents/echo/1", { body: { message: "x" }, headers: { "content-type": "text/plain" } });
   await ask(prompt, "/agents/echo/1", { body: { message: "x".repeat(2_000_000) } });
-  const keyed = { headers: { "idempotency-key": "k" } };
-  await ask(prompt, "/agents/echo/keyed", { ...keyed, body: { message: "one" } });
-  await ask(prompt, "/agents/echo/keyed", { ...keyed, body: { message: "two" } });
+  const withKey = { headers: { "idempotency-key": "k" } };
+  await ask(prompt, "/agents/echo/keyed", { ...withKey, body: { message: "one" } });
+  await ask(prompt, "/agents/echo/keyed", { ...withKey, body: { message: "two" } });
   await ask("POST /prompt/{session}", "/prompt/s", { body: { message: "hello" } });
   await follow("POST /prompt/{session}/events", "/prompt/s", { body: { message: "hello" } });
   const { dispatch_id } = await ask("POST /agents/{name}/{id}/dispatch", "/agents/echo/1/dispatch", {
@@ -261,14 +261,14 @@ test("a webhook answers as described", async () => {
 });
 
 test("every route with a body refuses one that is no JSON object, and unwraps a wrapped one", async () => {
-  const places: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
+  const positions: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
   const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
   expect(posts.length).toBeGreaterThan(12);
   for (const operation of posts) {
     const path = operation
       .slice("POST ".length)
       .replace("/workflows/{name}", "/workflows/strict")
-      .replace(/\{(\w+)\}/g, (_, name: string) => places[name] ?? "1");
+      .replace(/\{(\w+)\}/g, (_, name: string) => positions[name] ?? "1");
     const send = async (type: string, body: string): Promise<string> => {
       const headers = { "content-type": type };
       const reply = await fetch(served.url + path, { method: "POST", headers, body });

@@ -117,13 +117,13 @@ export function toErrorEnvelope(
   const known = toKitError(error);
   const meta = metaOf(known);
   const { message } = known;
-  const said = {
+  const errorBody = {
     message,
     details: detailsOf(known),
     ...(meta === undefined ? {} : { meta }),
     ...(dev ? devOf(error, known) : {}),
   };
-  return { error: { type: known.code, ...masked(said) } };
+  return { error: { type: known.code, ...masked(errorBody) } };
 }
 
 /** Clients may count on the issues of an invalid request, also where no single field of it is wrong. */

@@ -15,7 +15,7 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
-import { asksForPage, isPagePath } from "./console/console-request.ts";
+import { isPagePath, isPageRequest } from "./console/console-request.ts";
 import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
 import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
@@ -272,7 +272,7 @@ export function mountRoutes(
     app.all(path, (context) =>
       answer(context, () => {
         const { method, path: asked, raw } = context.req;
-        if (page !== undefined && asksForPage({ method, path: asked, headers: raw.headers })) {
+        if (page !== undefined && isPageRequest({ method, path: asked, headers: raw.headers })) {
           return page.answer({ path: asked, headers: raw.headers });
         }
         const route = byMethod.get(method === "HEAD" ? "GET" : method);

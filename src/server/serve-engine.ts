@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import type { Engine } from "../engine/contract.ts";
 import { workflowRoutes } from "../protocol/routes/run-routes.ts";
 import { createAuthorization } from "./access/authorize.ts";
-import { createPlaces } from "./access/places.ts";
+import { createConnectionSlots } from "./access/connection-slots.ts";
 import { defaultLimits as limits } from "./limits.ts";
 import { toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { bindRoutes, createPathRouter, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
@@ -18,11 +18,11 @@ import { createEventStreams } from "./streams/event-streams.ts";
  */
 export function serveEngine(engine: Engine): typeof fetch {
   const masked = <Value>(value: Value): Value => value;
-  const { heartbeatMs, eventStreams: places } = limits;
+  const { heartbeatMs, eventStreams: slots } = limits;
   const context = {
     service: { engine },
     authorization: createAuthorization(undefined, limits),
-    streams: createEventStreams({ heartbeatMs, places: createPlaces({ what: "streams", places }) }),
+    streams: createEventStreams({ heartbeatMs, slots: createConnectionSlots({ what: "streams", slots }) }),
     limits,
     masked,
     toEnvelope: (error: unknown) => toErrorEnvelope(error, { dev: true }),

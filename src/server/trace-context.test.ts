@@ -199,7 +199,7 @@ test("a run, its steps, their agents and what it dispatches are one trace", asyn
     "invoke_workflow hand-on > kit.step ask > invoke_agent echo",
     "invoke_workflow hand-on > kit.step ask > invoke_agent echo > chat model",
   ]);
-  const run = recorded.named("invoke_workflow hand-on");
+  const run = recorded.withName("invoke_workflow hand-on");
   expect(run.parentSpanContext).toMatchObject({ traceId: trace, spanId: "00f067aa0ba902b7", isRemote: true });
   for (const span of recorded.spans()) expect(span.spanContext().traceId).toBe(trace);
 });

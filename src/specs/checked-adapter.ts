@@ -29,7 +29,7 @@ export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
 }
 
 function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
-  const say = (fault: Fault, line?: number): Diagnostic => ({
+  const toDiagnostic = (fault: Fault, line?: number): Diagnostic => ({
     severity: "error",
     rule: fault.rule,
     code: "adapter_draft",
@@ -41,7 +41,7 @@ function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   const parsed: unknown = adapter.parse(source);
   if (!isRecord(parsed) || !Array.isArray(parsed.drafts)) {
     const message = "parse must return { drafts, diagnostics } at once, not a promise or another value.";
-    return { drafts: [], diagnostics: [say({ rule: "structure", field: "drafts", message })] };
+    return { drafts: [], diagnostics: [toDiagnostic({ rule: "structure", field: "drafts", message })] };
   }
   const given: readonly unknown[] = Array.isArray(parsed.diagnostics) ? parsed.diagnostics : [];
   const diagnostics: Diagnostic[] = given.filter(isDiagnostic);
@@ -49,7 +49,7 @@ function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   const drafts: SpecDraft[] = [];
   for (const [index, draft] of parsed.drafts.entries()) {
     const { checked, found } = checkDraft(draft, index);
-    for (const fault of found) faults.push(say(fault, lineOf(draft)));
+    for (const fault of found) faults.push(toDiagnostic(fault, lineOf(draft)));
     if (checked !== undefined) drafts.push(checked);
   }
   return { drafts, diagnostics: [...diagnostics, ...atMost(faults, source.path)] };
@@ -66,7 +66,7 @@ function checkDraft(
   }
   const essential: Fault[] = [];
   const other: Fault[] = [];
-  const titled = isText(draft.title) ? `${name} (${shown(draft.title)})` : name;
+  const titled = isText(draft.title) ? `${name} (${describeValue(draft.title)})` : name;
   if (!isDraftId(draft.id)) {
     const message = `${titled} has no id: { kind: "base" | "declared", value } or { kind: "sequence", prefix }.`;
     essential.push({ rule: "required-field", field: "id", message });
@@ -78,7 +78,7 @@ function checkDraft(
   const choose = (field: string, values: readonly string[], into: Fault[]): void => {
     const value = draft[field];
     if (typeof value === "string" && values.includes(value)) return;
-    const message = `${titled}: "${field}" must be one of ${values.join(", ")}, not ${shown(value)}.`;
+    const message = `${titled}: "${field}" must be one of ${values.join(", ")}, not ${describeValue(value)}.`;
     into.push({ rule: "enum", field, message });
   };
   choose("framework", frameworks, essential);
@@ -176,7 +176,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value !== "string") return kindOf(value);
   return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
 }

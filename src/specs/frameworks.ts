@@ -48,8 +48,8 @@ export const frameworkInfos: readonly FrameworkInfo[] = [
  * ```
  */
 export function frameworkOf(name: string): Framework | undefined {
-  const wanted = name.toLowerCase();
-  return frameworkInfos.find((info) => info.id === wanted || info.aliases.includes(wanted))?.id;
+  const lowered = name.toLowerCase();
+  return frameworkInfos.find((info) => info.id === lowered || info.aliases.includes(lowered))?.id;
 }
 
 /**

@@ -97,9 +97,9 @@ test("the error of a database that cannot be opened gives the reason", () => {
   expect(messageOf(join(root, "in-the-way", "x.db"))).toContain("cannot be");
 });
 
-const asNobody = process.getuid?.() === 0;
+const isRoot = process.getuid?.() === 0;
 
-test.skipIf(!asNobody)("a file of another user is said to be one", () => {
+test.skipIf(!isRoot)("a file of another user is said to be one", () => {
   const file = join(root, "foreign.db");
   writeFileSync(file, "x");
   chmodSync(root, 0o755);

@@ -154,8 +154,8 @@ test("faults of the file become errors of the store, other errors stay as they a
 
 test("an outage has one beginning until a write has passed", () => {
   const faults = new StoreFaults({ store: "The notes", hint: "", repair: "" });
-  const full = Object.assign(new Error("x"), { errcode: 13 });
-  const since = (): unknown => (faults.toError(full) as { meta: { since: string } }).meta.since;
+  const complete = Object.assign(new Error("x"), { errcode: 13 });
+  const since = (): unknown => (faults.toError(complete) as { meta: { since: string } }).meta.since;
   const start = since();
   expect(since()).toBe(start);
   faults.passed();

@@ -14,7 +14,7 @@ export interface WaitAnswers {
 }
 
 /** Between two looks at the runs, in ms. */
-const lookMs = 10;
+const pollMs = 10;
 const minuteMs = 60_000;
 /** A wait that ends by itself within this time is waited for, in ms. */
 const patienceMs = 5_000;
@@ -30,16 +30,16 @@ export function answerWaits(
   const stuck = Promise.withResolvers<never>();
   stuck.promise.catch(() => undefined);
   let isLooking = false;
-  const look = async (): Promise<void> => {
+  const inspect = async (): Promise<void> => {
     const { items } = await engine.listRuns({ status: "waiting" });
     for (const run of items) {
       const waits = run.waiting_for ?? [];
-      const named = waits.find(({ signal }) => signal !== undefined && Object.hasOwn(signals, signal));
-      if (named?.signal !== undefined) await give(run, named.signal);
+      const withName = waits.find(({ signal }) => signal !== undefined && Object.hasOwn(signals, signal));
+      if (withName?.signal !== undefined) await provide(run, withName.signal);
       else if (waits.length > 0) await pass(run, waits);
     }
   };
-  const give = async (run: RunRecord, name: string): Promise<void> => {
+  const provide = async (run: RunRecord, name: string): Promise<void> => {
     const value = signals[name];
     const payload: unknown = typeof value === "function" ? value(run) : value;
     await engine.signal(run.run_id, { name, ...(payload === undefined ? {} : { payload }) });
@@ -62,13 +62,13 @@ export function answerWaits(
   const timer = setInterval(() => {
     if (isLooking) return;
     isLooking = true;
-    void look()
-      .then(() => clock?.advance(lookMs))
+    void inspect()
+      .then(() => clock?.advance(pollMs))
       .catch(stuck.reject)
       .finally(() => {
         isLooking = false;
       });
-  }, lookMs);
+  }, pollMs);
   return { stuck: stuck.promise, [Symbol.dispose]: () => clearInterval(timer) };
 }
 

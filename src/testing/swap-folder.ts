@@ -8,7 +8,7 @@ import { join } from "node:path";
 const root = process.argv[2] ?? "";
 const race = join(root, "race");
 const evil = join(root, "evil");
-const aside = join(root, "aside");
+const moved = join(root, "aside");
 
 function move(from: string, to: string): void {
   for (;;) {
@@ -39,10 +39,10 @@ function stay(): void {
 
 process.stdout.write("swapping\n");
 for (;;) {
-  move(race, aside);
+  move(race, moved);
   move(evil, race);
   stay();
   move(race, evil);
-  move(aside, race);
+  move(moved, race);
   stay();
 }

@@ -54,7 +54,7 @@ function verify(scheme: WebhookScheme, signed: Signed, options: Partial<VerifyWe
   return verifyWebhook(signed, { scheme, secret: secrets[scheme], now: () => now, ...options });
 }
 
-const code = (wanted: string) => expect.objectContaining({ code: wanted });
+const code = (expected: string) => expect.objectContaining({ code: expected });
 
 test.each(schemes)(
   "%s: a delivery that its sender has signed is let in, whatever its bytes",
@@ -191,15 +191,15 @@ test("the memory of deliveries is bounded", () => {
 test("a failed delivery is released, and senders that share a log are kept apart", async () => {
   const deliveries = createMemoryDeliveries();
   const signed = sign("github", Buffer.from('{"event_id":"Ev2"}'));
-  const look = async (source?: string) =>
+  const inspect = async (source?: string) =>
     await verify("github", signed, { deliveries, ...(source === undefined ? {} : { source }) });
-  const first = await look();
-  expect([first.duplicate, (await look()).duplicate]).toEqual([false, true]);
-  expect((await look("another")).duplicate).toBe(false);
-  await (await look()).release(); // Only who holds it gives it back.
-  expect((await look()).duplicate).toBe(true);
+  const first = await inspect();
+  expect([first.duplicate, (await inspect()).duplicate]).toEqual([false, true]);
+  expect((await inspect("another")).duplicate).toBe(false);
+  await (await inspect()).release(); // Only who holds it gives it back.
+  expect((await inspect()).duplicate).toBe(true);
   await first.release();
-  expect((await look()).duplicate).toBe(false);
+  expect((await inspect()).duplicate).toBe(false);
 });
 
 test("a repetition that is signed anew, hours later, is the same delivery", async () => {

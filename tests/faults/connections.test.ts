@@ -41,7 +41,7 @@ test(`${open} idle event streams and ${open} WebSockets leave room for work, and
   expect(kit.memoryMb() - before.memory).toBeLessThan(100);
 
   // Each stream of an instance gets the instance's events.
-  const heard = streams.map(async (stream, index) => {
+  const received = streams.map(async (stream, index) => {
     if (index % 50 !== 7) return;
     for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
       if (String(chunk).includes("event: idle")) return;
@@ -49,7 +49,7 @@ test(`${open} idle event streams and ${open} WebSockets leave room for work, and
   });
   const { body } = await send(`${kit.url}/agents/worker/idle-7`, { message: "Say it." });
   expect(body.result.text).toBe(answerTo("Say it."));
-  await Promise.all(heard);
+  await Promise.all(received);
 
   for (const stream of streams) stream.resetAndDestroy();
   for (const socket of sockets) socket.terminate();

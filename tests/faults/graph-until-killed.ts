@@ -16,7 +16,7 @@ import { createTestAgent } from "../../src/testing/test-runtime.ts";
 
 const [file = "", place] = process.argv.slice(2);
 
-function say(line: string): void {
+function print(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
@@ -24,13 +24,13 @@ async function pass(here: string): Promise<void> {
   if (here !== place) return;
   // The log has what was done a moment after the work goes on.
   await delay(250);
-  say("hangs");
+  print("hangs");
   await new Promise(() => setInterval(() => undefined, 1_000));
 }
 
 const model = createScriptedModel(({ prompt }) => {
   const asked = /Step (\d) of/.exec(JSON.stringify(prompt.at(-1)))?.[1];
-  say(`asked ${asked ?? "to end"}`);
+  print(`asked ${asked ?? "to end"}`);
   return { text: asked === undefined ? "All is done." : `Plan ${asked}.` };
 });
 const mark = defineTool<{ readonly step: number }>({
@@ -38,15 +38,15 @@ const mark = defineTool<{ readonly step: number }>({
   description: "Marks a step.",
   input: { type: "object" },
   async execute({ step }) {
-    say(`ran ${step}`);
+    print(`ran ${step}`);
     await pass(`tool ${step}`);
     return `marked ${step}`;
   },
 });
 
-function build({ model: asks, tools }: GraphWork) {
+function build({ model: requires, tools }: GraphWork) {
   const work = (step: number) => async () => {
-    await asks.invoke([new HumanMessage(`Step ${step} of 4`)]);
+    await requires.invoke([new HumanMessage(`Step ${step} of 4`)]);
     await tools.find(({ name }) => name === "mark")?.invoke({ step });
     await pass(`step ${step}`);
     return {};
@@ -56,7 +56,7 @@ function build({ model: asks, tools }: GraphWork) {
     .addNode("two", work(2))
     .addNode("three", work(3))
     .addNode("four", work(4))
-    .addNode("end", async ({ messages }) => ({ messages: [await asks.invoke(messages)] }))
+    .addNode("end", async ({ messages }) => ({ messages: [await requires.invoke(messages)] }))
     .addEdge(START, "one")
     .addEdge("one", "two")
     .addEdge("two", "three")
@@ -72,5 +72,5 @@ const agent = createTestAgent(
   { store: new SqliteSessionStore({ file }), projectRoot: import.meta.dirname },
 );
 const { text } = await agent.session().prompt("go", { operationId: "op_1" });
-say(text);
+print(text);
 await agent.close();

@@ -24,10 +24,10 @@ test("400 inputs of one principal keep no other principal waiting, and leave roo
     files: { "src/agents/slow.ts": agent },
   });
   await kit.start();
-  const send = (path: string, who: string, body: unknown): Promise<Response> =>
+  const send = (path: string, client: string, body: unknown): Promise<Response> =>
     fetch(`${kit.url}${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${who}-key` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${client}-key` },
       body: JSON.stringify(body),
     });
   const statuses = await Promise.all(

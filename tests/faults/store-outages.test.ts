@@ -40,8 +40,8 @@ async function workThroughOutage(
   await store.go();
   const accepted = await Promise.all([1, 2, 3, 4, 5].map((number) => dispatch(`w${number}`, number)));
   const run = await send(`${url}/workflows/order`, { number: 8 });
-  const keyed = { "idempotency-key": "k" };
-  const prompt = send(`${url}/agents/worker/keyed`, { message: "#6" }, keyed);
+  const withKey = { "idempotency-key": "k" };
+  const prompt = send(`${url}/agents/worker/keyed`, { message: "#6" }, withKey);
   await delay(outageMs);
   const refused = await send(`${url}/agents/worker/plain`, { message: "#7" });
   expect(refused).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
@@ -52,7 +52,7 @@ async function workThroughOutage(
     expect(record.body).toMatchObject({ status: "completed", attempts: 1 });
   }
   expect((await prompt).status).toBe(200);
-  expect((await send(`${url}/agents/worker/keyed`, { message: "#6" }, keyed)).body).toEqual(
+  expect((await send(`${url}/agents/worker/keyed`, { message: "#6" }, withKey)).body).toEqual(
     (await prompt).body,
   );
   await expect

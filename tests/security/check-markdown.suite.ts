@@ -146,12 +146,12 @@ function checkHeadings(report: CaseReport, markdownCase: MarkdownCase): void {
   if (expected.headings !== undefined) {
     expect(headings).toEqual(expected.headings);
     const titles = new Set(report.records.map((record) => record.title));
-    const shown = new Set(expected.headings.map(([, title]) => title));
+    const visible = new Set(expected.headings.map(([, title]) => title));
     const lines = Buffer.from(contentOfCase(markdownCase))
       .toString("utf8")
       .split(/\r?\n|\r/);
     const hidden = lines.flatMap((line) => /^\s*#{1,6}\s+(.*?)[\s#]*$/.exec(line)?.slice(1) ?? []);
-    expect(hidden.filter((title) => !shown.has(title) && titles.has(title))).toEqual([]);
+    expect(hidden.filter((title) => !visible.has(title) && titles.has(title))).toEqual([]);
   }
   if (expected.heading_count !== undefined) expect(headings.length).toBe(expected.heading_count);
   if (expected.has_heading !== undefined) expect(headings).toContainEqual(expected.has_heading);
@@ -167,8 +167,8 @@ function checkOutput(
   const html = report.replies.find(({ path }) => path === "/")?.body ?? "";
   for (const text of expected.html_excludes ?? []) expect(html).not.toContain(text);
   for (const text of expected.diagnostic_or_escaped ?? []) {
-    const named = report.diagnostics.some((diagnostic) => diagnostic.path === pathOfCase(markdownCase));
-    expect(named || !printed.includes(text)).toBe(true);
+    const withName = report.diagnostics.some((diagnostic) => diagnostic.path === pathOfCase(markdownCase));
+    expect(withName || !printed.includes(text)).toBe(true);
   }
 }
 

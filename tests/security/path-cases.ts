@@ -129,7 +129,7 @@ export async function snapshot(
   leaveOut: (path: string) => boolean,
 ): Promise<readonly string[]> {
   const found: string[] = [];
-  const look = async (path: string): Promise<void> => {
+  const inspect = async (path: string): Promise<void> => {
     if (leaveOut(path)) return;
     const place = join(base, path);
     const stats = await lstat(place);
@@ -139,12 +139,12 @@ export async function snapshot(
         ? await readlink(place)
         : "";
     found.push(`${path} ${stats.mode} ${text}`);
-    if (stats.isDirectory()) await lookInto(path);
+    if (stats.isDirectory()) await inspectFolder(path);
   };
-  const lookInto = async (folder: string): Promise<void> => {
+  const inspectFolder = async (folder: string): Promise<void> => {
     for (const name of await readdir(join(base, folder)))
-      await look(folder === "" ? name : `${folder}/${name}`);
+      await inspect(folder === "" ? name : `${folder}/${name}`);
   };
-  await lookInto("");
+  await inspectFolder("");
   return found.sort();
 }

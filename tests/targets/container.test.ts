@@ -53,8 +53,8 @@ describe.skipIf(!hasBuildah)(
     let project: TargetProject;
     let work = "";
     const at = (): readonly string[] => {
-      const places = ["--root", join(work, "store"), "--runroot", join(work, "run")];
-      return [...places, "--storage-driver", "vfs"];
+      const positions = ["--root", join(work, "store"), "--runroot", join(work, "run")];
+      return [...positions, "--storage-driver", "vfs"];
     };
     const buildah = async (...args: readonly string[]): Promise<string> => {
       const env = { ...process.env, BUILDAH_ISOLATION: "chroot" };

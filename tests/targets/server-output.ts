@@ -35,13 +35,13 @@ export class ServerOutput {
     this.#child = child;
     this.log = "";
     this.#url = await new Promise<string>((resolve, reject) => {
-      const hear = (chunk: Buffer): void => {
+      const collect = (chunk: Buffer): void => {
         this.log += chunk.toString();
         const [, url] = / at (http:\/\/\S+)/.exec(this.log) ?? [];
         if (url !== undefined) resolve(url.replace("0.0.0.0", "127.0.0.1"));
       };
-      child.stdout.on("data", hear);
-      child.stderr.on("data", hear);
+      child.stdout.on("data", collect);
+      child.stderr.on("data", collect);
       child.once("exit", (code) => reject(new Error(`It ended with ${code}: ${this.log}`)));
     });
   }

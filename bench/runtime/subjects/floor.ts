@@ -43,11 +43,11 @@ async function loop(
   { messages, append }: Conversation,
   onDelta?: () => void,
 ): Promise<void> {
-  const say = (message: LanguageModelV4Message): void => {
+  const print = (message: LanguageModelV4Message): void => {
     messages.push(message);
     append?.(messages.length, message);
   };
-  say({ role: "user", content: [{ type: "text", text: "hi" }] });
+  print({ role: "user", content: [{ type: "text", text: "hi" }] });
   for (;;) {
     const { stream } = await model.doStream({ prompt: messages });
     const reader = stream.getReader();
@@ -62,11 +62,11 @@ async function loop(
       } else if (value.type === "tool-call") calls.push(value);
     }
     if (calls.length === 0) {
-      say({ role: "assistant", content: [{ type: "text", text }] });
+      print({ role: "assistant", content: [{ type: "text", text }] });
       return;
     }
     const inputs = calls.map((call) => ({ ...call, input: JSON.parse(call.input) as { text: string } }));
-    say({
+    print({
       role: "assistant",
       content: inputs.map(({ toolCallId, toolName, input }) => ({
         type: "tool-call",
@@ -75,7 +75,7 @@ async function loop(
         input,
       })),
     });
-    say({
+    print({
       role: "tool",
       content: inputs.map(({ toolCallId, toolName, input }) => ({
         type: "tool-result",

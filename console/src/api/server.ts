@@ -4,7 +4,7 @@ import { KitClient } from "../../../src/client/index.ts";
 export const serverRoot: URL = new URL("..", document.baseURI);
 
 /** Whether the server was told to refuse what this page would change (`server.console = "read"`). */
-export const looksOnly: boolean =
+export const isReadOnly: boolean =
   document.querySelector<HTMLMetaElement>('meta[name="kit-console"]')?.content === "read";
 
 const storageName = `kit-key ${serverRoot.pathname}`;
@@ -30,8 +30,8 @@ class Session {
   }
 
   /** Signs in; `keep` keeps the key until the tab is closed. */
-  signIn(key: string, { keep }: { readonly keep: boolean }): void {
-    if (keep) sessionStorage.setItem(storageName, key);
+  signIn(key: string, { remember }: { readonly remember: boolean }): void {
+    if (remember) sessionStorage.setItem(storageName, key);
     else sessionStorage.removeItem(storageName);
     this.#set(connect(key));
   }

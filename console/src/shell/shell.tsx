@@ -1,7 +1,7 @@
 import { Dialog } from "@base-ui/react/dialog";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
-import { looksOnly, session } from "../api/server.ts";
+import { isReadOnly, session } from "../api/server.ts";
 import { useIsRefused, useServer } from "../api/use-server.ts";
 import { Icon } from "../ui/icons.tsx";
 import { navigation } from "./navigation.ts";
@@ -84,10 +84,10 @@ function Menu({ waiting, hasService, project }: MenuProps): ReactNode {
       </div>
       <nav aria-label="Screens" className="flex flex-col gap-4">
         {navigation.map((group) => {
-          const shown = group.filter(({ needsService }) => hasService || needsService !== true);
-          return shown.length === 0 ? null : (
+          const visible = group.filter(({ needsService }) => hasService || needsService !== true);
+          return visible.length === 0 ? null : (
             <ul key={group[0]?.label} className="flex flex-col gap-px">
-              {shown.map(({ label, icon, link }) => (
+              {visible.map(({ label, icon, link }) => (
                 <li key={label}>
                   <Link
                     to={link}
@@ -110,7 +110,7 @@ function Menu({ waiting, hasService, project }: MenuProps): ReactNode {
         })}
       </nav>
       <div className="mt-auto flex flex-col gap-2 px-2">
-        {looksOnly ? (
+        {isReadOnly ? (
           <p className="rounded-md border border-line px-2 py-1 text-soft text-xs">
             Read-only: this page changes nothing.
           </p>

@@ -7,7 +7,7 @@ import { Button } from "../ui/button.tsx";
 export function SignIn(): ReactNode {
   const field = useId();
   const [key, setKey] = useState("");
-  const [keep, setKeep] = useState(false);
+  const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
 
@@ -17,7 +17,7 @@ export function SignIn(): ReactNode {
     setProblem(undefined);
     const found = await problemOf(key.trim());
     setBusy(false);
-    if (found === undefined) session.signIn(key.trim(), { keep });
+    if (found === undefined) session.signIn(key.trim(), { remember });
     else setProblem(found);
   }
 
@@ -56,13 +56,13 @@ export function SignIn(): ReactNode {
         <label className="flex items-start gap-2 text-soft text-sm">
           <input
             type="checkbox"
-            checked={keep}
-            onChange={({ target }) => setKeep(target.checked)}
+            checked={remember}
+            onChange={({ target }) => setRemember(target.checked)}
             className="mt-1"
           />
           <span>Keep it until this tab is closed. Otherwise a reload asks again.</span>
         </label>
-        <Button look="solid" type="submit" isBusy={isBusy}>
+        <Button variant="solid" type="submit" isBusy={isBusy}>
           Sign in
         </Button>
       </form>

@@ -1,7 +1,7 @@
 import type { ComponentProps, ReactNode } from "react";
 import { Icon, type IconName } from "./icons.tsx";
 
-const looks = {
+const variants = {
   solid: "bg-solid text-white hover:brightness-110 border-transparent",
   plain: "bg-panel text-ink border-line hover:bg-raised",
   quiet: "border-transparent text-soft hover:bg-raised hover:text-ink",
@@ -9,14 +9,14 @@ const looks = {
 } as const;
 
 interface ButtonProps extends Omit<ComponentProps<"button">, "className"> {
-  readonly look?: keyof typeof looks;
+  readonly variant?: keyof typeof variants;
   readonly icon?: IconName | undefined;
   /** Waits for its work: it cannot be pressed again. */
   readonly isBusy?: boolean;
 }
 
 export function Button({
-  look = "plain",
+  variant = "plain",
   icon,
   isBusy = false,
   children,
@@ -28,7 +28,7 @@ export function Button({
       type="button"
       {...button}
       disabled={isBusy || button.disabled}
-      className={`inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md border text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-50 ${square} ${looks[look]}`}
+      className={`inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md border text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-50 ${square} ${variants[variant]}`}
     >
       {icon === undefined ? null : <Icon name={icon} />}
       {children}

@@ -3,9 +3,9 @@ import { Icon } from "./icons.tsx";
 import { toReadable, visible } from "./text.ts";
 
 /** The signs that are shown before the reader asks for more. */
-const shownAtFirst = 8_000;
+const initialLength = 8_000;
 /** The most that the page shows of one text. */
-const shownAtMost = 400_000;
+const maxLength = 400_000;
 
 interface CodeProps {
   /** A text, or a value to be shown as JSON. */
@@ -17,7 +17,7 @@ interface CodeProps {
 export function Code({ value, label }: CodeProps): ReactNode {
   const [isWhole, setWhole] = useState(false);
   const text = toReadable(value);
-  const limit = isWhole ? shownAtMost : shownAtFirst;
+  const limit = isWhole ? maxLength : initialLength;
   return (
     <div className="group relative overflow-hidden rounded-md border border-line bg-sunken">
       <pre

@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from "react";
-import { looksOnly } from "../api/server.ts";
+import { isReadOnly } from "../api/server.ts";
 import { useChange } from "../api/use-server.ts";
 import { Button } from "./button.tsx";
 
@@ -23,7 +23,7 @@ export function Decision({ agent, instance, approval_id }: DecisionProps): React
       }),
     ["approvals", "sessions"],
   );
-  if (looksOnly) return <p className="text-soft text-sm">It waits for an approval.</p>;
+  if (isReadOnly) return <p className="text-soft text-sm">It waits for an approval.</p>;
   const isDecided = decide.isPending || decide.isSuccess;
   return (
     <form
@@ -44,10 +44,10 @@ export function Decision({ agent, instance, approval_id }: DecisionProps): React
         maxLength={10_000}
         className="h-8 w-full min-w-0 rounded-md sm:w-auto sm:min-w-40 sm:flex-1 border border-line-strong bg-panel px-2.5 text-sm placeholder:text-faint"
       />
-      <Button look="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
+      <Button variant="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
         Deny
       </Button>
-      <Button look="solid" icon="check" type="submit" disabled={isDecided}>
+      <Button variant="solid" icon="check" type="submit" disabled={isDecided}>
         Approve
       </Button>
       {decide.isError ? (

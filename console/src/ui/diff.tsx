@@ -4,7 +4,7 @@ import { visible } from "./text.ts";
 
 const mostLines = 400;
 
-const looks = {
+const lineStyles = {
   " ": "",
   "-": "bg-bad-back text-bad",
   "+": "bg-good-back text-good",
@@ -37,7 +37,7 @@ export function Diff({
       >
         {lines.slice(0, mostLines).map(({ mark, text }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
-          <div key={at} className={`flex ${looks[mark]}`}>
+          <div key={at} className={`flex ${lineStyles[mark]}`}>
             <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
               {signs[mark]}
             </span>

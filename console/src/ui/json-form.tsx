@@ -5,7 +5,7 @@ import { Button } from "./button.tsx";
 interface JsonFormProps {
   /** The text of the button that opens the window, and its title. */
   readonly label: string;
-  readonly look?: "plain" | "solid";
+  readonly variant?: "plain" | "solid";
   readonly value: unknown;
   readonly children?: ReactNode;
   /** Gives what went wrong, where something did. */
@@ -13,7 +13,7 @@ interface JsonFormProps {
 }
 
 /** Asks for a JSON value in a window, checks that it is one, and says what the server answers to it. */
-export function JsonForm({ label, look = "plain", value, children, onSubmit }: JsonFormProps): ReactNode {
+export function JsonForm({ label, variant = "plain", value, children, onSubmit }: JsonFormProps): ReactNode {
   const field = useId();
   const [isOpen, setOpen] = useState(false);
   const [text, setText] = useState("");
@@ -46,7 +46,7 @@ export function JsonForm({ label, look = "plain", value, children, onSubmit }: J
         if (open) setText(JSON.stringify(value ?? {}, null, 2));
       }}
     >
-      <Dialog.Trigger render={<Button look={look}>{label}</Button>} />
+      <Dialog.Trigger render={<Button variant={variant}>{label}</Button>} />
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
         <Dialog.Popup className="fixed top-1/2 left-1/2 z-40 flex max-h-[90dvh] w-[min(36rem,calc(100vw-2rem))] -translate-1/2 flex-col gap-3 rounded-xl border border-line bg-panel p-4 shadow-xl">
@@ -69,8 +69,8 @@ export function JsonForm({ label, look = "plain", value, children, onSubmit }: J
             </p>
           )}
           <div className="flex justify-end gap-2">
-            <Dialog.Close render={<Button look="quiet">Close</Button>} />
-            <Button look="solid" isBusy={isBusy} onClick={() => void submit()}>
+            <Dialog.Close render={<Button variant="quiet">Close</Button>} />
+            <Button variant="solid" isBusy={isBusy} onClick={() => void submit()}>
               Send
             </Button>
           </div>

@@ -21,7 +21,7 @@ export function LongText({ value, label }: { readonly value: unknown; readonly l
       )}
       <span className="absolute top-1.5 right-4 opacity-0 focus-within:opacity-100 group-hover:opacity-100">
         <Button
-          look="quiet"
+          variant="quiet"
           icon="copy"
           aria-label={`Copy ${label}`}
           onClick={() => void navigator.clipboard?.writeText(text)}

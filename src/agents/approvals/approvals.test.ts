@@ -225,13 +225,13 @@ test.each([
   ["pay*y", false],
   ["pa", false],
   ["bash", false],
-])("the rule %s asks about pay: %s", async (pattern, asks) => {
+])("the rule %s asks about pay: %s", async (pattern, requires) => {
   const { agent, events } = open({
     tool: { needsApproval: false },
     profile: { approvals: { tools: [pattern], timeoutMs: 1 } },
   });
   await agent.session().prompt("pay");
-  expect(events.some((event) => event.type === "approval_request")).toBe(asks);
+  expect(events.some((event) => event.type === "approval_request")).toBe(requires);
 });
 
 test("a tool that calls others is asked about by their names too", async () => {
@@ -292,8 +292,8 @@ test("a task asks too, under the rules of its parent", async () => {
 test("calls that wait keep no timers", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
-  const places = Array.from({ length: 20 }, () => open({ over: { modelIdleTimeoutMs: 10 } }));
-  const answers = places.map(async ({ agent, asked }) => {
+  const positions = Array.from({ length: 20 }, () => open({ over: { modelIdleTimeoutMs: 10 } }));
+  const answers = positions.map(async ({ agent, asked }) => {
     const request = asked();
     const answer = agent.session().prompt("pay");
     return { answer, approval_id: (await request).approval_id };
@@ -303,7 +303,7 @@ test("calls that wait keep no timers", async () => {
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(timers() - before).toBeLessThan(10);
   for (const [at, { answer, approval_id }] of asked.entries()) {
-    await places[at]?.agent.approvals.decide(approval_id, { approved: true });
+    await positions[at]?.agent.approvals.decide(approval_id, { approved: true });
     expect((await answer).text).toBe("Done.");
   }
 });

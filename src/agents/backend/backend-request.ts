@@ -151,10 +151,10 @@ function toDefinition(tool: OwnTool, loop: TurnLoop): ToolDefinition {
     input: schema,
     async execute(input, call) {
       const args = input as Readonly<Record<string, unknown>>;
-      const said = await run(args);
+      const result = await run(args);
       const task_agent = typeof handsTo === "function" ? handsTo(args) : handsTo;
       if (task_agent !== undefined) await beginPart(loop, { task_agent, prompt: description }, call);
-      return said;
+      return result;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AgentBackend, BackendOperation, BackendTurn } from "../../backends/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
+import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script } from "../../testing/scripted-model.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import { createApprovals } from "../approvals/approvals.ts";
@@ -110,7 +110,7 @@ test("calls that the backend does not run are run before the next turn, and get 
       await operation.turn();
       await operation.turn();
     },
-    [asks("cup"), asks("pot", { text: "Looking." }), { text: "Yes." }],
+    [requires("cup"), requires("pot", { text: "Looking." }), { text: "Yes." }],
   );
   const { text } = await stage.agent.session().prompt("go");
   expect(text).toBe("Looking.");

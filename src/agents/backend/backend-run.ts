@@ -232,13 +232,13 @@ class BackendRun implements BackendOperation, Disposable {
   async #aside(request: TurnRequest): Promise<BackendTurn> {
     const asked = fingerprintOf(request) ?? "";
     const turn = this.#past?.next(asked);
-    const message = turn?.message ?? (await this.#askAside(this.#requestLoop(request, asked)));
+    const message = turn?.message ?? (await this.#callModelAside(this.#requestLoop(request, asked)));
     const given = new Turn(`a${asked}`, message, []);
     if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
     return given;
   }
 
-  async #askAside(loop: TurnLoop): Promise<AssistantMessage> {
+  async #callModelAside(loop: TurnLoop): Promise<AssistantMessage> {
     loop.spending.check();
     const turnId = createId("turn");
     using watch = new CallWatch(loop);

@@ -110,14 +110,14 @@ export function ownMessage(
  */
 export function concludingAnswer(
   loop: TurnLoop,
-  said: { readonly words: string | undefined; readonly newest: AssistantMessage | undefined },
+  final: { readonly words: string | undefined; readonly newest: AssistantMessage | undefined },
 ): { readonly message: AssistantMessage | undefined; readonly isNew: boolean } {
   const { messages } = loop.state;
   const last = messages.at(-1);
-  const newest = said.newest ?? newestAnswer(messages);
-  const { words = newest === undefined ? undefined : textOf(newest) } = said;
+  const newest = final.newest ?? newestAnswer(messages);
+  const { words = newest === undefined ? undefined : textOf(newest) } = final;
   if (words === undefined) return { message: undefined, isNew: false };
-  if (last?.role === "assistant" && (said.words === undefined || textOf(last) === words))
+  if (last?.role === "assistant" && (final.words === undefined || textOf(last) === words))
     return { message: last, isNew: false };
   return { message: ownMessage(loop, [{ type: "text", text: words }]), isNew: true };
 }

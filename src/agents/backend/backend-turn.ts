@@ -92,9 +92,9 @@ export function toBackendMessages({
     let at = 0;
     const content = message.content.map((part) => {
       if (part.type !== "tool_call" && part.type !== "tool_result") return part;
-      const named = { ...part, tool_call_id: callId(asked, at) };
+      const identified = { ...part, tool_call_id: callId(asked, at) };
       at += 1;
-      return named;
+      return identified;
     });
     return { ...message, content, id } as BackendMessage;
   });
@@ -151,12 +151,12 @@ export class PastTurns {
 
   /** Takes the next call that the backend made itself, if tool and arguments match. */
   call({ tool, args }: Pick<ToolCallPart, "tool" | "args">): PastTurn | undefined {
-    const wanted = JSON.stringify([tool, args]);
+    const serialized = JSON.stringify([tool, args]);
     return this.#take(
       ({ message: { source, content } }) =>
         source === "backend" &&
         content.some(
-          (part) => part.type === "tool_call" && JSON.stringify([part.tool, part.args]) === wanted,
+          (part) => part.type === "tool_call" && JSON.stringify([part.tool, part.args]) === serialized,
         ),
     );
   }

@@ -125,7 +125,7 @@ const maxHalvings = 4;
 const instructions =
   "You write down what a colleague needs to go on with a piece of work. You add nothing of your own.";
 
-const wanted = `Summarize the conversation above for the model that continues it. Keep: the goal and what
+const instruction = `Summarize the conversation above for the model that continues it. Keep: the goal and what
 was asked, word for word where the wording matters; decisions and their reasons; files read and changed,
 with paths; commands and their results; errors and how they were solved; what is open and what comes next.`;
 
@@ -208,7 +208,7 @@ async function write(
       ...(headers === undefined ? undefined : { headers: { ...headers } }),
       prompt: [
         { role: "system", content: instructions },
-        { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${wanted}${focus}` }] },
+        { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${instruction}${focus}` }] },
       ],
       maxOutputTokens: Math.min(settings.reserveTokens, 8_192),
     },

@@ -175,9 +175,9 @@ test("wherever the cut falls, it never parts a tool call from its result", () =>
     maxLength: 20,
   });
   fc.assert(
-    fc.property(exchanges, fc.nat(2_000), (list, keep) => {
+    fc.property(exchanges, fc.nat(2_000), (list, limit) => {
       const messages = list.flatMap(([calls, text]) => exchange(calls, text));
-      const cut = chooseCut(messages, keep);
+      const cut = chooseCut(messages, limit);
       expect(cut).toBeLessThan(messages.length);
       const kept = messages.slice(cut);
       expect(kept[0]?.role).not.toBe("tool");

@@ -13,7 +13,7 @@ import { defineTool } from "../define/tool.ts";
 
 const key = { agent: "tester", instance_id: "1", session: "default" };
 
-const look = defineTool({
+const inspect = defineTool({
   name: "look",
   description: "",
   input: { type: "object" },
@@ -56,7 +56,7 @@ test("while the model thinks about the results of its calls, they are in the fil
     seen = JSON.stringify(reader.read(key));
     return { text: "seven" };
   });
-  const agent = createTestAgent(model, { tools: [look] }, { store });
+  const agent = createTestAgent(model, { tools: [inspect] }, { store });
   await agent.session().prompt("look");
   expect(seen).toContain("It is seven.");
   reader.close();
@@ -77,7 +77,7 @@ test("the model is asked while a slow store takes the results, and its calls wai
     course.push("answer");
     return index < 2 ? { toolCalls: [{ name: "look" }] } : { text: "seven" };
   });
-  const tool = defineTool({ ...look, execute: () => course.push("tool").toString() });
+  const tool = defineTool({ ...inspect, execute: () => course.push("tool").toString() });
   await createTestAgent(model, { tools: [tool] }, { store: slow })
     .session()
     .prompt("look");
@@ -97,7 +97,7 @@ test("results, and an answer that is there at once, are one append", async () =>
     appends.push(roleOf(request));
   });
   const model = createScriptedModel([{ toolCalls: [{ name: "look" }] }, { text: "seven" }]);
-  const reply = await createTestAgent(model, { tools: [look] }, { store: counted })
+  const reply = await createTestAgent(model, { tools: [inspect] }, { store: counted })
     .session()
     .prompt("look");
   expect(appends).toEqual(["user", "assistant", "tool+assistant"]);
@@ -120,13 +120,13 @@ for (const thinks of [0, 20]) {
       if (thinks > 0) await delay(thinks);
       return { text: "seven" };
     });
-    const mine = createTestAgent(model, { tools: [look] }, { store: overtaken });
+    const mine = createTestAgent(model, { tools: [inspect] }, { store: overtaken });
     expect((await mine.session().prompt("look")).text).toBe("seven");
     expect(rolesIn(store)).toBe("user+assistant+tool+user+assistant+user+assistant");
     const resumed = JSON.stringify(store.read(key)[5]);
     expect(resumed).toContain("It is seven.");
-    const told = await mine.session().history();
-    expect(told.map(({ role }) => role).join("+")).toBe(rolesIn(store));
+    const reported = await mine.session().history();
+    expect(reported.map(({ role }) => role).join("+")).toBe(rolesIn(store));
   });
 }
 
@@ -143,7 +143,7 @@ test("a store that cannot take the results fails the operation, however the mode
       if (answers !== "at once") await delay(5);
       return index === 1 && answers === "fails" ? { error: new Error("500") } : { text: "again" };
     });
-    const agent = createTestAgent(model, { tools: [look] }, { store: leaving });
+    const agent = createTestAgent(model, { tools: [inspect] }, { store: leaving });
     await expect(agent.session().prompt("look")).rejects.toMatchObject({ code: "store_unavailable" });
     expect(rolesIn(store)).toBe("user+assistant");
     away = false;
@@ -158,7 +158,7 @@ test("a store that cannot take the results fails the operation, however the mode
 test("a reader of the history finds the results of a turn that has ended", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const model = createScriptedModel([{ toolCalls: [{ name: "look" }] }, { text: "seven" }]);
-  const agent = createTestAgent(model, { tools: [look] }, { store });
+  const agent = createTestAgent(model, { tools: [inspect] }, { store });
   const read: Promise<number>[] = [];
   agent.onEvent((event) => {
     if (event.type === "turn_end" && event.tool_calls > 0)

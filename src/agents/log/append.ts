@@ -130,14 +130,14 @@ function writeAhead(log: LogEnd, ahead: Ahead, following: readonly SessionEntry[
   };
   ahead.written = write().catch((error: unknown) => {
     // The calls of such an answer have not started: a resumed operation asks the model again.
-    const kept = following.some(asksForCalls) ? ahead.entries : [...ahead.entries, ...following];
+    const kept = following.some(hasToolCalls) ? ahead.entries : [...ahead.entries, ...following];
     if (isStoreUnavailable(error)) log.keepUnsaved(kept, ahead.from);
     throw error;
   });
   return ahead.written;
 }
 
-function asksForCalls(entry: SessionEntry): boolean {
+function hasToolCalls(entry: SessionEntry): boolean {
   if (entry.type !== "message" || entry.message.role !== "assistant") return false;
   return entry.message.content.some(({ type }) => type === "tool_call");
 }
@@ -149,15 +149,15 @@ export function appendOrKeep(
   write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
 ): MaybePromise<void> {
   const { position } = log.state;
-  const keep = (error: unknown): never => {
+  const keepUnsaved = (error: unknown): never => {
     if (isStoreUnavailable(error)) log.keepUnsaved(entries, position);
     throw error;
   };
   try {
     const written = write(entries);
-    return written instanceof Promise ? written.catch(keep) : written;
+    return written instanceof Promise ? written.catch(keepUnsaved) : written;
   } catch (error) {
-    return keep(error);
+    return keepUnsaved(error);
   }
 }
 

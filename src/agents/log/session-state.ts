@@ -30,7 +30,7 @@ export interface SessionState {
   /** Tokens of the active context: the provider's count where known, an estimate for the rest. */
   tokens: number;
   /** Rules, specs and other items that the messages show; a new array on each change. */
-  shown: readonly ReceiptItem[];
+  receiptItems: readonly ReceiptItem[];
   /** The newest logged record of a turn's prompt. */
   turn: LoggedTurn | undefined;
   /** The receipts that the log has listed in full. */
@@ -72,7 +72,7 @@ const noFiles: FilePart[] = [];
 
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
 
-const nothingShown: readonly ReceiptItem[] = [];
+const noReceiptItems: readonly ReceiptItem[] = [];
 
 function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
   return {
@@ -86,7 +86,7 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     files: [],
     notes: [],
     tokens: 0,
-    shown: nothingShown,
+    receiptItems: noReceiptItems,
     turn: undefined,
     listed: undefined,
     compactedAt: 0,
@@ -206,8 +206,8 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       state.messages.push(message);
       if (message.role === "user") state.files.push(...filesOf(message));
       state.positions.push(state.position);
-      const shows = shownIn(message);
-      if (shows.length > 0) state.shown = [...state.shown, ...shows];
+      const shows = receiptItemsOf(message);
+      if (shows.length > 0) state.receiptItems = [...state.receiptItems, ...shows];
       if (entry.turn !== undefined) noteTurn(state, entry.turn);
       // A provider's count covers the whole prompt and its answer; everything since is estimated.
       if (message.role === "assistant" && message.usage.total_tokens > 0) {
@@ -225,11 +225,11 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
   }
 }
 
-function shownIn(message: Message): readonly ReceiptItem[] {
-  if (message.role === "user") return message.shows ?? nothingShown;
+function receiptItemsOf(message: Message): readonly ReceiptItem[] {
+  if (message.role === "user") return message.shows ?? noReceiptItems;
   if (message.role === "assistant" || message.content.every(({ shows }) => shows === undefined))
-    return nothingShown;
-  return message.content.flatMap(({ shows = nothingShown }) => shows);
+    return noReceiptItems;
+  return message.content.flatMap(({ shows = noReceiptItems }) => shows);
 }
 
 function noteTurn(state: SessionState, { turn_id, prefix, parts, receipt }: TurnRecord): void {
@@ -288,7 +288,7 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.prompted = 0;
   state.files = state.messages.flatMap(filesOf);
   state.tokens = entry.tokens_after;
-  state.shown = state.messages.flatMap(shownIn);
+  state.receiptItems = state.messages.flatMap(receiptItemsOf);
   state.compactedAt = state.position;
   // The model no longer sees items before the cut, and its system prompt is built again.
   state.notes = state.notes.filter(

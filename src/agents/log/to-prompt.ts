@@ -27,7 +27,7 @@ export function toPromptMessage(message: Message): LanguageModelV4Message {
         })),
       };
     case "assistant":
-      return { role: "assistant", content: message.content.filter(says).map(toAssistantPart) };
+      return { role: "assistant", content: message.content.filter(hasContent).map(toAssistantPart) };
   }
 }
 
@@ -46,7 +46,7 @@ function toFileData(part: ImagePart | FilePart): { type: "url"; url: URL } | { t
 type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];
 
 /** Providers refuse texts of white space alone, but need the parts that they have signed. */
-function says(part: AssistantPart): boolean {
+function hasContent(part: AssistantPart): boolean {
   return part.type === "tool_call" || part.provider !== undefined || part.text.trim() !== "";
 }
 

@@ -49,7 +49,7 @@ export class UnsavedWork {
   }
 
   /** Returns false if the limit is reached. */
-  keep(unsaved: Unsaved): boolean {
+  add(unsaved: Unsaved): boolean {
     const name = nameOf(unsaved.key);
     const chars = JSON.stringify(unsaved.entries).length;
     if (this.#kept.has(name) || this.#chars + chars > maxChars) return false;

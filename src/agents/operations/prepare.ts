@@ -174,15 +174,15 @@ export function grant(operation: Operation, { env, values }: ReturnType<typeof s
   if (values.length > 0) operation.mask = createSecretMask([...(operation.mask?.values ?? []), ...values]);
 }
 
-function roleOf(operation: Operation, wanted: PromptOptions["role"]): Role | undefined {
-  if (wanted === undefined || typeof wanted === "object") return wanted;
+function roleOf(operation: Operation, requested: PromptOptions["role"]): Role | undefined {
+  if (requested === undefined || typeof requested === "object") return requested;
   const roles = operation.live.profile.roles ?? [];
-  const found = roles.find((role) => role.name === wanted);
+  const found = roles.find((role) => role.name === requested);
   if (found !== undefined) return found;
   const names = roles.map((role) => role.name).join(", ");
   throw new KitError({
     code: "invalid_request",
-    message: `There is no role named "${wanted}".`,
+    message: `There is no role named "${requested}".`,
     hint: names === "" ? "Add one as .agents/roles/<name>.md." : `The roles are: ${names}.`,
   });
 }

@@ -5,7 +5,12 @@ import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineCommand } from "../define/command.ts";
 import { defineTool } from "../define/tool.ts";
 
-const look = defineTool({ name: "look", description: "", input: { type: "object" }, execute: () => "seen" });
+const lookTool = defineTool({
+  name: "look",
+  description: "",
+  input: { type: "object" },
+  execute: () => "seen",
+});
 
 /** Calls the tool forever: what ends it is the budget. */
 function tireless(): ScriptedModel {
@@ -53,9 +58,9 @@ test.each([
 
 test("the call's model wins over the role's, the role's over the agent's, for a prompt and for a skill", async () => {
   const asked: string[] = [];
-  const told: string[] = [];
+  const messages: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
-    told.push(JSON.stringify(prompt[0]));
+    messages.push(JSON.stringify(prompt[0]));
     return { text: "ok" };
   });
   const resolveModel = async (name: string): Promise<ResolvedModel> => {
@@ -72,13 +77,13 @@ test("the call's model wins over the role's, the role's over the agent's, for a 
   const { model: used } = await session.skill(skill, { model: "a/skill-call" });
   expect(asked).toEqual(["a/agent", "a/role", "a/call", "a/skill-call"]);
   expect(used.id).toBe("a/skill-call");
-  expect(told.map((system) => system.includes("Check twice."))).toEqual([false, true, true, false]);
+  expect(messages.map((system) => system.includes("Check twice."))).toEqual([false, true, true, false]);
 });
 
 test("tools and commands of a call are there for that call only", async () => {
   const model = answer();
   const session = createTestAgent(model).session();
-  await session.prompt("x", { tools: [look], commands: [defineCommand("deploy", () => "done")] });
+  await session.prompt("x", { tools: [lookTool], commands: [defineCommand("deploy", () => "done")] });
   await session.prompt("x");
   const offered = model.calls.map(({ tools }) => (tools ?? []).map(({ name }) => name));
   expect(offered[0]).toEqual(expect.arrayContaining(["look", "deploy"]));
@@ -97,7 +102,7 @@ test("a budget of turns, of tokens or of money ends an operation, and the next o
   });
   const session = createTestAgent(
     model,
-    { tools: [look], budget: { maxTurns: 4 } },
+    { tools: [lookTool], budget: { maxTurns: 4 } },
     { resolveModel },
   ).session();
   const exceeded = { code: "budget_exceeded" };
@@ -142,12 +147,12 @@ test("the cost is what the price makes of the tokens, null without a price, and 
     total_tokens: 1_500,
     cost: { input: 0.002, output: 0.005, total: 0.007 },
   });
-  const unpriced = createTestAgent(model, { tools: [look] }, resolve()).session();
+  const unpriced = createTestAgent(model, { tools: [lookTool] }, resolve()).session();
   expect((await unpriced.prompt("x")).usage.cost.total).toBeNull();
   const busy = tireless();
   const dear = createTestAgent(
     busy,
-    { tools: [look], budget: { maxCost: 1_000 } },
+    { tools: [lookTool], budget: { maxCost: 1_000 } },
     { resolveModel: async (name) => ({ name, model: busy, structuredOutput: "never" }) },
   ).session();
   await expect(dear.prompt("x")).rejects.toMatchObject({

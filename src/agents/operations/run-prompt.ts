@@ -80,11 +80,11 @@ export async function runPrompt<Result>(
   if (past === undefined) {
     // A fallback model may not enforce the schema: the prompt states it as well.
     const isHeld = native !== undefined && !prepared.models.hasOthers;
-    const wanted = isHeld ? nativeResultRequest : resultRequest(schema);
+    const resultInstruction = isHeld ? nativeResultRequest : resultRequest(schema);
     const written = appendInput(harness, operation, {
       ...request,
       options,
-      wanted,
+      resultInstruction,
       news: prepared.news,
       model: prepared.models.current,
     });
@@ -126,17 +126,17 @@ function appendInput<Result>(
   harness: PromptHost,
   operation: Operation,
   input: PromptWork<Result> & {
-    readonly wanted: string;
+    readonly resultInstruction: string;
     readonly news: Prepared["news"];
     readonly model: ResolvedModel;
   },
 ): MaybePromise<void> {
-  const { text, options, source, shows, wanted, news, model } = input;
+  const { text, options, source, shows, resultInstruction, news, model } = input;
   const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
   checkFiles(model, files);
   return appendUserMessage(harness, operation, {
     before: news,
-    text: options.result === undefined ? text : `${text}\n\n${wanted}`,
+    text: options.result === undefined ? text : `${text}\n\n${resultInstruction}`,
     files,
     ...(source === undefined ? {} : { source }),
     ...(shows === undefined ? {} : { shows }),

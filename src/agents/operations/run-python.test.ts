@@ -113,7 +113,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
   const [tool] = model.calls[0]?.tools?.filter(({ name }) => name === "run_code") ?? [];
   expect(texts[4]).toMatch(/TypeError: .*\nHint: .*write sum\(1 for x in a if x > 2\)/);
   // Python that models write and Monty lacks, and Python that it evaluates wrongly.
-  for (const told of [
+  for (const expected of [
     "key=str.lower",
     "int(s, 16)",
     "a[1:3] = b",
@@ -122,7 +122,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
     "x % y",
     "inf.0",
   ]) {
-    expect(JSON.stringify(tool)).toContain(told);
+    expect(JSON.stringify(tool)).toContain(expected);
   }
   expect(JSON.stringify(tool)).toContain("- lookup(key: str) -> int: Finds a number.");
 });

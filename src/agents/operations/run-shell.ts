@@ -33,8 +33,8 @@ export function runShell(
       grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
       const sandbox = await live.sandbox();
       const { runCommand } = await import("../tools/run-command.ts");
-      const named = options.operationId !== undefined;
-      if (named) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
+      const hasOwnId = options.operationId !== undefined;
+      if (hasOwnId) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
       const raw = await runCommand({
         command,
         sandbox,
@@ -47,7 +47,7 @@ export function runShell(
         ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       }).catch(async (error: unknown) => {
         // A refused command never started, so the caller may repeat it.
-        if (named && !operation.signal.aborted)
+        if (hasOwnId && !operation.signal.aborted)
           await operation.commit([toNote(harness, operation, { name: begunNote, value: false })]);
         throw error;
       });
@@ -57,7 +57,7 @@ export function runShell(
       const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
       const entries = [
         toMessage(harness, operation, text),
-        ...(named ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
+        ...(hasOwnId ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
       ];
       await operation.appendOrKeep(entries, operation.append);
       // The history keeps the output of an aborted command; the caller gets the usual abort.

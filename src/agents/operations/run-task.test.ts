@@ -56,8 +56,8 @@ test("the model starts a task by the task tool, with a subagent's own instructio
 test("the events around a task name it, its role and its subagent, also below another task", async () => {
   const model = createScriptedModel((call) => {
     const said = textPrompt(call.prompt);
-    const asksAgain = said.includes("outer") && call.prompt.at(-1)?.role !== "tool";
-    return asksAgain ? { toolCalls: [{ name: "task", input: { prompt: "inner" } }] } : { text: "done" };
+    const isRepeated = said.includes("outer") && call.prompt.at(-1)?.role !== "tool";
+    return isRepeated ? { toolCalls: [{ name: "task", input: { prompt: "inner" } }] } : { text: "done" };
   });
   const events: KitEvent[] = [];
   const onEvent = (event: KitEvent): void => {

@@ -165,11 +165,11 @@ export class PartialResult {
         return;
       }
       this.#open.push(character === "{" ? "}" : "]");
-      this.#keep();
+      this.#keepCandidate();
       this.#expect(character === "{" ? "key or }" : "value or ]");
     } else if (character === '"') {
       this.#isKey = false;
-      this.#keep('"');
+      this.#keepCandidate('"');
       this.#expect("text");
     } else {
       this.#token = "";
@@ -180,13 +180,13 @@ export class PartialResult {
 
   #inText(character: string): void {
     if (character === '"') {
-      if (!this.#isKey) this.#keep();
+      if (!this.#isKey) this.#keepCandidate();
       this.#expect(this.#isKey ? ":" : ", or end");
     } else if (character === "\\") {
       this.#token = character;
       this.#expect("escape");
     } else if (character < " ") this.#fail(character);
-    else if (!this.#isKey) this.#keep('"');
+    else if (!this.#isKey) this.#keepCandidate('"');
   }
 
   #inEscape(character: string): void {
@@ -198,7 +198,7 @@ export class PartialResult {
       return;
     }
     // The first half of a character waits for the second.
-    if (!this.#isKey && !/^\\u[dD][89abAB]/.test(escaped)) this.#keep('"');
+    if (!this.#isKey && !/^\\u[dD][89abAB]/.test(escaped)) this.#keepCandidate('"');
     this.#expect("text");
   }
 
@@ -227,7 +227,7 @@ export class PartialResult {
     }
     const literal = literals.find((one) => one.startsWith(token));
     const number = wholeNumber.exec(token)?.[0].length ?? 0;
-    if (literal !== undefined) this.#keep(literal.slice(token.length));
+    if (literal !== undefined) this.#keepCandidate(literal.slice(token.length));
     else if (number > 0) {
       this.#whole = this.#text.length - token.length + number;
       this.#ending = "";
@@ -240,12 +240,12 @@ export class PartialResult {
       return;
     }
     this.#open.pop();
-    this.#keep();
+    this.#keepCandidate();
     // The next value may begin on a line of its own.
     this.#expect(this.#open.length === 0 ? "rest of line" : ", or end");
   }
 
-  #keep(ending = ""): void {
+  #keepCandidate(ending = ""): void {
     this.#whole = this.#text.length;
     this.#ending = ending;
   }

@@ -108,8 +108,8 @@ function checkListed(
   )
     return {};
   const [program = ""] = words;
-  const named = entries.filter((entry) => entry.words[0] === program);
-  if (named.length === 0) return notListed(program, entries);
+  const programEntries = entries.filter((entry) => entry.words[0] === program);
+  if (programEntries.length === 0) return notListed(program, entries);
   // A known program is held to its forms, even if an entry allows any arguments.
   const form = knownProgram(program);
   const isOwnLanguage = interpreterOf(program) !== undefined;
@@ -120,19 +120,19 @@ function checkListed(
     const open = meant.find((entry) => entry.kind === "prefix" && !(bound && isAlone(entry)));
     if (open !== undefined) return faultOfArguments(words, open) ?? {};
   }
-  const byName = named.filter(
+  const byName = programEntries.filter(
     (entry) => entry.kind === "name" || (entry.kind === "prefix" && isAlone(entry)),
   );
   const launched = launchedCommand(words);
   if (launched !== undefined) {
-    if (byName.length === 0) return moreThanWritten(words, named);
+    if (byName.length === 0) return moreThanWritten(words, programEntries);
     if (typeof launched === "string") return `${program}: ${launched}`;
     if (depth >= maxLaunchers) return tooManyLaunchers(program);
     const run = checkListed(launched, { ...list, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
   const covering = [...byName, ...meant.filter(({ kind }) => kind === "prefix")];
-  if (form === undefined || covering.length === 0) return moreThanWritten(words, named);
+  if (form === undefined || covering.length === 0) return moreThanWritten(words, programEntries);
   const known = form(words.slice(1));
   if (typeof known === "string") return refusal(program, known);
   const covers = covering.some(
@@ -179,10 +179,10 @@ function writtenOf(entries: readonly ListEntry[]): string {
 }
 
 /** Lines of the list start with the program, but none of them matches. */
-function moreThanWritten(words: readonly string[], named: readonly ListEntry[]): string {
-  const line = named.find((entry) => entry.words.every((word, index) => words[index] === word));
+function moreThanWritten(words: readonly string[], programEntries: readonly ListEntry[]): string {
+  const line = programEntries.find((entry) => entry.words.every((word, index) => words[index] === word));
   const word = line === undefined ? words[1] : words[line.words.length];
-  return `"${word ?? words[0]}" is more or other than the list of allowed commands says: it runs ${named
+  return `"${word ?? words[0]}" is more or other than the list of allowed commands says: it runs ${programEntries
     .map(({ written }) => `"${written}"`)
     .join(", ")} as written`;
 }

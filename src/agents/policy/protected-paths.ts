@@ -127,13 +127,16 @@ export interface PathChange {
  */
 export function isProtectedPath(change: PathChange, granted: readonly string[]): boolean {
   const segments = segmentsOf(`${change.cwd}/${change.path}`);
-  const full = segments.join("/");
-  if (isGrantedPath(full, granted)) return false;
-  const inWorkspace = folded(full);
+  const normalized = segments.join("/");
+  if (isGrantedPath(normalized, granted)) return false;
+  const inWorkspace = folded(normalized);
   if (protectedAnywhere.test(inWorkspace) || isSecretFile(inWorkspace)) return true;
   const removes = change.removes === true;
   if (removes && holderNames.test(inWorkspace)) return true;
-  if (change.hostRoot !== undefined && change.isLoaded?.(`${change.hostRoot}/${full}`, removes) === true)
+  if (
+    change.hostRoot !== undefined &&
+    change.isLoaded?.(`${change.hostRoot}/${normalized}`, removes) === true
+  )
     return true;
   return [inWorkspace, pathInProject(segments, change)].some(
     (path) => path !== undefined && (sources.test(path) || (removes && holders.has(path))),
@@ -142,10 +145,10 @@ export function isProtectedPath(change: PathChange, granted: readonly string[]):
 
 /** Whether a path from the root of the workspace is one of those granted, or below one. */
 export function isGrantedPath(path: string, granted: readonly string[]): boolean {
-  const full = segmentsOf(path).join("/");
+  const normalized = segmentsOf(path).join("/");
   return granted.some((grant) => {
     const allowed = segmentsOf(grant).join("/");
-    return full === allowed || full.startsWith(`${allowed}/`);
+    return normalized === allowed || normalized.startsWith(`${allowed}/`);
   });
 }
 

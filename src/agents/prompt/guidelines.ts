@@ -32,16 +32,16 @@ export function guidelineEntries(
   repository: Repository,
   work: GuidelineWork,
 ): (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]> {
-  const entriesFor = async (named: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
-    const paths = await pathsOf(named, work);
+  const entriesFor = async (touched: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
+    const paths = await pathsOf(touched, work);
     if (paths.size === 0) return [];
-    const shown = new Set(shownIn(work.operation));
+    const inLog = new Set(guidelineIdsInLog(work.operation));
     const rules = rulesLeftOut(work.operation.state);
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
     for (const path of paths) {
       for (const guideline of await repository.guidelinesFor(path)) {
         if (isLeftOut(rules, { id: guideline.id, file: guideline.source_file })) continue;
-        if (shown.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
+        if (inLog.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
           continue;
         fresh.set(guideline.id, { guideline, path });
       }
@@ -61,8 +61,8 @@ export function guidelineEntries(
     ];
   };
   return (calls) => {
-    const named = namesIn(calls, work);
-    return named === undefined ? [] : entriesFor(named);
+    const touched = touchedPaths(calls, work);
+    return touched === undefined ? [] : entriesFor(touched);
   };
 }
 
@@ -74,34 +74,37 @@ function isInPrompt(
   return promptFiles.has(source_file) || aliases.some((name) => promptFiles.has(name));
 }
 
-function shownIn(operation: Operation): readonly string[] {
+function guidelineIdsInLog(operation: Operation): readonly string[] {
   return operation.state.notes.flatMap(({ name, value }) =>
     name === noteName && Array.isArray(value) ? value.map(String) : [],
   );
 }
 
 /** The files that the calls touched, as they name them; undefined if their tools touch none. */
-function namesIn(calls: readonly ToolCallPart[], { tools }: GuidelineWork): ReadonlySet<string> | undefined {
-  let named: Set<string> | undefined;
+function touchedPaths(
+  calls: readonly ToolCallPart[],
+  { tools }: GuidelineWork,
+): ReadonlySet<string> | undefined {
+  let touched: Set<string> | undefined;
   for (const call of calls) {
     const tool = tools.get(call.tool);
     if (tool?.touches === undefined || call.invalid === true) continue;
     try {
-      named ??= new Set();
-      for (const path of tool.touches(call.args)) named.add(path);
+      touched ??= new Set();
+      for (const path of tool.touches(call.args)) touched.add(path);
     } catch {
       // With invalid arguments, the tool did not run and touched nothing.
     }
   }
-  return named;
+  return touched;
 }
 
 /** The same files relative to the workspace's root. */
-async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise<ReadonlySet<string>> {
-  if (named.size === 0) return named;
+async function pathsOf(touched: ReadonlySet<string>, work: GuidelineWork): Promise<ReadonlySet<string>> {
+  if (touched.size === 0) return touched;
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();
-  for (const path of named) {
+  for (const path of touched) {
     const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
     // A path outside of the workspace was refused and is no file of the project.
     if (place !== undefined) paths.add(place);
@@ -109,7 +112,7 @@ async function pathsOf(named: ReadonlySet<string>, work: GuidelineWork): Promise
   return paths;
 }
 
-function toText(shown: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): {
+function toText(entries: readonly { readonly guideline: ShownGuideline; readonly path: string }[]): {
   readonly text: string;
   readonly shows: readonly ReceiptItem[];
 } {
@@ -117,7 +120,7 @@ function toText(shown: readonly { readonly guideline: ShownGuideline; readonly p
   const parts: string[] = [];
   const left: string[] = [];
   let length = 0;
-  for (const { guideline, path } of shown) {
+  for (const { guideline, path } of entries) {
     const { id, title, source_file, line } = guideline;
     const show = (why: string, text: string): string => {
       const place = { file: source_file, ...(line === undefined ? {} : { line }) };

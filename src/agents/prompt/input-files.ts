@@ -28,16 +28,16 @@ export function toFilePart(file: FileInput): FilePart | ImagePart {
   if (filename !== undefined && (typeof filename !== "string" || !filenamePattern.test(filename)))
     throw noFile("has a filename without folders and control characters");
   if (media_type.startsWith("image/")) return toImagePart(file);
-  const named = { type: "file", media_type, ...(filename === undefined ? {} : { filename }) } as const;
+  const described = { type: "file", media_type, ...(filename === undefined ? {} : { filename }) } as const;
   if ("url" in file) {
     if (typeof file.url !== "string" || !file.url.startsWith("https://") || !URL.canParse(file.url))
       throw noFile("has an address that starts with https://");
-    return { ...named, data: file.url };
+    return { ...described, data: file.url };
   }
   const data = file.data instanceof Uint8Array ? base64Of(file.data) : file.data;
   if (typeof data !== "string" || !base64Pattern.test(data))
     throw noFile("has its bytes as `data`, or the same in base64");
-  return { ...named, data };
+  return { ...described, data };
 }
 
 /** Throws `invalid_request` for a file that the model does not read: it would stay in the history for good. */

@@ -54,15 +54,15 @@ export class SessionPrompt {
     // The model has only seen what the log has.
     const last = notes.at(-1)?.value as KeptPlace | undefined;
     if (last === undefined && isSamePlace(place, current)) return { place, news: none };
-    const told = last?.told ?? digestsOf(place);
+    const lastDigests = last?.told ?? digestsOf(place);
     const digests = this.#digestsOf(current);
-    const changed = Object.keys(digests).filter((name) => digests[name] !== told[name]);
+    const changed = Object.keys(digests).filter((name) => digests[name] !== lastDigests[name]);
     return {
       place,
       news:
         changed.length === 0
           ? []
-          : newsOf(changed, { place, current, told: digests, isKept: last !== undefined, ...session }),
+          : newsOf(changed, { place, current, digests, isKept: last !== undefined, ...session }),
     };
   }
 
@@ -140,13 +140,13 @@ function newsOf(
   from: {
     readonly place: Surroundings;
     readonly current: Surroundings;
-    readonly told: Readonly<Record<string, string>>;
+    readonly digests: Readonly<Record<string, string>>;
     readonly isKept: boolean;
     readonly operationId: string;
     readonly clock: Clock;
   },
 ): readonly SessionEntry[] {
-  const { place, current, told, isKept, operationId, clock } = from;
+  const { place, current, digests: seen, isKept, operationId, clock } = from;
   const sections = placeSections(current);
   const texts = changed.map((name) => sections[name]?.text ?? `# ${titles[name] ?? name}\n\n${nothingMore}`);
   const text = `Your instructions have changed since this conversation began. This replaces what was said under the same headings before:\n\n${texts.join("\n\n")}`;
@@ -154,7 +154,7 @@ function newsOf(
     .flatMap((name) => sections[name]?.items ?? [])
     .map((item) => ({ ...item, why: `${item.why}, as they have changed since` }));
   const timestamp = isoTime(clock.now());
-  const value: KeptPlace = { ...(isKept ? {} : { kept: toKept(place) }), told };
+  const value: KeptPlace = { ...(isKept ? {} : { kept: toKept(place) }), told: seen };
   return [
     {
       version: 1,

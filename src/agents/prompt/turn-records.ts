@@ -11,8 +11,8 @@ import {
 import type { SystemPrompt } from "./system-prompt.ts";
 
 /** The record of a turn's prompt: for its event, and for the session's log. */
-export interface TurnSaid {
-  readonly said: { readonly prefix: PromptPrefix; readonly receipt: TurnReceipt };
+export interface RecordedPrompt {
+  readonly reported: { readonly prefix: PromptPrefix; readonly receipt: TurnReceipt };
   /** Absent if the log has the same record of an earlier turn. */
   readonly logged?: TurnRecord;
 }
@@ -39,7 +39,7 @@ interface PromptState {
   readonly settings: PromptSource["settings"];
   readonly tools: PromptSource["tools"];
   readonly prompt: SystemPrompt;
-  readonly shown: SessionState["shown"];
+  readonly receiptItems: SessionState["receiptItems"];
   readonly compactedAt: number;
 }
 
@@ -64,11 +64,11 @@ interface Counted {
 export class TurnRecords {
   #counted: Counted | undefined;
   /** The record of a turn whose state was reported before. */
-  #again: TurnSaid | undefined;
+  #again: RecordedPrompt | undefined;
   /** The receipts that events have listed in full. */
   #listed: ListedReceipts = noReceipts;
 
-  of(loop: PromptSource, turnId: string): TurnSaid {
+  of(loop: PromptSource, turnId: string): RecordedPrompt {
     if (this.#counted === undefined || !isSameState(this.#counted.of, loop)) {
       this.#counted = countedOf(loop);
       this.#again = undefined;
@@ -84,12 +84,12 @@ export class TurnRecords {
     this.#listed = rememberReceipt(this.#listed, digest, turnId);
     if (!isLogged) {
       const logged = { turn_id: turnId, prefix, parts: counted.parts, receipt: receiptOf(counted, listed) };
-      return { said: { prefix, receipt }, logged };
+      return { reported: { prefix, receipt }, logged };
     }
     const before = turnOfReceipt(this.#listed, digest);
     const again = before === undefined ? counted.whole : { digest, items, tokens, before };
-    this.#again = { said: { prefix: counted.prefix, receipt: again } };
-    return { said: { prefix, receipt } };
+    this.#again = { reported: { prefix: counted.prefix, receipt: again } };
+    return { reported: { prefix, receipt } };
   }
 }
 
@@ -99,7 +99,7 @@ function isSameState(
 ): boolean {
   return (
     known.prompt === prompt.current &&
-    known.shown === state.shown &&
+    known.receiptItems === state.receiptItems &&
     known.tools === tools &&
     known.model === modelName &&
     known.compactedAt === state.compactedAt &&
@@ -116,10 +116,10 @@ function countedOf(loop: PromptSource): Counted {
   const last = lastCounts.get(loop.prompt.current);
   if (last !== undefined && isSameState(last.of, loop)) return last;
   const { state, prompt, tools, modelName, settings } = loop;
-  const { shown, compactedAt } = state;
-  const of = { prompt: prompt.current, tools, model: modelName, settings, shown, compactedAt };
+  const { receiptItems, compactedAt } = state;
+  const of = { prompt: prompt.current, tools, model: modelName, settings, receiptItems, compactedAt };
   const parts = partsOf(of);
-  const list = [...of.prompt.items, ...shown].map(bounded);
+  const list = [...of.prompt.items, ...receiptItems].map(bounded);
   const digests = chainOf(list);
   const whole = receiptFrom(list, { digests, from: 0 });
   const prefix = { digest: digestOf(JSON.stringify([parts, compactedAt])) };

@@ -29,7 +29,7 @@ const freshFile = (): string => {
 
 /** A conversation: the calls of each turn, and then the answers. */
 interface Conversation {
-  readonly turns: readonly { readonly calls: readonly string[]; readonly full?: boolean }[];
+  readonly turns: readonly { readonly calls: readonly string[]; readonly complete?: boolean }[];
   /** Answers that do not fit before the one that does; undefined for an answer in words. */
   readonly misfits?: number;
 }
@@ -51,11 +51,11 @@ const answerSchema = {
  */
 function modelOf(conversation: Conversation): ScriptedModel {
   return createScriptedModel(({ prompt }): ScriptedTurn => {
-    const shown = JSON.stringify(prompt.slice(1));
+    const output = JSON.stringify(prompt.slice(1));
     const isSummary = JSON.stringify(prompt[0]).includes("colleague");
     const isChild = !isSummary && JSON.stringify(prompt[1]).includes("child of");
     const label = isChild ? /\[step (\d+)\]/g : /\[turn (\d+)\]/g;
-    const latest = Math.max(-1, ...[...shown.matchAll(label)].map((match) => Number(match[1])));
+    const latest = Math.max(-1, ...[...output.matchAll(label)].map((match) => Number(match[1])));
     const usage = { input: 10, output: 1 };
     if (isSummary) return { text: `[turn ${latest}] it was.`, usage };
     if (isChild) {
@@ -71,7 +71,7 @@ function modelOf(conversation: Conversation): ScriptedModel {
         id: `call_${index}_${at}`,
         input: name === "task" ? { prompt: `child of ${index}_${at}` } : { in: `${index}_${at}` },
       }));
-      return { text: `[turn ${index}]`, toolCalls, usage: turn.full ? { input: 900, output: 1 } : usage };
+      return { text: `[turn ${index}]`, toolCalls, usage: turn.complete ? { input: 900, output: 1 } : usage };
     }
     const misfits = conversation.misfits;
     if (misfits === undefined) return { text: `[turn ${index}] done`, usage };
@@ -197,7 +197,7 @@ function expectWhole(survived: Outcome, smooth: Outcome): void {
 const eventful: Conversation = {
   turns: [
     { calls: ["once", "again"] },
-    { calls: ["task"], full: true },
+    { calls: ["task"], complete: true },
     { calls: ["once"] },
     { calls: ["task", "task", "once"] },
   ],
@@ -225,7 +225,7 @@ test("any conversation ends the same, however often its process dies", async () 
               minLength: 1,
               maxLength: 3,
             }),
-            full: fc.boolean(),
+            complete: fc.boolean(),
           },
           { requiredKeys: ["calls"] },
         ),

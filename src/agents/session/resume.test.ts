@@ -149,13 +149,13 @@ test("work that is put off in the middle of an answer, or of a task, goes on the
       return results === 0 ? { toolCalls: [{ name: "task", input: { prompt: "part" } }] } : { text: "all" };
     return results === 0 ? { toolCalls: [{ name: "look" }] } : { deltas: ["ha", "lf"] };
   });
-  const look = defineTool({
+  const inspect = defineTool({
     name: "look",
     description: "",
     input: { type: "object" },
     execute: () => "seen",
   });
-  const session = (): Session => createTestAgent(model, { tools: [look] }, { store }).session();
+  const session = (): Session => createTestAgent(model, { tools: [inspect] }, { store }).session();
   const stop = new AbortController();
   const stream = session().stream("begin", { operationId: "op_1", signal: stop.signal });
   for await (const event of stream) if (event.type === "text_delta") stop.abort(later);

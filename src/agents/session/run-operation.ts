@@ -162,7 +162,7 @@ function toOperation(
     keepUnsaved(entries, position) {
       const { key, parent } = own.state;
       const resumes = request.resumes === true;
-      unsavedOf(store, runtime.clock).keep({ key, parent, operationId: own.id, position, entries, resumes });
+      unsavedOf(store, runtime.clock).add({ key, parent, operationId: own.id, position, entries, resumes });
     },
     waits: false,
     ahead: undefined,
@@ -252,7 +252,7 @@ function tracingOfOperation(
       const run = (): ReturnType<typeof work> => tracing.within(whole, work);
       return origins === undefined ? run() : origins.run({ ...tracing.of(whole) }, run);
     },
-    tell(place, content, mask) {
+    notify(place, content, mask) {
       if (!tracing.capturesContent) return;
       tracing.content(at(place), mask === undefined ? content() : maskValue(content(), mask));
     },

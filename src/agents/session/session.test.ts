@@ -214,10 +214,10 @@ test("a listener that throws does not affect the run, and another gets every eve
     "idle",
   ]);
   expect(events.map((event) => event.index)).toEqual(events.map((_event, position) => position + 1));
-  const whose = events.map(({ agent, instance_id, session, operation_id }) =>
+  const origins = events.map(({ agent, instance_id, session, operation_id }) =>
     [agent, instance_id, session, operation_id].join(" "),
   );
-  expect(new Set(whose)).toEqual(new Set([expect.stringMatching(/^tester 1 default op_\w+$/)]));
+  expect(new Set(origins)).toEqual(new Set([expect.stringMatching(/^tester 1 default op_\w+$/)]));
   for (const event of events) if ("duration_ms" in event) expect(event.duration_ms % 1).toBe(0);
 });
 

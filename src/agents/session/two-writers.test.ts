@@ -74,7 +74,7 @@ test("results of calls that another process has closed reach the model as text, 
     { store },
   );
   let runs = 0;
-  const look = defineTool({
+  const inspect = defineTool({
     name: "look",
     description: "",
     input: { type: "object" },
@@ -85,7 +85,7 @@ test("results of calls that another process has closed reach the model as text, 
     },
   });
   const model = createScriptedModel([{ toolCalls: [{ name: "look" }] }, { text: "seven" }]);
-  const mine = createTestAgent(model, { tools: [look] }, { store });
+  const mine = createTestAgent(model, { tools: [inspect] }, { store });
   expect((await mine.session().prompt("look")).text).toBe("seven");
   expect(runs).toBe(1);
   checkConversation(await messagesOf(store), ["look", "b"]);

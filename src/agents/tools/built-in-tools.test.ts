@@ -46,10 +46,10 @@ interface Run {
 }
 
 function start(sandbox: SandboxFactory, profile: AgentProfile): Run {
-  let wanted: readonly Call[] = [];
+  let expected: readonly Call[] = [];
   const model = createScriptedModel((_call, index) =>
     index % 2 === 0
-      ? { toolCalls: wanted.map((call, position) => ({ ...call, id: `c${index}_${position}` })) }
+      ? { toolCalls: expected.map((call, position) => ({ ...call, id: `c${index}_${position}` })) }
       : { text: "Done." },
   );
   const events: KitEvent[] = [];
@@ -64,7 +64,7 @@ function start(sandbox: SandboxFactory, profile: AgentProfile): Run {
     model,
     events,
     async call(calls, secrets = []) {
-      wanted = calls;
+      expected = calls;
       const { messages } = await agent.session().prompt("go", { secrets });
       return messages.flatMap((message) =>
         message.role !== "tool"
@@ -302,8 +302,8 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(granted?.text).toBe("[secret]\nExit code 1.");
     const [after] = await run.call([{ name: "bash", input: { command } }]);
     expect(after).toEqual({ text: "Exit code 1.", isError: true });
-    const shown = await run.agent.session().shell("printenv TOKEN", { secrets: ["TOKEN"] });
-    expect(shown.stdout).toBe("[secret]\n");
+    const output = await run.agent.session().shell("printenv TOKEN", { secrets: ["TOKEN"] });
+    expect(output.stdout).toBe("[secret]\n");
     expect(JSON.stringify([run.events, await run.agent.session().history(), run.model.calls])).not.toContain(
       "s3cret-t0ken-value",
     );

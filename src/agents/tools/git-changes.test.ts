@@ -10,13 +10,13 @@ import { isCampaign } from "../../testing/campaign.suite.ts";
 import { runCommand } from "./run-command.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-changes-")));
-const who = {
+const client = {
   GIT_AUTHOR_NAME: "Ann",
   GIT_AUTHOR_EMAIL: "a@b.c",
   GIT_COMMITTER_NAME: "Ann",
   GIT_COMMITTER_EMAIL: "a@b.c",
 };
-const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1", ...who };
+const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: "1", ...client };
 const git = (...args: readonly string[]): string =>
   execFileSync("git", [...args], { cwd: root, env, encoding: "utf8", stdio: "pipe" });
 

@@ -1,7 +1,7 @@
 /**
  * Runs Git with arguments and returns the NUL-terminated entries of its output. Undefined if Git fails.
  */
-export type AskGit = (args: readonly string[]) => Promise<readonly string[] | undefined>;
+export type RunGit = (args: readonly string[]) => Promise<readonly string[] | undefined>;
 
 /** Words per command; each costs a call of Git. */
 const maxWords = 20;
@@ -17,7 +17,7 @@ const plainDiff = ["diff", ...names, "--no-ext-diff", "--no-textconv"];
 export async function changedByGit(
   subcommand: string,
   args: readonly string[],
-  ask: AskGit,
+  runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
   // A continued operation was checked when it began, and an aborted one restores the state before it.
   if (args.length === 1 && /^--(continue|abort|skip|quit|show-current-patch)$/.test(args[0] ?? "")) return [];
@@ -27,8 +27,8 @@ export async function changedByGit(
   // A value joined to an option may be a revision, but no path.
   const asked = [...(isForced ? ["HEAD"] : []), ...given.values];
   const treesOfAll = async (): Promise<Trees> => {
-    const joined = await treesOf(asked, ask);
-    const { trees, others } = await treesOf(given.words, ask);
+    const joined = await treesOf(asked, runGit);
+    const { trees, others } = await treesOf(given.words, runGit);
     return { trees: [...joined.trees, ...trees], others };
   };
   switch (subcommand) {
@@ -37,34 +37,40 @@ export async function changedByGit(
       // A word after an option may be its value, such as the name of a new branch, and no path.
       const isValued = has(/^-[a-z]*[bB]|^--(orphan|conflict)$/);
       const paths = [...given.paths, ...(isValued && trees.length > 0 ? [] : others)];
-      return changedFrom({ trees, paths }, ask);
+      return changedFrom({ trees, paths }, runGit);
     }
     case "restore": {
       if (has(/^(-S|--staged)$/) && !has(/^-[a-zA-Z]*W|^--worktree$/)) return [];
       const { trees, others } = has(/^-[a-zA-Z]*s|^--source/)
         ? await treesOfAll()
         : { trees: [], others: given.words };
-      return changedFrom({ trees, paths: [...given.paths, ...others] }, ask);
+      return changedFrom({ trees, paths: [...given.paths, ...others] }, runGit);
     }
     case "switch":
       // A branch without a history begins with no files at all.
-      if (has(/^--orphan/)) return ask(["ls-files", "-z", "--full-name", ":/"]);
-      return changedFrom({ ...(await treesOfAll()), paths: [] }, ask);
+      if (has(/^--orphan/)) return runGit(["ls-files", "-z", "--full-name", ":/"]);
+      return changedFrom({ ...(await treesOfAll()), paths: [] }, runGit);
     case "reset":
-      return isForced ? changedFrom({ ...(await treesOfAll()), paths: [] }, ask) : [];
+      return isForced ? changedFrom({ ...(await treesOfAll()), paths: [] }, runGit) : [];
     case "rebase": {
       const operands = operandsOf(args, /^-[a-z]*[sX]$|^--(strategy|strategy-option|onto|empty)$/);
       const upstream = operands.length === 0 ? ["@{upstream}"] : [];
-      const { trees } = await treesOf([...given.values, ...given.words, ...upstream], ask);
-      return changedFrom({ trees, paths: [] }, ask);
+      const { trees } = await treesOf([...given.values, ...given.words, ...upstream], runGit);
+      return changedFrom({ trees, paths: [] }, runGit);
     }
     case "merge":
-      return changedByMerge(operandsOf(args, /^-[nqv]*[msX]$|^--(message|strategy|strategy-option)$/), ask);
+      return changedByMerge(
+        operandsOf(args, /^-[nqv]*[msX]$|^--(message|strategy|strategy-option)$/),
+        runGit,
+      );
     case "cherry-pick":
     case "revert":
-      return changedByPicks(operandsOf(args, /^-[a-z]*[mX]$|^--(mainline|strategy|strategy-option)$/), ask);
+      return changedByPicks(
+        operandsOf(args, /^-[a-z]*[mX]$|^--(mainline|strategy|strategy-option)$/),
+        runGit,
+      );
     case "stash":
-      return changedByStash(args, ask);
+      return changedByStash(args, runGit);
     default:
       return [];
   }
@@ -104,72 +110,74 @@ interface Trees {
 }
 
 /** The trees that words may mean: a tag, a branch of that name too, or one of a remote that a checkout would guess. */
-async function treesOf(words: readonly string[], ask: AskGit): Promise<Trees> {
+async function treesOf(words: readonly string[], runGit: RunGit): Promise<Trees> {
   const trees: string[] = [];
   const others: string[] = [];
   for (const [at, word] of words.entries()) {
-    const found = at < maxWords ? await treesOfWord(word, ask) : [];
+    const found = at < maxWords ? await treesOfWord(word, runGit) : [];
     trees.push(...found);
     if (found.length === 0) others.push(word);
   }
   return { trees, others };
 }
 
-async function treesOfWord(word: string, ask: AskGit): Promise<readonly string[]> {
+async function treesOfWord(word: string, runGit: RunGit): Promise<readonly string[]> {
   const trees = new Set<string>();
   for (const name of [word, `refs/heads/${word}`]) {
-    const tree = await ask(["rev-parse", "--verify", "-q", `${name}^{tree}`]);
+    const tree = await runGit(["rev-parse", "--verify", "-q", `${name}^{tree}`]);
     if (tree?.[0] !== undefined) trees.add(tree[0].trim());
   }
   if (trees.size > 0) return [...trees];
-  const guessed = await ask(["for-each-ref", "--format=%(objectname)", `refs/remotes/*/${word}`]);
+  const guessed = await runGit(["for-each-ref", "--format=%(objectname)", `refs/remotes/*/${word}`]);
   return (guessed ?? []).flatMap((lines) => lines.split("\n")).filter((line) => line !== "");
 }
 
 /** Files that differ between the work tree and trees; for paths alone, between work tree and index. */
 async function changedFrom(
   { trees, paths }: { readonly trees: readonly string[]; readonly paths: readonly string[] },
-  ask: AskGit,
+  runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
-  if (trees.length === 0) return paths.length === 0 ? [] : ask([...plainDiff, "--", ...paths]);
-  return joinedFor(trees, (tree) => ask([...plainDiff, tree, "--", ...paths]));
+  if (trees.length === 0) return paths.length === 0 ? [] : runGit([...plainDiff, "--", ...paths]);
+  return joinedFor(trees, (tree) => runGit([...plainDiff, tree, "--", ...paths]));
 }
 
 async function changedByMerge(
   operands: readonly string[],
-  ask: AskGit,
+  runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
   // Both may stand for several branches: what the configuration names, or what was fetched.
   if (operands.length === 0 || operands.includes("FETCH_HEAD")) return undefined;
   return joinedFor(operands, async (word) => {
     // Histories that have nothing in common have no base to compare with.
-    return (await ask([...plainDiff, `HEAD...${word}`, "--"])) ?? ask([...plainDiff, "HEAD", word, "--"]);
+    return (
+      (await runGit([...plainDiff, `HEAD...${word}`, "--"])) ?? runGit([...plainDiff, "HEAD", word, "--"])
+    );
   });
 }
 
 async function changedByPicks(
   operands: readonly string[],
-  ask: AskGit,
+  runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
   // A word that excludes commits from another one's range cannot be checked on its own.
   if (operands.some((word) => word.startsWith("^"))) return undefined;
   return joinedFor(operands, (word) =>
-    ask(["log", "--format=", ...names, "-m", "--root", "--no-walk=unsorted", word, "--"]),
+    runGit(["log", "--format=", ...names, "-m", "--root", "--no-walk=unsorted", word, "--"]),
   );
 }
 
 async function changedByStash(
   [verb = "push", ...args]: readonly string[],
-  ask: AskGit,
+  runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
   if (verb === "drop" || verb === "clear") return [];
-  if (!/^(pop|apply|branch)$/.test(verb)) return ask([...plainDiff, "HEAD", "--"]);
+  if (!/^(pop|apply|branch)$/.test(verb)) return runGit([...plainDiff, "HEAD", "--"]);
   const rest = args.filter((word) => !isOption(word));
   const stash = rest[verb === "branch" ? 1 : 0] ?? "0";
   const entry = /^\d+$/.test(stash) ? `stash@{${stash}}` : stash;
-  const untracked = await ask(["ls-tree", "-r", "-z", "--name-only", "--full-tree", `${entry}^3`]);
+  const untracked = await runGit(["ls-tree", "-r", "-z", "--name-only", "--full-tree", `${entry}^3`]);
   const tracked = await joinedFor(verb === "branch" ? [entry, `${entry}^1`] : [entry], (to) =>
-    ask([...plainDiff, ...(to === entry ? [`${entry}^1`, entry] : [to]), "--"]),
+    runGit([...plainDiff, ...(to === entry ? [`${entry}^1`, entry] : [to]), "--"]),
   );
   return tracked && [...tracked, ...(untracked ?? [])];
 }

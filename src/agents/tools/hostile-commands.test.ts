@@ -116,8 +116,8 @@ async function layOut(workspace: string, fixture: ShellFixture): Promise<void> {
   };
   for (const [path, content] of Object.entries(fixture.files)) await place(path, content, 0o644);
   const git = (...args: readonly string[]): void => {
-    const who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
-    execFileSync("git", [...who, ...args], {
+    const client = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+    execFileSync("git", [...client, ...args], {
       cwd: workspace,
       env: { PATH: process.env.PATH, HOME: dirname(workspace) },
     });

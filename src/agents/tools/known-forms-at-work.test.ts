@@ -118,8 +118,10 @@ describe("Git in a repository that names programs for everything", () => {
 
   test("fetches from nowhere that runs a program", async () => {
     for (const line of ["git fetch origin", "git ls-remote origin"]) {
-      const named = { allowWrite: true, allowedCommands: [line.split(" ").slice(0, 2).join(" ")] };
-      expect(await run(line, named), line).toMatchObject({ exit_code: expect.toSatisfy((code) => code > 0) });
+      const withName = { allowWrite: true, allowedCommands: [line.split(" ").slice(0, 2).join(" ")] };
+      expect(await run(line, withName), line).toMatchObject({
+        exit_code: expect.toSatisfy((code) => code > 0),
+      });
     }
     expect(readdirSync(root)).not.toContain("PWNED");
   });

@@ -59,9 +59,9 @@ async function checkPath(mention: PathMention, folder: string, place: FormPlace)
     throw forbidden(`"${path}" leads out of the workspace, or cannot be told to stay in it`);
   }
   const granted = policy.allowProtectedPaths ?? [];
-  const named = path.startsWith("/") ? target : fromRoot;
+  const argument = path.startsWith("/") ? target : fromRoot;
   if (use === "read" || use === "entry") {
-    const secret = [named, target].find((each) => isSecretFile(each) && !isGrantedPath(each, granted));
+    const secret = [argument, target].find((each) => isSecretFile(each) && !isGrantedPath(each, granted));
     if (secret !== undefined) throw forbidden(`"${path}" holds secrets, which are not for models`);
     return;
   }
@@ -69,7 +69,7 @@ async function checkPath(mention: PathMention, folder: string, place: FormPlace)
     use === "remove" || use === "tree" || (use === "place" && !(await isFolder(fromRoot, sandbox)));
   const change = { removes, projectRoot, isLoaded, hostRoot: sandbox.hostRoot, cwd: "" };
   if (
-    isProtectedPath({ ...change, path: named }, granted) ||
+    isProtectedPath({ ...change, path: argument }, granted) ||
     isProtectedPath({ ...change, path: target }, granted)
   ) {
     throw forbidden(

@@ -77,20 +77,20 @@ function numbered(text: string, input: ReadInput): string {
   if (lines.at(-1) === "") lines.pop();
   const first = input.offset ?? 1;
   const last = Math.min(lines.length, first - 1 + (input.limit ?? defaultLineLimit));
-  const shown: string[] = [];
+  const printed: string[] = [];
   for (let line = first; line <= last; line += 1) {
     const content = lines[line - 1] ?? "";
     const cut =
       content.length > maxLineLength
         ? `${content.slice(0, maxLineLength)} [… ${content.length - maxLineLength} characters cut]`
         : content;
-    shown.push(`${line}\t${cut}`);
+    printed.push(`${line}\t${cut}`);
   }
   if (lines.length === 0) return "(empty file)";
-  if (shown.length === 0) return `The file has ${lines.length} lines; there is none from ${first} on.`;
+  if (printed.length === 0) return `The file has ${lines.length} lines; there is none from ${first} on.`;
   if (last < lines.length)
-    shown.push(`[… lines ${last + 1} to ${lines.length} not shown; read on with offset ${last + 1} …]`);
-  return shown.join("\n");
+    printed.push(`[… lines ${last + 1} to ${lines.length} not shown; read on with offset ${last + 1} …]`);
+  return printed.join("\n");
 }
 
 interface GrepInput {
@@ -130,15 +130,15 @@ export function createSearchTools(environment: ToolEnvironment): readonly AnyToo
         ...(input.glob === undefined ? {} : { glob: input.glob }),
         ...(input.ignore_case === undefined ? {} : { ignoreCase: input.ignore_case }),
       });
-      const shown: GrepMatch[] = [];
+      const printed: GrepMatch[] = [];
       const secret = new Map<string, boolean>();
       for (const match of matches) {
         const known = secret.get(match.path) ?? (await isSecret(match.path, environment));
         secret.set(match.path, known);
-        if (!known) shown.push(match);
+        if (!known) printed.push(match);
       }
-      if (shown.length === 0) return "No line matches.";
-      const lines = shown.map((match) => `${match.path}:${match.line}:${match.text}`);
+      if (printed.length === 0) return "No line matches.";
+      const lines = printed.map((match) => `${match.path}:${match.line}:${match.text}`);
       if (truncated) lines.push(`[… more matches: narrow the pattern, path or glob …]`);
       return lines.join("\n");
     },
@@ -198,11 +198,11 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
     if (isProtected && context.approved !== true) throw refusal(path, environment);
     // Recorded before the write: the process may end in between.
     const ended = file === undefined ? undefined : sources?.begin(writer(tool));
-    const said = await work(files).finally(ended);
-    if (file === undefined || tool === "mkdir") return said;
+    const output = await work(files).finally(ended);
+    if (file === undefined || tool === "mkdir") return output;
     if (isProtected) sources?.accepted(file);
     else sources?.wrote(file, writer(tool));
-    return said;
+    return output;
   };
   const write: ToolDefinition<{ readonly path: string; readonly content: string }> = {
     name: "write",

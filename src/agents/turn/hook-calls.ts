@@ -34,20 +34,22 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
     async before(options, model) {
       let { prompt } = options;
       for (const { beforeModel } of hooks) {
-        const said = await ask("beforeModel", () => beforeModel?.({ ...at, model, prompt }));
-        if (said === undefined) continue;
-        if ("refuse" in said) throw forbidden(`A hook refused the call of the model: ${said.refuse}`, mask);
-        ({ prompt } = said);
+        const decision = await ask("beforeModel", () => beforeModel?.({ ...at, model, prompt }));
+        if (decision === undefined) continue;
+        if ("refuse" in decision)
+          throw forbidden(`A hook refused the call of the model: ${decision.refuse}`, mask);
+        ({ prompt } = decision);
       }
       return { ...options, prompt };
     },
     async after(reply, model) {
       let content = mask === undefined ? reply.content : maskValue(reply.content, mask);
       for (const { afterModel } of hooks) {
-        const said = await ask("afterModel", () => afterModel?.({ ...at, model, content }));
-        if (said === undefined) continue;
-        if ("refuse" in said) throw forbidden(`A hook refused the answer of the model: ${said.refuse}`, mask);
-        ({ content } = said);
+        const decision = await ask("afterModel", () => afterModel?.({ ...at, model, content }));
+        if (decision === undefined) continue;
+        if ("refuse" in decision)
+          throw forbidden(`A hook refused the answer of the model: ${decision.refuse}`, mask);
+        ({ content } = decision);
       }
       return { ...reply, content };
     },
@@ -62,12 +64,12 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
       let { args } = call;
       for (const { beforeTool } of hooks) {
         const given = { ...at, tool: call.tool, toolCallId: call.tool_call_id, args: structuredClone(args) };
-        const said = await ask("beforeTool", () => beforeTool?.(given)).catch(refusalOf);
-        if (said === undefined) continue;
-        if ("refuse" in said)
-          return { refused: failed(`The call was refused, and was not run: ${said.refuse}`) };
+        const decision = await ask("beforeTool", () => beforeTool?.(given)).catch(refusalOf);
+        if (decision === undefined) continue;
+        if ("refuse" in decision)
+          return { refused: failed(`The call was refused, and was not run: ${decision.refuse}`) };
         // A copy: a hook that keeps its object cannot change what is checked and approved.
-        args = JSON.parse(JSON.stringify(said.args ?? null));
+        args = JSON.parse(JSON.stringify(decision.args ?? null));
       }
       return args === call.args ? call : { ...call, args };
     },
@@ -84,12 +86,12 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
           content: clean(parts),
           isError: result.isError === true,
         };
-        const said = await ask("afterTool", () => afterTool?.(given)).catch(refusalOf);
-        if (said === undefined) continue;
+        const decision = await ask("afterTool", () => afterTool?.(given)).catch(refusalOf);
+        if (decision === undefined) continue;
         const { content, isError } =
-          "refuse" in said
-            ? failed(`The call was run, and its result is withheld: ${said.refuse}`)
-            : { isError: result.isError, ...said };
+          "refuse" in decision
+            ? failed(`The call was run, and its result is withheld: ${decision.refuse}`)
+            : { isError: result.isError, ...decision };
         result = {
           content,
           ...(isError === true ? { isError } : {}),
@@ -114,9 +116,9 @@ async function ask<Said>(
   name: keyof AgentHooks,
   hook: () => Said | Promise<Said>,
 ): Promise<Extract<Said, object> | undefined> {
-  let said: unknown;
+  let decision: unknown;
   try {
-    said = await hook();
+    decision = await hook();
   } catch (error) {
     // biome-ignore lint/style/useErrorCause: the cause is among its fields.
     throw new KitError({
@@ -125,9 +127,10 @@ async function ask<Said>(
       cause: error,
     });
   }
-  if (said === undefined) return undefined;
-  const isDecision = typeof said === "object" && said !== null && ("refuse" in said || changes[name] in said);
-  if (isDecision) return said as Extract<Said, object>;
+  if (decision === undefined) return undefined;
+  const isDecision =
+    typeof decision === "object" && decision !== null && ("refuse" in decision || changes[name] in decision);
+  if (isDecision) return decision as Extract<Said, object>;
   throw new KitError({
     code: "forbidden",
     message: `The hook ${name} gave what is no decision: nothing passes it.`,

@@ -26,15 +26,15 @@ async function prompt(profile: AgentProfile, script: Script) {
   agent.onEvent((event) => void events.push(event));
   const run = agent.session().prompt("Go.");
   const { text, result, messages } = await run.finally(() => agent.close());
-  const told = messages.find(({ role }) => role === "tool")?.content[0];
-  const shown =
-    told?.type === "tool_result" ? told.content.map((part) => ("text" in part ? part.text : "")) : [];
+  const reported = messages.find(({ role }) => role === "tool")?.content[0];
+  const output =
+    reported?.type === "tool_result" ? reported.content.map((part) => ("text" in part ? part.text : "")) : [];
   return {
     text,
     result,
     events,
-    shown: shown.join(),
-    isError: told?.type === "tool_result" && told.is_error,
+    output: output.join(),
+    isError: reported?.type === "tool_result" && reported.is_error,
     calls: model.calls,
   };
 }
@@ -56,14 +56,14 @@ test.each([
   [7, "7"],
   [null, "null"],
   [undefined, ""],
-])("a tool may give any JSON value: %j", async (value, shown) => {
+])("a tool may give any JSON value: %j", async (value, output) => {
   const tool = defineTool({
     name: "give",
     description: "x",
     input: { type: "object" },
     execute: () => value,
   });
-  expect((await prompt({ tools: [tool] }, calling("give"))).shown).toBe(shown);
+  expect((await prompt({ tools: [tool] }, calling("give"))).output).toBe(output);
 });
 
 test("a generator's values and ctx.progress are events, and the last value or what it returns is the result", async () => {
@@ -77,14 +77,14 @@ test("a generator's values and ctx.progress are events, and the last value or wh
       yield { at: 2 };
     },
   });
-  const { events, shown } = await prompt({ tools: [tool] }, calling("work"));
+  const { events, output } = await prompt({ tools: [tool] }, calling("work"));
   const said = events.flatMap((event) => (event.type === "tool_progress" ? [event.progress] : []));
   expect(said).toEqual([
     { at: 0, same: true, agent: expect.any(String), session: "default" },
     { at: 1 },
     { at: 2 },
   ]);
-  expect(shown).toBe('{"at":2}');
+  expect(output).toBe('{"at":2}');
 });
 
 test("progress is masked before it is cut, so that no half of a secret is left", async () => {
@@ -112,19 +112,19 @@ test("a hook before a tool changes its arguments, which are checked again, or re
   const ran: unknown[] = [];
   const tools = [echo(ran)];
   const changed = await prompt({ tools, hooks: { beforeTool: () => ({ args: { n: 5 } }) } }, calling("echo"));
-  expect(changed.shown).toBe('{"n":5}');
+  expect(changed.output).toBe('{"n":5}');
   const wrong = await prompt(
     { tools, hooks: { beforeTool: () => ({ args: { n: "five" } }) } },
     calling("echo"),
   );
-  expect(wrong).toMatchObject({ isError: true, shown: expect.stringContaining("not what echo takes") });
+  expect(wrong).toMatchObject({ isError: true, output: expect.stringContaining("not what echo takes") });
   const refused = await prompt(
     { tools, hooks: { beforeTool: () => ({ refuse: "Not today." }) } },
     calling("echo"),
   );
   expect(refused).toMatchObject({
     isError: true,
-    shown: "The call was refused, and was not run: Not today.",
+    output: "The call was refused, and was not run: Not today.",
   });
   const broken = await prompt(
     {
@@ -137,7 +137,7 @@ test("a hook before a tool changes its arguments, which are checked again, or re
     },
     calling("echo"),
   );
-  expect(broken.shown).toBe(
+  expect(broken.output).toBe(
     "The call was refused, and was not run: The hook beforeTool failed: nothing passes it.",
   );
   expect(ran).toEqual([5]);
@@ -146,11 +146,11 @@ test("a hook before a tool changes its arguments, which are checked again, or re
 test("a changed call passes approvals: a hook cannot lead around them", async () => {
   const ran: unknown[] = [];
   const tool = { ...echo(ran), needsApproval: ({ n }: { n: number }) => n > 3 };
-  const { shown } = await prompt(
+  const { output } = await prompt(
     { tools: [tool], hooks: { beforeTool: () => ({ args: { n: 9 } }) } },
     calling("echo"),
   );
-  expect(shown).toContain("denied");
+  expect(output).toContain("denied");
   expect(ran).toEqual([]);
 });
 
@@ -238,8 +238,8 @@ test("a request for approval shows no secret that a hook put into the arguments"
 test("a hook that gives another hook's change lets nothing pass", async () => {
   const ran: unknown[] = [];
   const beforeTool = (() => ({ content: "x" })) as unknown as AgentHooks["beforeTool"];
-  const { shown } = await prompt({ tools: [echo(ran)], hooks: { beforeTool } }, calling("echo"));
-  expect(shown).toContain("nothing passes it");
+  const { output } = await prompt({ tools: [echo(ran)], hooks: { beforeTool } }, calling("echo"));
+  expect(output).toContain("nothing passes it");
   expect(ran).toEqual([]);
 });
 
@@ -249,12 +249,12 @@ test("hooks see a call in their order, and one after it changes or withholds the
     { afterTool: () => ({ refuse: "It is private." }) },
   ];
   const [first] = hooks;
-  expect((await prompt({ tools: [echo()], hooks: first ?? [] }, calling("echo"))).shown).toContain(
+  expect((await prompt({ tools: [echo()], hooks: first ?? [] }, calling("echo"))).output).toContain(
     '{\\"n\\":1}',
   );
   expect(await prompt({ tools: [echo()], hooks }, calling("echo"))).toMatchObject({
     isError: true,
-    shown: "The call was run, and its result is withheld: It is private.",
+    output: "The call was run, and its result is withheld: It is private.",
   });
 });
 

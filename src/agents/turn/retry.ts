@@ -37,8 +37,8 @@ function toModelFailure(error: unknown, now: number): ModelFailure {
     };
   }
   // A broken stream carries status 200: the connection failed.
-  const said = numberOf(error, "statusCode");
-  const status = said !== undefined && said >= 400 ? said : undefined;
+  const statusCode = numberOf(error, "statusCode");
+  const status = statusCode !== undefined && statusCode >= 400 ? statusCode : undefined;
   const body =
     typeof error === "object" && error !== null && "responseBody" in error ? String(error.responseBody) : "";
   const text = error instanceof Error ? error.message : String(error);

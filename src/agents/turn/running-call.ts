@@ -207,8 +207,8 @@ export function toResult(
   // Mask before cutting: a mask would not find half of a secret.
   const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
   const content = cutParts(masked, limit);
-  const given = shownIn(content, outcome.shows ?? []);
-  const shows = options.mask === undefined ? given : maskValue(given, options.mask);
+  const given = receiptItemsOf(content, outcome.shows ?? []);
+  const maskedArgs = options.mask === undefined ? given : maskValue(given, options.mask);
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
@@ -216,7 +216,7 @@ export function toResult(
     content,
     is_error: outcome.isError === true,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
-    ...(shows.length === 0 ? undefined : { shows }),
+    ...(maskedArgs.length === 0 ? undefined : { shows: maskedArgs }),
   };
 }
 
@@ -228,7 +228,7 @@ export function resultText(result: ToolResultPart): string {
 }
 
 /** The receipt items of a result, without those that were cut off. */
-function shownIn(
+function receiptItemsOf(
   content: readonly (TextPart | ImagePart)[],
   shows: readonly ReceiptItem[],
 ): readonly ReceiptItem[] {

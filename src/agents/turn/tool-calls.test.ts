@@ -250,9 +250,9 @@ test("a tool that throws is a result, and its key is the same for every attempt 
 });
 
 test("a name that providers refuse, or that is kit's own, is refused at once", async () => {
-  const named = (name: string) => ({ name, description: "", input: anything, execute: () => "" });
-  expect(() => defineTool(named("two words"))).toThrow(TypeError);
-  const agent = createTestAgent(createScriptedModel([]), { tools: [defineTool(named("bash"))] });
+  const withName = (name: string) => ({ name, description: "", input: anything, execute: () => "" });
+  expect(() => defineTool(withName("two words"))).toThrow(TypeError);
+  const agent = createTestAgent(createScriptedModel([]), { tools: [defineTool(withName("bash"))] });
   await expect(agent.session().prompt("x")).rejects.toMatchObject({
     code: "invalid_request",
     message: '"bash" is the name of a built-in tool.',

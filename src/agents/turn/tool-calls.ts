@@ -90,11 +90,11 @@ interface KeyedCall {
 }
 
 async function runToolCall(
-  keyed: KeyedCall,
+  keyedCall: KeyedCall,
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<ToolResultPart | undefined> {
-  const { call, key } = keyed;
+  const { call, key } = keyedCall;
   const { tool_call_id, tool, args } = call;
   const kept = turn.interrupted === true ? options.gate.record(key).result : undefined;
   if (kept !== undefined) {
@@ -113,8 +113,8 @@ async function runToolCall(
     // Hooks decide only about calls that can run.
     const isCallable = options.tools.get(tool) !== undefined && call.invalid !== true;
     outcome = await (hooks === undefined || !isCallable
-      ? outcomeOf(keyed, turn, options)
-      : hookedOutcome(keyed, turn, { ...options, hooks }));
+      ? outcomeOf(keyedCall, turn, options)
+      : hookedOutcome(keyedCall, turn, { ...options, hooks }));
   } catch (error) {
     // The call has not run if the store of its approval was unavailable.
     const isUnavailable = isStoreUnavailable(error);
@@ -235,8 +235,8 @@ function execute(
       rest();
       resolve(outcome);
     };
-    const stop = (reason: unknown, said: string): void => {
-      end({ ...failed(`${said} What it had done by then is unknown.`), outcome: "unknown" });
+    const stop = (reason: unknown, message: string): void => {
+      end({ ...failed(`${message} What it had done by then is unknown.`), outcome: "unknown" });
       context.stop(reason);
     };
     const onAbort = (): void => {
@@ -249,8 +249,8 @@ function execute(
       context.stop(signal.reason);
     };
     const timer = setTimeout(() => {
-      const said = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
-      stop(new Error(said), said);
+      const message = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
+      stop(new Error(message), message);
     }, timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(

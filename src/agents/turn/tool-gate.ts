@@ -74,9 +74,11 @@ const otherArguments = failed(
 );
 
 function denied({ reason, by }: ApprovalDecision): Outcome {
-  const who = by === undefined ? "" : ` by ${by}`;
+  const approver = by === undefined ? "" : ` by ${by}`;
   const why = reason === undefined || reason.trim() === "" ? "" : `\nReason: ${reason.trim()}`;
-  return failed(`The call was denied${who}, and was not run. Do not repeat it unless you are told to.${why}`);
+  return failed(
+    `The call was denied${approver}, and was not run. Do not repeat it unless you are told to.${why}`,
+  );
 }
 
 /** Names of the notes about single calls in a session's log, each with the call's `key`. */

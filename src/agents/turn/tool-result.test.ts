@@ -40,10 +40,10 @@ test("the shown and the cut parts are the whole, and begin and end as it does", 
     fc.property(fc.array(part, { maxLength: 8 }), fc.nat(60), (parts, limit) => {
       const join = (all: readonly (TextPart | ImagePart)[]): string =>
         all.map((one) => (one.type === "text" ? one.text : "")).join("");
-      const [whole, shown] = [join(parts), join(cutParts(parts, limit))];
-      const found = /^(.*)\n\[… (\d+) characters cut …\]\n(.*)$/s.exec(shown);
+      const [whole, output] = [join(parts), join(cutParts(parts, limit))];
+      const found = /^(.*)\n\[… (\d+) characters cut …\]\n(.*)$/s.exec(output);
       if (whole.length <= limit) {
-        expect(shown).toBe(whole);
+        expect(output).toBe(whole);
         return;
       }
       const [, before = "", count, after = ""] = found ?? [];

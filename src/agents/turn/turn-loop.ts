@@ -26,7 +26,7 @@ import { PartialResult } from "../output/partial-result.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import { composedEntry } from "../prompt/kept-prompt.ts";
-import type { LoopPrompt, TurnSaid } from "../prompt/turn-records.ts";
+import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "./backend-work.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
@@ -190,11 +190,11 @@ export async function runModelTurn(
   let overflowed = false;
   let loop = withModel(given);
   for (let attempt = 1; ; attempt += 1) {
-    const { said, logged } = loop.prompt.records.of(loop, turnId);
+    const { reported, logged } = loop.prompt.records.of(loop, turnId);
     const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
     const kept = { head: loop.keepHead?.(loop), log_position: loop.state.position };
-    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...said, ...kept }, turnId);
+    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...reported, ...kept }, turnId);
     const admission =
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
     const started = loop.clock.now();
@@ -297,7 +297,7 @@ function traceTurn(
 ): LanguageModelV4CallOptions {
   if (tracing === undefined) return options;
   const content = () => ({ system: prompt.current.text, messages: state.messages });
-  tracing.tell({ turn_id }, content, toolRun.mask);
+  tracing.notify({ turn_id }, content, toolRun.mask);
   const trace = tracing.headers({ turn_id });
   return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
@@ -333,7 +333,7 @@ function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
 interface Timing {
   readonly turnId: string;
   readonly started: number;
-  readonly logged: TurnSaid["logged"];
+  readonly logged: RecordedPrompt["logged"];
   composed?: SessionEntry | undefined;
 }
 

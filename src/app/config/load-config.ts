@@ -198,7 +198,7 @@ async function parseToml(text: string, name: string): Promise<unknown> {
 
 async function importDefault(file: string, { name, writes, module: given }: ConfigSource): Promise<unknown> {
   const hooks =
-    given === undefined ? resolveKitImports((path, named) => writes.check(path, named)) : undefined;
+    given === undefined ? resolveKitImports((path, imported) => writes.check(path, imported)) : undefined;
   try {
     const module: { readonly default?: unknown } =
       given === undefined ? await import(pathToFileURL(file).href) : await given.load();

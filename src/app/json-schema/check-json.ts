@@ -196,8 +196,8 @@ class Check {
   #target(reference: string): unknown {
     const target = this.#document.find(reference);
     if (target !== undefined) return target;
-    const shown = JSON.stringify(reference.slice(0, 100));
-    throw new Uncheckable(`cannot be checked: its schema refers to ${shown}, which it does not hold`);
+    const excerpt = JSON.stringify(reference.slice(0, 100));
+    throw new Uncheckable(`cannot be checked: its schema refers to ${excerpt}, which it does not hold`);
   }
 
   #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {

@@ -59,7 +59,7 @@ export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, 
     ({ value, rule }) =>
       Array.isArray(rule) && !rule.some((one) => isSame(one, value)) ? oneOf(rule) : undefined,
   ],
-  ["const", ({ value, rule }) => (isSame(rule, value) ? undefined : `must be ${shown(rule)}`)],
+  ["const", ({ value, rule }) => (isSame(rule, value) ? undefined : `must be ${describeValue(rule)}`)],
   ["minimum", onNumber((value, limit) => value >= limit, "must be at least")],
   ["maximum", onNumber((value, limit) => value <= limit, "must be at most")],
   ["exclusiveMinimum", onNumber((value, limit) => value > limit, "must be more than")],
@@ -113,7 +113,7 @@ function checkUnique({ value, rule }: KeywordInput): string | undefined {
 
 function checkPattern({ value, rule, matches }: KeywordInput): string | undefined {
   if (typeof value !== "string" || typeof rule !== "string") return undefined;
-  return matches(rule, value) === false ? `must match the pattern ${shown(rule)}` : undefined;
+  return matches(rule, value) === false ? `must match the pattern ${describeValue(rule)}` : undefined;
 }
 
 function checkFormat({ value, rule }: KeywordInput): string | undefined {
@@ -146,12 +146,12 @@ function canonical(value: unknown): string {
 }
 
 function oneOf(rule: readonly unknown[]): string {
-  const first = rule.slice(0, 20).map(shown).join(", ");
+  const first = rule.slice(0, 20).map(describeValue).join(", ");
   return `must be one of ${first}${rule.length > 20 ? ", …" : ""}`;
 }
 
 /** A value of a schema in a message. */
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   const text = JSON.stringify(value) ?? "undefined";
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

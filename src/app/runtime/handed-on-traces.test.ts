@@ -42,7 +42,7 @@ async function work(config: string, script: Script, isTraced = true) {
   await (await app.instance("default", "1")).session().prompt("Go on.");
   const results = (model.calls.at(-1)?.prompt ?? []).filter(({ role }) => role === "tool");
   const parentOf = (name: string): string => {
-    const { traceId, spanId } = recorded.named(name).spanContext();
+    const { traceId, spanId } = recorded.withName(name).spanContext();
     return `00-${traceId}-${spanId}-01`;
   };
   return { ...recorded, results: JSON.stringify(results), parentOf };
@@ -83,7 +83,7 @@ test("an MCP server finds the span of the call in `_meta`, and the span says whi
   const call = sent.find(({ method }) => method === "tools/call");
   expect(run.results).toContain('{\\"sum\\":5}');
   expect(call?.params?._meta).toMatchObject({ traceparent: run.parentOf("execute_tool mcp__tools__add") });
-  expect(run.named("execute_tool mcp__tools__add").attributes).toMatchObject({
+  expect(run.withName("execute_tool mcp__tools__add").attributes).toMatchObject({
     "mcp.method.name": "tools/call",
     "network.transport": "tcp",
     "kit.mcp.server": "tools",

@@ -6,13 +6,13 @@ import { type InstanceLimits, Instances } from "./instances.ts";
 
 interface Opened {
   readonly instances: Instances;
-  readonly brought: readonly string[];
+  readonly created: readonly string[];
   /** Resolves once the instance of an id was closed. */
   closed(id: string): Promise<void>;
 }
 
 function open(limits: InstanceLimits = {}): Opened {
-  const brought: string[] = [];
+  const created: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const endOf = (id: string): PromiseWithResolvers<void> => {
     const end = ends.get(id) ?? Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ function open(limits: InstanceLimits = {}): Opened {
     return end;
   };
   const instances = new Instances(async ({ name, id }): Promise<Agent> => {
-    brought.push(id);
+    created.push(id);
     const agent = createTestAgent(
       createScriptedModel(() => ({ text: "ok" })),
       {},
@@ -33,38 +33,38 @@ function open(limits: InstanceLimits = {}): Opened {
     return { ...agent, busy: id === "busy", close };
   }, limits);
   onTestFinished(() => instances.close());
-  return { instances, brought, closed: (id) => endOf(id).promise };
+  return { instances, created, closed: (id) => endOf(id).promise };
 }
 
 const of = (id: string) => ({ name: "a", id, payload: {} });
 
 test("an instance lives once, whoever asks for it", async () => {
-  const { instances, brought } = open();
+  const { instances, created } = open();
   const [first, second] = await Promise.all([instances.get(of("1")), instances.get(of("1"))]);
   expect(second).toBe(first);
-  expect(brought).toEqual(["1"]);
+  expect(created).toEqual(["1"]);
 });
 
 test("an idle instance is closed after a while, and opened again when a caller asks for it", async () => {
-  const { instances, brought, closed } = open({ idleMs: 10 });
+  const { instances, created, closed } = open({ idleMs: 10 });
   await instances.get(of("busy"));
   await instances.get(of("1"));
   await closed("1");
   await instances.get(of("1"));
   await instances.get(of("busy"));
-  expect(brought).toEqual(["busy", "1", "1"]);
+  expect(created).toEqual(["busy", "1", "1"]);
 });
 
 test("the least recently used of too many instances are closed, unless they are at work", async () => {
-  const { instances, brought, closed } = open({ maxIdle: 2 });
+  const { instances, created, closed } = open({ maxIdle: 2 });
   for (const id of ["busy", "1", "2"]) await instances.get(of(id));
   await closed("1");
   for (const id of ["busy", "2"]) await instances.get(of(id));
-  expect(brought).toEqual(["busy", "1", "2"]);
+  expect(created).toEqual(["busy", "1", "2"]);
 });
 
 test("one that is released has ended before it comes to life again", async () => {
-  const { instances, brought, closed } = open();
+  const { instances, created, closed } = open();
   const before = await instances.get(of("1"));
   await instances.release("a", "1");
   await closed("1");
@@ -72,5 +72,5 @@ test("one that is released has ended before it comes to life again", async () =>
   await instances.release("a", "none");
   instances.renew();
   await instances.get(of("1"));
-  expect(brought).toEqual(["1", "1", "1"]);
+  expect(created).toEqual(["1", "1", "1"]);
 });

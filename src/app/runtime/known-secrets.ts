@@ -19,7 +19,7 @@ const aboutOne =
   /(?:^|_)(?:FILE|PATH|DIR|FOLDER|NAME|LIMIT|LENGTH|SIZE|TTL|EXPIRY|EXPIRES|EXPIRATION|TIMEOUT|TYPE|ALG|ALGORITHM|METHOD|MODE|PROVIDER|ENABLED|DISABLED|COUNT|MAX|MIN|PREFIX|HEADER|ISSUER|AUDIENCE|DOMAIN|REGION|SOCK|COMMAND|HELPER)$/;
 
 /** Keys that are known by their look, whatever their variable is called. */
-const keyLooks =
+const keyPattern =
   /^(?=[\s\S]*\d)(?:(?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abeoprs]|xapp|npm|pypi|hf|gsk|xai|r8|dckr_pat|shpat|lin_api|ntn|tvly|pplx|dop_v1|figd|sntrys|SG)[-_.]\S{16,}|(?:AKIA|ASIA|AIza|ya29)\S{12,}|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+)$/;
 
 /** Shorter values are hardly keys, and would mask ordinary words. */
@@ -83,14 +83,14 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
  * and digits whatever they are called.
  */
 export function secretsInFile(variables: Environment): readonly string[] {
-  const looksRandom = (value: string): boolean =>
+  const isRandom = (value: string): boolean =>
     value.length >= minDoubtfulLength && /\d/.test(value) && /[a-z]/i.test(value) && !/\s/.test(value);
-  const others = Object.values(variables).filter((value = "") => looksRandom(value) && !isNoKey(value));
+  const others = Object.values(variables).filter((value = "") => isRandom(value) && !isNoKey(value));
   return [...new Set([...knownSecrets(variables), ...others.filter((value) => value !== undefined)])];
 }
 
 function isSecret(name: string, value: string): boolean {
-  if (keyLooks.test(value.trim())) return true;
+  if (keyPattern.test(value.trim())) return true;
   // `npm_config__authToken` has its words in another spelling.
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
@@ -159,9 +159,9 @@ function passwordsIn(text: string): readonly string[] {
     // Without a password, the name is the key: `https://<token>@host`.
     if (password === "" && username.length >= minDoubtfulLength && /\d/.test(username)) found.push(username);
   }
-  const named =
+  const declared =
     /[?&;,\s](?:password|passwd|pwd|secret|token|access_?token|api_?key|key|sig|signature|account_?key|shared_?access_?key)=([^&;,\s]+)/gi;
-  if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(named)) found.push(value);
+  if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(declared)) found.push(value);
   return found.flatMap((password) => [password, decoded(password)]);
 }
 

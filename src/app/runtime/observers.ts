@@ -25,9 +25,9 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
     },
     add(observer) {
       // A function of its own, so that adding the same observer twice means two observers.
-      const hear: EventListener = (event) => observer(event);
+      const forward: EventListener = (event) => observer(event);
       const tracing = tracingOf([observer]);
-      const entry = tracing === undefined ? hear : Object.assign(hear, { tracing });
+      const entry = tracing === undefined ? forward : Object.assign(forward, { tracing });
       observers.add(entry);
       return () => observers.delete(entry);
     },

@@ -24,7 +24,7 @@ export interface OpenProjectContext extends ProjectContext {
 export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProjectContext {
   const repositories = createRepositories(own, idle);
   const instructions = createInstructionReader();
-  const hasWorkspaces = createWorkspaceLook();
+  const hasWorkspaces = createWorkspaceProbe();
   const toolsAt = (root: string): readonly AnyTool[] => [
     toAgentTool(own, guidelinesForTool, (work) => repositories.use(root, work)),
     toAgentTool(
@@ -97,7 +97,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
 }
 
 /** Asked before every prompt of every session, with the same folder as a rule. */
-function createWorkspaceLook(): (above: string) => boolean {
+function createWorkspaceProbe(): (above: string) => boolean {
   let last: { readonly above: string; readonly seen: Glance; readonly isThere: boolean } | undefined;
   return (above) => {
     const now = performance.now();
@@ -192,14 +192,14 @@ interface Entry {
   readonly project: Promise<Project>;
   /** The look at its files that is under way. */
   looking: Promise<unknown> | undefined;
-  lookAgainAt: number;
+  refreshAt: number;
   /** How many ask now. */
   users: number;
   usedAt: number;
 }
 
 /** The share of its time that the project's own index spends at most on looking whether files have changed. */
-const lookShare = 0.1;
+const refreshShare = 0.1;
 
 /** `own` is its opener's to close, and there all the time. */
 export function createRepositories(own: Project, limits: IdleIndexes = {}): Repositories {
@@ -242,7 +242,7 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
       entry.users += 1;
       try {
         const project = await entry.project;
-        await (entry === ownEntry ? lookNowAndThen(entry, project) : look(entry, project));
+        await (entry === ownEntry ? refreshWhenDue(entry, project) : refreshEntry(entry, project));
         return await work(project);
       } finally {
         entry.users -= 1;
@@ -264,14 +264,14 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
 }
 
 function toEntry(project: Promise<Project>): Entry {
-  return { project, looking: undefined, lookAgainAt: 0, users: 0, usedAt: performance.now() };
+  return { project, looking: undefined, refreshAt: 0, users: 0, usedAt: performance.now() };
 }
 
 /**
  * Brings an index up to date. What was changed before the question is seen: a look that began earlier is not
  * enough; one that begins after it serves all who have asked by then.
  */
-async function look(entry: Entry, project: Project): Promise<void> {
+async function refreshEntry(entry: Entry, project: Project): Promise<void> {
   if (entry.looking !== undefined) await entry.looking.catch(() => undefined);
   entry.looking ??= project.refresh().finally(() => {
     entry.looking = undefined;
@@ -280,17 +280,17 @@ async function look(entry: Entry, project: Project): Promise<void> {
 }
 
 /** The project itself is watched by the server that serves it: others look now and then. */
-async function lookNowAndThen(entry: Entry, project: Project): Promise<void> {
+async function refreshWhenDue(entry: Entry, project: Project): Promise<void> {
   // A server answers before its project is indexed; what a question depends on is waited for by who asks it.
   if (project.indexing() !== undefined) return;
   const began = performance.now();
-  if (began < entry.lookAgainAt) return;
-  entry.lookAgainAt = Number.POSITIVE_INFINITY;
+  if (began < entry.refreshAt) return;
+  entry.refreshAt = Number.POSITIVE_INFINITY;
   try {
-    await look(entry, project);
+    await refreshEntry(entry, project);
   } finally {
     const now = performance.now();
-    entry.lookAgainAt = now + (now - began) / lookShare;
+    entry.refreshAt = now + (now - began) / refreshShare;
   }
 }
 

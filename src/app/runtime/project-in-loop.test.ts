@@ -28,10 +28,10 @@ async function open(
   tree: Readonly<Record<string, string>> = files,
 ) {
   const repository = await createTemporaryRepository(tree);
-  const heard: string[] = [];
+  const received: string[] = [];
   const offered: string[][] = [];
   const model = createScriptedModel((call, index) => {
-    heard.push(JSON.stringify(call.prompt));
+    received.push(JSON.stringify(call.prompt));
     offered.push((call.tools ?? []).map(({ name }) => name));
     return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
   });
@@ -43,7 +43,7 @@ async function open(
     await repository[Symbol.asyncDispose]();
   });
   const session = (await app.instance("default", "1")).session();
-  return { session, heard, offered, root };
+  return { session, received, offered, root };
 }
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
@@ -57,15 +57,15 @@ test("a workspace of the session's own holds the files of the skills that the mo
   };
   const paths = [".agents/skills/triage/SKILL.md", ".agents/skills/triage/labels/all.md"] as const;
   const script = [read(paths[0], "a"), read(paths[1], "b"), { text: "Read." }];
-  const { session, heard, root } = await open(
+  const { session, received, root } = await open(
     script,
     (place) => ({ sandbox: virtual({ root: place }) }),
     tree,
   );
   await session.prompt("Sort.");
-  expect(heard[0]).toContain(paths[0]);
-  expect(heard[1]).toContain("SORT-BY-DATE");
-  expect(heard[2]).toContain("LABELS-OF-OURS");
+  expect(received[0]).toContain(paths[0]);
+  expect(received[1]).toContain("SORT-BY-DATE");
+  expect(received[2]).toContain("LABELS-OF-OURS");
   await writeFile(join(root, paths[0]), skill("SORT-BY-NAME"));
   const owner = {
     agent: "default",
@@ -84,7 +84,7 @@ function times(text: string | undefined, word: string): number {
 }
 
 test("the guidelines of a file are before the model once its tools touch it, once in a session", async () => {
-  const { session, heard } = await open([
+  const { session, received } = await open([
     read("packages/api/src/a.ts"),
     read("packages/api/src/b.ts"),
     read("web/c.ts"),
@@ -93,10 +93,10 @@ test("the guidelines of a file are before the model once its tools touch it, onc
     { text: "Second." },
   ]);
   await session.prompt("Look.");
-  expect(heard.slice(0, 4).map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1, 1]);
-  expect(heard.slice(0, 4).map((told) => times(told, "NO-INLINE-STYLES"))).toEqual([0, 0, 0, 1]);
+  expect(received.slice(0, 4).map((reported) => times(reported, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1, 1]);
+  expect(received.slice(0, 4).map((reported) => times(reported, "NO-INLINE-STYLES"))).toEqual([0, 0, 0, 1]);
   await session.prompt("Again.");
-  expect(times(heard.at(-1), "CHECK-EVERY-INPUT")).toBe(1);
+  expect(times(received.at(-1), "CHECK-EVERY-INPUT")).toBe(1);
   const history = await session.history();
   expect(
     history.filter((message) => message.role === "user" && message.source === "guidelines"),
@@ -104,7 +104,7 @@ test("the guidelines of a file are before the model once its tools touch it, onc
 });
 
 test("they are shown again when a compaction took them away", async () => {
-  const { session, heard } = await open(
+  const { session, received } = await open(
     ({ prompt }, index) => {
       if (JSON.stringify(prompt[0]).includes("a colleague needs")) return { text: "SUMMARY" };
       return index === 0 || index === 3 ? read("web/c.ts", `c${index}`) : { text: "Done." };
@@ -114,58 +114,58 @@ test("they are shown again when a compaction took them away", async () => {
   await session.prompt("Look.");
   expect(await session.compact()).toBe(true);
   await session.prompt("Look again.");
-  expect(times(heard.at(-1), "SUMMARY")).toBeGreaterThan(0);
-  expect(times(heard.at(-1), "NO-INLINE-STYLES")).toBe(1);
+  expect(times(received.at(-1), "SUMMARY")).toBeGreaterThan(0);
+  expect(times(received.at(-1), "NO-INLINE-STYLES")).toBe(1);
 });
 
 test("in a working folder below the root the paths of tools lead to the same guidelines", async () => {
-  const { session, heard } = await open([read("src/a.ts")], { cwd: "packages/api" });
+  const { session, received } = await open([read("src/a.ts")], { cwd: "packages/api" });
   await session.prompt("Look.");
-  expect(heard.map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1]);
-  expect(times(heard[1], "NO-INLINE-STYLES")).toBe(0);
+  expect(received.map((reported) => times(reported, "CHECK-EVERY-INPUT"))).toEqual([0, 1]);
+  expect(times(received[1], "NO-INLINE-STYLES")).toBe(0);
   // The tools about guidelines do not know of the folder, and their paths are told to start elsewhere.
-  expect(heard[0]).toContain("Paths of files and commands start in `packages/api`.");
+  expect(received[0]).toContain("Paths of files and commands start in `packages/api`.");
 });
 
 test("a task in a folder is told where it works, and who works at the root is told nothing", async () => {
-  const { session, heard } = await open([{ text: "Done." }, { text: "Done." }]);
+  const { session, received } = await open([{ text: "Done." }, { text: "Done." }]);
   await session.prompt("Look.");
   await session.task("Look there.", { cwd: "packages/api" });
-  expect(heard.map((told) => told.includes("start in `packages/api`"))).toEqual([false, true]);
+  expect(received.map((reported) => reported.includes("start in `packages/api`"))).toEqual([false, true]);
 });
 
 test("in a sandbox that is a part of the project, or none of it, paths mean the files that they lead to", async () => {
   const script = [read("src/a.ts"), read("AGENTS.md", "d")];
   const part = await open(script, (root) => ({ sandbox: local({ root: `${root}/packages/api` }) }));
   await part.session.prompt("Look.");
-  expect(part.heard.map((told) => times(told, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1]);
+  expect(part.received.map((reported) => times(reported, "CHECK-EVERY-INPUT"))).toEqual([0, 1, 1]);
   const other = await createTemporaryRepository({ "web/c.ts": "export {};\n" });
   onTestFinished(() => other[Symbol.asyncDispose]());
   const strange = await open([read("web/c.ts")], { sandbox: local({ root: other.root }) });
   await strange.session.prompt("Look.");
-  expect(times(strange.heard[1], "NO-INLINE-STYLES")).toBe(0);
+  expect(times(strange.received[1], "NO-INLINE-STYLES")).toBe(0);
 });
 
 test("the instructions of the project and of the working folder are in the system prompt, each once", async () => {
-  const { session, heard } = await open([{ text: "Done." }], { cwd: "packages/api" });
+  const { session, received } = await open([{ text: "Done." }], { cwd: "packages/api" });
   await session.prompt("Hello.");
-  expect(times(heard[0], "Be brief.")).toBe(1);
-  expect(times(heard[0], "ANSWER-IN-JSON")).toBe(1);
-  expect(heard[0]).not.toContain("@AGENTS.md");
+  expect(times(received[0], "Be brief.")).toBe(1);
+  expect(times(received[0], "ANSWER-IN-JSON")).toBe(1);
+  expect(received[0]).not.toContain("@AGENTS.md");
 });
 
 test("instructions that lie in the workspace only are told, too", async () => {
   const own = { "AGENTS.md": "OF-THE-WORKSPACE\n" };
-  const { session, heard } = await open([{ text: "Done." }], (root) => ({
+  const { session, received } = await open([{ text: "Done." }], (root) => ({
     sandbox: virtual({ root, files: own }),
   }));
   await session.prompt("Hello.");
-  expect(heard[0]).toContain("OF-THE-WORKSPACE");
-  expect(heard[0]).toContain("Be brief.");
+  expect(received[0]).toContain("OF-THE-WORKSPACE");
+  expect(received[0]).toContain("Be brief.");
 });
 
 test("specs and guidelines are tools, and answer about this project", async () => {
-  const { session, heard, offered } = await open([
+  const { session, received, offered } = await open([
     {
       toolCalls: [
         { id: "1", name: "spec_search", input: { q: "receipt" } },
@@ -176,26 +176,26 @@ test("specs and guidelines are tools, and answer about this project", async () =
   ]);
   await session.prompt("Look.");
   expect(offered[0]).toEqual(expect.arrayContaining(["spec_search", "spec_impact", "guidelines_for"]));
-  expect(heard[1]).toContain(".kiro/specs/pay/requirements.md:3");
-  expect(heard[1]).toContain("NO-INLINE-STYLES");
+  expect(received[1]).toContain(".kiro/specs/pay/requirements.md:3");
+  expect(received[1]).toContain("NO-INLINE-STYLES");
 });
 
 test("the samples of a project without guidelines are no rules of it: the model sees them only when it asks", async () => {
   const ask = { toolCalls: [{ id: "2", name: "guidelines_for", input: { file: "c.ts" } }] };
-  const { session, heard } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
+  const { session, received } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
   await session.prompt("Look.");
-  expect(heard[1]).not.toContain("Guidelines of this repository");
-  expect(heard[2]).toContain("This repository has no guidelines of its own");
+  expect(received[1]).not.toContain("Guidelines of this repository");
+  expect(received[2]).toContain("This repository has no guidelines of its own");
 });
 
 test("all of it can be switched off", async () => {
   const off = { specs: false, guidelines: false, projectInstructions: false };
-  const { session, heard, offered } = await open([read("web/c.ts")], off);
+  const { session, received, offered } = await open([read("web/c.ts")], off);
   await session.prompt("Look.");
   expect(offered[0]).toContain("read");
   for (const name of ["spec_search", "spec_impact", "guidelines_for"]) expect(offered[0]).not.toContain(name);
-  expect(heard[1]).not.toContain("NO-INLINE-STYLES");
-  expect(heard[0]).not.toContain("Be brief.");
+  expect(received[1]).not.toContain("NO-INLINE-STYLES");
+  expect(received[0]).not.toContain("Be brief.");
 });
 
 test("long instructions and guidelines are cut, and never in the middle of a character", async () => {
@@ -205,10 +205,10 @@ test("long instructions and guidelines are cut, and never in the middle of a cha
     ".cursor/rules/api.mdc": `---\nglobs: api.ts\n---\na${emoji}`,
     "api.ts": "",
   });
-  const heard: string[] = [];
+  const received: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
-    heard.push(JSON.stringify(prompt));
-    return heard.length === 1 ? read("api.ts") : { text: "Done." };
+    received.push(JSON.stringify(prompt));
+    return received.length === 1 ? read("api.ts") : { text: "Done." };
   });
   const app = await openTestApp({ root: folder.root, model, sandbox: local({ root: folder.root }) });
   onTestFinished(async () => {
@@ -216,8 +216,8 @@ test("long instructions and guidelines are cut, and never in the middle of a cha
     await folder[Symbol.asyncDispose]();
   });
   await (await app.instance("default", "1")).session().prompt("Look.");
-  expect(heard[0]).toContain("[cut]");
-  expect(heard[1]).toContain("[cut: guidelines_for has the whole]");
+  expect(received[0]).toContain("[cut]");
+  expect(received[1]).toContain("[cut: guidelines_for has the whole]");
   // JSON escapes one half of a surrogate pair, which is no character.
-  expect(heard[1]).not.toMatch(/\\ud[89a-f]/i);
+  expect(received[1]).not.toMatch(/\\ud[89a-f]/i);
 });

@@ -65,7 +65,7 @@ async function open(model: string, defaults: AgentProfile = {}) {
   return { root: repository.root, events, start, session: await start() };
 }
 
-const say = (text: string): ProviderAnswer => ({ text });
+const print = (text: string): ProviderAnswer => ({ text });
 let calls = 0;
 const call = (name: string, args: object): ProviderAnswer => {
   calls += 1;
@@ -119,33 +119,33 @@ test.each(models.slice(0, rounds(2, models.length)))(
       // Files, and the guidelines for them.
       call("read", { path: "packages/api/a.ts" }),
       call("read", { path: "web/c.ts" }),
-      say("Read."),
+      print("Read."),
       // The specs, a command, Python, a tool that does not exist, arguments that do not fit.
       call("spec_search", { q: "receipt" }),
       call("bash", { command: "echo 1" }),
       call("run_code", { code: "1 + 1" }),
       call("nothing_like_it", {}),
       call("read", { path: 5 }),
-      say("Tried."),
+      print("Tried."),
       // A task, in a session of its own.
       call("task", { prompt: "Look around." }),
-      say("Looked."),
-      say("Done."),
+      print("Looked."),
+      print("Done."),
       // A skill, an image, a secret.
-      say("Sorted."),
-      say("Seen."),
-      say("Kept."),
+      print("Sorted."),
+      print("Seen."),
+      print("Kept."),
       // A call that fails for good.
       { status: 400, message: "no" },
       // Typed output that has to be repaired.
-      say("no JSON"),
-      say("[5]"),
+      print("no JSON"),
+      print("[5]"),
       // The project's instructions become others, go away, and come again.
-      say("Changed."),
-      say("Gone."),
+      print("Changed."),
+      print("Gone."),
       // Another process.
-      say("Restarted."),
-      say("Again."),
+      print("Restarted."),
+      print("Again."),
     ]);
     await session.prompt("BEGIN-HERE: read.");
     await session.prompt("Try all.");
@@ -182,7 +182,7 @@ test.each([
   ["another thinking level", { thinkingLevel: "high" }, ["settings"]],
 ] as const)("%s for one call begins another prompt, and the event says so", async (_, options, changed) => {
   const { session, events } = await open("local/m");
-  server.script([say("1"), say("2"), say("3"), say("4")]);
+  server.script([print("1"), print("2"), print("3"), print("4")]);
   await session.prompt("BEGIN-HERE");
   await session.prompt("Other.", options);
   await session.prompt("As before.");
@@ -194,7 +194,7 @@ test.each([
 
 test("a prompt that is asked again after a failure goes on with its own words, whatever was told before them", async () => {
   const { session, root } = await open("local/m");
-  server.script([say("1"), { status: 400, message: "no" }, say("2")]);
+  server.script([print("1"), { status: 400, message: "no" }, print("2")]);
   await session.prompt("BEGIN-HERE");
   await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
   const again = { operationId: "op-1" };
@@ -214,7 +214,7 @@ test("a prompt that is asked again after a failure goes on with its own words, w
 
 test("notes behind the history move to the system prompt once the history is shortened", async () => {
   const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
-  server.script([say("1"), say("2"), say("SUMMED-UP"), say("3"), say("4")]);
+  server.script([print("1"), print("2"), print("SUMMED-UP"), print("3"), print("4")]);
   await session.prompt(`BEGIN-HERE ${"word ".repeat(2_000)}`);
   await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
   await session.prompt("And now?");

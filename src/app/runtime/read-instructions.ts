@@ -48,7 +48,7 @@ interface Remembered {
   readonly marks: readonly number[];
   /** When that was looked at last. */
   seen: Glance;
-  readonly told: ProjectInstructions;
+  readonly instructions: ProjectInstructions;
 }
 
 /**
@@ -56,41 +56,43 @@ interface Remembered {
  * look at each name costs a microsecond. (Watched folders would spare that microsecond; and a prompt that follows a
  * change at once would come before the news of it.)
  */
-export function createInstructionReader(): (places: readonly Place[]) => MaybePromise<ProjectInstructions> {
+export function createInstructionReader(): (
+  locations: readonly Place[],
+) => MaybePromise<ProjectInstructions> {
   const remembered = new Map<string, Remembered>();
-  const readAnew = async (
-    places: readonly Place[],
+  const readAgain = async (
+    locations: readonly Place[],
     key: string,
-    look: Omit<Remembered, "told">,
+    state: Omit<Remembered, "instructions">,
   ): Promise<ProjectInstructions> => {
-    const told = await readAll(places);
+    const instructions = await readAll(locations);
     if (!remembered.has(key) && remembered.size >= maxRemembered) remembered.clear();
-    remembered.set(key, { ...look, told });
-    return told;
+    remembered.set(key, { ...state, instructions });
+    return instructions;
   };
-  return (places) => {
+  return (locations) => {
     let key = "";
-    for (const place of places) {
-      if (!("root" in place)) return readAll(places);
+    for (const place of locations) {
+      if (!("root" in place)) return readAll(locations);
       key += `${place.root}\0${place.cwd}\0`;
     }
     const known = remembered.get(key);
     const now = performance.now();
-    if (known !== undefined && holds(known.seen, now)) return known.told;
-    const marks = marksOf(places);
+    if (known !== undefined && holds(known.seen, now)) return known.instructions;
+    const marks = marksOf(locations);
     const seen = glanceAt(now);
-    if (known === undefined || !isSame(known.marks, marks)) return readAnew(places, key, { marks, seen });
+    if (known === undefined || !isSame(known.marks, marks)) return readAgain(locations, key, { marks, seen });
     known.seen = seen;
-    return known.told;
+    return known.instructions;
   };
 }
 
-function marksOf(places: readonly Place[]): readonly number[] {
+function marksOf(locations: readonly Place[]): readonly number[] {
   const marks: number[] = [];
-  for (const place of places) {
+  for (const place of locations) {
     if (!("root" in place)) continue;
     for (const path of pathsTo(place.cwd)) {
-      const stats = look(`${place.root}/${path}`);
+      const stats = statOf(`${place.root}/${path}`);
       if (stats === undefined) marks.push(0, 0, 0, 0);
       else marks.push(stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs);
     }
@@ -99,7 +101,7 @@ function marksOf(places: readonly Place[]): readonly number[] {
 }
 
 /** Whether it may be read is found out on reading. */
-function look(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
@@ -111,8 +113,8 @@ function isSame(left: readonly number[], right: readonly number[]): boolean {
   return left.length === right.length && left.every((mark, index) => mark === right[index]);
 }
 
-async function readAll(places: readonly Place[]): Promise<ProjectInstructions> {
-  const read = places.map((place) => ("root" in place ? readFolder(place) : readSandbox(place)));
+async function readAll(locations: readonly Place[]): Promise<ProjectInstructions> {
+  const read = locations.map((place) => ("root" in place ? readFolder(place) : readSandbox(place)));
   return toInstructions((await Promise.all(read)).flat());
 }
 

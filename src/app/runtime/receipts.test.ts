@@ -94,7 +94,7 @@ async function open(defaults: AgentProfile = {}) {
   return { root: repository.root, events, store, start, session: await start() };
 }
 
-const say = (text: string): ProviderAnswer => ({ text });
+const print = (text: string): ProviderAnswer => ({ text });
 let calls = 0;
 const call = (name: string, args: object): ProviderAnswer => {
   calls += 1;
@@ -122,14 +122,14 @@ test("a receipt tells what the model saw of the project, and the model saw nothi
     call("read", { path: ".agents/skills/ship/SKILL.md" }),
     call("read", { path: ".kiro/specs/ship/requirements.md" }),
     call("recall", {}),
-    say("Done."),
-    say("Sorted."),
-    say("Judged."),
-    say("Plain."),
-    say("Changed."),
-    say("Restarted."),
-    say("CANARY-SUMMARY"),
-    say("Shortened."),
+    print("Done."),
+    print("Sorted."),
+    print("Judged."),
+    print("Plain."),
+    print("Changed."),
+    print("Restarted."),
+    print("CANARY-SUMMARY"),
+    print("Shortened."),
   ]);
   await session.prompt("Look.");
   await session.skill("triage");
@@ -150,14 +150,14 @@ test("a receipt tells what the model saw of the project, and the model saw nothi
     for (const [canary, item] of Object.entries(canaries)) {
       const where = `${canary} in request ${index + 1}`;
       // The system prompt of a compacted session tells the changed file as it is, like any other.
-      const told =
+      const reported =
         canary === "CANARY-NEW-ROOT" && index === lists.length - 1 ? canaries["CANARY-ROOT"] : item;
       if (!prompt.includes(canary)) {
         if (canary !== "CANARY-ROOT") expect(list, where).not.toContainEqual(expect.objectContaining(item));
         continue;
       }
       seen.add(canary);
-      expect(list, where).toContainEqual(expect.objectContaining(told));
+      expect(list, where).toContainEqual(expect.objectContaining(reported));
     }
     // Nothing stands in it that is not there, and none of the texts.
     expect(JSON.stringify(list)).not.toContain("CANARY");
@@ -170,12 +170,12 @@ test("a receipt tells what the model saw of the project, and the model saw nothi
 test("a list is told once, and a turn with more tells what has come since", async () => {
   const { session, start, events, store } = await open();
   server.script([
-    say("1"),
-    say("2"),
+    print("1"),
+    print("2"),
     call("read", { path: "packages/api/a.ts" }),
-    say("3"),
-    say("4"),
-    say("5"),
+    print("3"),
+    print("4"),
+    print("5"),
   ]);
   for (let turn = 0; turn < 3; turn += 1) await session.prompt("Go on.");
   const [one, two, three, four] = turnsIn(events).map(({ receipt }) => receipt);

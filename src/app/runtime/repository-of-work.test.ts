@@ -55,10 +55,10 @@ async function open(script: Script, clones: readonly string[] = ["one"], profile
   const folder = await repository({});
   for (const name of clones) await cp(origin.root, join(folder.root, name), { recursive: true });
   const project = await repository(service);
-  const heard: string[] = [];
+  const received: string[] = [];
   const offered: (readonly string[])[] = [];
   const model = createScriptedModel((call, index) => {
-    heard.push(JSON.stringify(call.prompt));
+    received.push(JSON.stringify(call.prompt));
     offered.push((call.tools ?? []).map(({ name }) => name));
     return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
   });
@@ -70,13 +70,13 @@ async function open(script: Script, clones: readonly string[] = ["one"], profile
   });
   onTestFinished(() => app.close());
   const session = async (id: string): Promise<Session> => (await app.instance("default", id)).session();
-  return { session, heard, offered, folder, project };
+  return { session, received, offered, folder, project };
 }
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
 
 test("a reviewer in a clone of another repository is told that one's rules, specs and history", async () => {
-  const { session, heard } = await open([
+  const { session, received } = await open([
     read("src/a.ts"),
     {
       toolCalls: [
@@ -88,16 +88,16 @@ test("a reviewer in a clone of another repository is told that one's rules, spec
     },
   ]);
   await (await session("one")).prompt("Review.");
-  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
-  expect(heard[1]).toContain("GUIDELINE-OF-THE-SHOP");
-  expect(heard[2]).toContain(".kiro/specs/pay/requirements.md:3");
-  expect(heard[2]).toContain("src/a.ts");
-  expect(heard[2]).not.toContain(".kiro/specs/serve");
-  expect(heard.join()).not.toMatch(/(RULE|GUIDELINE)-OF-THE-SERVICE/);
+  expect(received[0]).toContain("RULE-OF-THE-SHOP");
+  expect(received[1]).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(received[2]).toContain(".kiro/specs/pay/requirements.md:3");
+  expect(received[2]).toContain("src/a.ts");
+  expect(received[2]).not.toContain(".kiro/specs/serve");
+  expect(received.join()).not.toMatch(/(RULE|GUIDELINE)-OF-THE-SERVICE/);
 });
 
 test("instances in two clones with different rules are told their own, also of changes in mid-session", async () => {
-  const { session, heard, folder } = await open(
+  const { session, received, folder } = await open(
     ({ prompt }) =>
       prompt.at(-1)?.role === "user" ? read("src/a.ts", `c${prompt.length}`) : { text: "Ok." },
     ["one", "two"],
@@ -106,53 +106,53 @@ test("instances in two clones with different rules are told their own, also of c
   await folder.write("two/.cursor/rules/all.mdc", "---\nglobs: src/**/*.ts\n---\nGUIDELINE-OF-TWO\n");
   const [one, two] = [await session("one"), await session("two")];
   await Promise.all([one.prompt("Review."), two.prompt("Review.")]);
-  const told = heard.filter((text) => text.includes("RULE-OF-THE-SHOP"));
-  expect(told.join()).toContain("GUIDELINE-OF-THE-SHOP");
-  expect(told.join()).not.toContain("OF-TWO");
-  const others = heard.filter((text) => text.includes("RULE-OF-TWO"));
+  const reported = received.filter((text) => text.includes("RULE-OF-THE-SHOP"));
+  expect(reported.join()).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(reported.join()).not.toContain("OF-TWO");
+  const others = received.filter((text) => text.includes("RULE-OF-TWO"));
   expect(others.join()).toContain("GUIDELINE-OF-TWO");
   expect(others.join()).not.toContain("OF-THE-SHOP");
   await folder.write("one/AGENTS.md", "CHANGED-RULE\n");
   await folder.write("one/.cursor/rules/new.mdc", "---\nglobs: src/**/*.ts\n---\nNEW-GUIDELINE\n");
-  heard.length = 0;
+  received.length = 0;
   await one.prompt("Once more.");
   // The beginning of the prompt stays as it is, and what has changed is told behind the history.
-  expect(heard[0]).toMatch(/RULE-OF-THE-SHOP.*This replaces what was said.*CHANGED-RULE/);
-  expect(heard[1]).toContain("NEW-GUIDELINE");
+  expect(received[0]).toMatch(/RULE-OF-THE-SHOP.*This replaces what was said.*CHANGED-RULE/);
+  expect(received[1]).toContain("NEW-GUIDELINE");
   // A clone that takes the place of another one is that other one from then on.
   await rename(join(folder.root, "one"), join(folder.root, "old"));
   await rename(join(folder.root, "two"), join(folder.root, "one"));
-  heard.length = 0;
+  received.length = 0;
   await one.prompt("And now?");
-  expect(heard[0]).toContain("RULE-OF-TWO");
+  expect(received[0]).toContain("RULE-OF-TWO");
 });
 
 test("nothing is written into the clone, and of its configuration no code is run", async () => {
-  const { session, heard, folder } = await open([read("src/a.ts")]);
+  const { session, received, folder } = await open([read("src/a.ts")]);
   await folder.write("one/kit.config.ts", `import "node:fs"; globalThis.wasRun = true; export default {};\n`);
   await (await session("one")).prompt("Review.");
-  expect(heard[1]).toContain("GUIDELINE-OF-THE-SHOP");
+  expect(received[1]).toContain("GUIDELINE-OF-THE-SHOP");
   expect(existsSync(join(folder.root, "one/.kit"))).toBe(false);
   expect("wasRun" in globalThis).toBe(false);
 });
 
 test("paths that a clone's kit.toml leaves out are left out", async () => {
-  const { session, heard, folder } = await open([read("src/a.ts")]);
+  const { session, received, folder } = await open([read("src/a.ts")]);
   await folder.write("one/kit.toml", '[guidelines]\nexclude = [".cursor/**"]\n');
   await (await session("one")).prompt("Review.");
-  expect(heard[1]).not.toContain("GUIDELINE-OF-THE-SHOP");
+  expect(received[1]).not.toContain("GUIDELINE-OF-THE-SHOP");
 });
 
 test("a workspace in the middle of a repository has that repository's rules, by its own paths", async () => {
-  const { session, heard } = await open([
+  const { session, received } = await open([
     read("src/b.ts"),
     { toolCalls: [{ id: "1", name: "guidelines_for", input: { file: "packages/api/src/b.ts" } }] },
   ]);
   await (await session("one/packages/api")).prompt("Review.");
-  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
-  expect(heard[0]).toContain("RULE-OF-THE-API");
-  expect(heard[0]).toContain("Paths of files and commands start in `packages/api`.");
-  expect(heard[2]).toContain("RULE-OF-THE-API");
+  expect(received[0]).toContain("RULE-OF-THE-SHOP");
+  expect(received[0]).toContain("RULE-OF-THE-API");
+  expect(received[0]).toContain("Paths of files and commands start in `packages/api`.");
+  expect(received[2]).toContain("RULE-OF-THE-API");
 });
 
 test("a repository within the project is its own, a plain folder of the project is the project's", async () => {
@@ -162,9 +162,9 @@ test("a repository within the project is its own, a plain folder of the project 
     "plain/x.ts": "",
   });
   await inside.write("work/tree/.git", "gitdir: elsewhere\n");
-  const heard: string[] = [];
+  const received: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
-    heard.push(JSON.stringify(prompt));
+    received.push(JSON.stringify(prompt));
     return { text: "Done." };
   });
   for (const [place, rule] of [
@@ -180,29 +180,29 @@ test("a repository within the project is its own, a plain folder of the project 
     });
     await (await app.instance("default", "1")).session().prompt("Hello.");
     await app.close();
-    expect([place, heard.at(-1)?.match(/RULE-OF-[A-Z-]+/g)]).toEqual([place, [rule]]);
+    expect([place, received.at(-1)?.match(/RULE-OF-[A-Z-]+/g)]).toEqual([place, [rule]]);
   }
 });
 
 test("a task works in its parent's repository, in the folder that it is given", async () => {
-  const { session, heard } = await open([]);
+  const { session, received } = await open([]);
   await (await session("one")).task("Look there.", { cwd: "packages/api" });
-  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
-  expect(heard[0]).toContain("RULE-OF-THE-API");
+  expect(received[0]).toContain("RULE-OF-THE-SHOP");
+  expect(received[0]).toContain("RULE-OF-THE-API");
 });
 
 test("a repository that a session puts into its own workspace is the one that it works in", async () => {
-  const { session, heard, folder, project } = await open([], ["one"], {
+  const { session, received, folder, project } = await open([], ["one"], {
     sandbox: virtual({ folder: join((await repository({})).root, "all") }),
   });
   const own = await session("1");
   await own.prompt("Hello.");
-  expect(heard[0]).toContain("RULE-OF-THE-SERVICE");
+  expect(received[0]).toContain("RULE-OF-THE-SERVICE");
   const files = await own.fs();
   const { stdout } = await files.exec({ command: ["pwd"] });
   await cp(join(folder.root, "one"), stdout.trim(), { recursive: true });
   await own.prompt("And now?");
-  expect(heard[1]).toMatch(/RULE-OF-THE-SERVICE.*This replaces what was said.*RULE-OF-THE-SHOP/);
+  expect(received[1]).toMatch(/RULE-OF-THE-SERVICE.*This replaces what was said.*RULE-OF-THE-SHOP/);
   expect(project.root).not.toBe(folder.root);
 });
 
@@ -216,13 +216,13 @@ test("a sandbox that lies elsewhere is read by its own means; there is no index 
       return sandbox;
     },
   };
-  const { session, heard, offered } = await open([read("src/a.ts")], [], { sandbox: remote });
+  const { session, received, offered } = await open([read("src/a.ts")], [], { sandbox: remote });
   await (await session("1")).prompt("Review.");
-  expect(heard[0]).toContain("RULE-OF-THE-SHOP");
-  expect(heard[0]).toContain("specs and guidelines cannot be looked up");
+  expect(received[0]).toContain("RULE-OF-THE-SHOP");
+  expect(received[0]).toContain("specs and guidelines cannot be looked up");
   for (const name of ["spec_search", "spec_impact", "guidelines_for"]) expect(offered[0]).not.toContain(name);
   expect(offered[0]).toContain("read");
-  expect(heard.join()).not.toMatch(/OF-THE-SERVICE/);
+  expect(received.join()).not.toMatch(/OF-THE-SERVICE/);
 });
 
 test("a tool of the agent's own keeps the name of one about specs, wherever it works", async () => {
@@ -236,14 +236,14 @@ test("a tool of the agent's own keeps the name of one about specs, wherever it w
       return "mine";
     },
   };
-  const { session, heard } = await open(
+  const { session, received } = await open(
     [{ toolCalls: [{ id: "1", name: "spec_search", input: {} }] }],
     ["one"],
     { tools: [tool] },
   );
   await (await session("one")).prompt("Review.");
   expect(asked).toEqual(["mine"]);
-  expect(heard[1]).toContain("mine");
+  expect(received[1]).toContain("mine");
 });
 
 test("a workspace is made when a tool needs it, not before; a prompt alone makes nothing", async () => {

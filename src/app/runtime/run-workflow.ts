@@ -70,7 +70,7 @@ export async function runWorkflow(
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
   let goesOnLater = false;
-  let said: EventError | undefined;
+  let reported: EventError | undefined;
   try {
     signal.throwIfAborted();
     const payload = await checkPayload(workflow, work.request.payload, runtime.validateJson);
@@ -97,7 +97,7 @@ export async function runWorkflow(
     goesOnLater = isStoreUnavailable(error);
     if (goesOnLater) throw error;
     const failure = masked(toRunError(error, { runtime, name: workflow.name, runId: id }), runtime);
-    said = toEventError(failure, runtime);
+    reported = toEventError(failure, runtime);
     work.local?.onFailure?.(failure);
     throw failure;
   } finally {
@@ -105,7 +105,7 @@ export async function runWorkflow(
     // A run that is suspended emits nothing more.
     // The clock may have been set back meanwhile.
     const duration_ms = Math.max(0, Date.now() - startedAt);
-    const ending = endingOf(failed, { aborted: signal.aborted, error: said });
+    const ending = endingOf(failed, { aborted: signal.aborted, error: reported });
     const reason = !failed ? "completed" : signal.aborted ? "cancelled" : "failed";
     if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, reason, ...ending, duration_ms });
   }
@@ -119,7 +119,7 @@ function toJournaled(
   { context, local, request, runs }: RunWork,
   { emit, warn }: Pick<RunEvents, "emit"> & Pick<WorkflowLog, "warn">,
 ): Journaled {
-  const step = tellSteps(context, emit, runtime);
+  const step = emitSteps(context, emit, runtime);
   return {
     signal: context.signal,
     attempt: context.attempt,
@@ -152,7 +152,7 @@ function traceOf(
 }
 
 /** Says when a step begins and ends; a replay, which does not do it again, says nothing. */
-function tellSteps(
+function emitSteps(
   { id, step }: Pick<RunWork["context"], "id" | "step">,
   emit: RunEvents["emit"],
   runtime: WorkflowRuntime,
@@ -251,8 +251,8 @@ function createRunEvents(runtime: WorkflowRuntime, { id, emit: record }: RunWork
       record(event);
     },
     emit(body, at = Date.now()) {
-      const said = runtime.mask === undefined ? body : maskValue(body, runtime.mask);
-      const event = { ...said, ...place, timestamp: isoTime(at) };
+      const maskedBody = runtime.mask === undefined ? body : maskValue(body, runtime.mask);
+      const event = { ...maskedBody, ...place, timestamp: isoTime(at) };
       const index = record(event);
       if (index !== undefined) runtime.observers.publish({ ...event, index });
     },
@@ -290,8 +290,8 @@ function createRunAgents({ run, journal, runtime, onEvent }: RunAgentsOptions): 
   const owners = new Map<string, AgentDefinition>();
   const alive: Agent[] = [];
   let closed = false;
-  const start = async (definition: AgentDefinition, named: { id: string; name: string | undefined }) => {
-    const agent = await runtime.factory.create(definition, { ...run, ...named, run_id: run.id });
+  const start = async (definition: AgentDefinition, identity: { id: string; name: string | undefined }) => {
+    const agent = await runtime.factory.create(definition, { ...run, ...identity, run_id: run.id });
     const key = JSON.stringify([agent.name, agent.id]);
     const owner = owners.get(key) ?? definition;
     if (owner !== definition) throw sameName(agent.name);

@@ -217,8 +217,8 @@ test.each(hostileNames)(
     const read = await rolesOf({ ".agents/roles/a.md": text, ".agents/roles/b.md": "Be.\n" });
     expect(read.roles.map((role) => role.name)).toEqual(["b"]);
     expect(read.problems).toEqual([{ path: ".agents/roles/a.md", message }]);
-    for (const { message: told } of [...problems, ...read.problems])
-      expect(told).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    for (const { message: reported } of [...problems, ...read.problems])
+      expect(reported).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   },
 );
 

@@ -16,11 +16,11 @@ const helper = `export default {
 async function open(
   files: Readonly<Record<string, string>>,
   script: Script = () => ({ text: "Done." }),
-): Promise<{ app: App; repository: TemporaryRepository; told: string[] }> {
+): Promise<{ app: App; repository: TemporaryRepository; reported: string[] }> {
   const repository = await createTemporaryRepository(files);
-  const told: string[] = [];
+  const reported: string[] = [];
   const model = createScriptedModel((call, index) => {
-    told.push(JSON.stringify(call.prompt));
+    reported.push(JSON.stringify(call.prompt));
     return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
   });
   const env = { REGION: "eu", API_KEY: "sk-live-1234567890abcdef" };
@@ -29,11 +29,11 @@ async function open(
     await app.close();
     await repository[Symbol.asyncDispose]();
   });
-  return { app, repository, told };
+  return { app, repository, reported };
 }
 
 test("a workflow is given its run, payload, environment, request, log and agents", async () => {
-  const { app, told } = await open({
+  const { app, reported } = await open({
     "src/agents/helper.ts": helper,
     "src/workflows/report.ts": `import helper from "../agents/helper.ts";
 export async function run(ctx) {
@@ -54,7 +54,7 @@ export async function run(ctx) {
   });
   expect(run_id).toMatch(/^run_[0-9A-HJKMNP-TV-Z]{26}$/);
   expect(result).toEqual({ id: run_id, region: "eu", from: "test", agent: "helper", text: "Done." });
-  expect(told[0]).toContain(`Helping ${run_id} with tea`);
+  expect(reported[0]).toContain(`Helping ${run_id} with tea`);
   expect(events[0]).toMatchObject({ type: "run_start", workflow: "report", run_id });
   expect(events.at(-1)).toMatchObject({ type: "run_end", is_error: false });
   expect(events.every((event) => event.run_id === run_id)).toBe(true);
@@ -116,14 +116,14 @@ test("an instance goes on with its history, apart from other instances and agent
 
 test("an observer hears every agent and workflow until it leaves", async () => {
   const { app } = await open({ "src/agents/helper.ts": helper });
-  const heard: string[] = [];
-  const leave = app.onEvent((event) => heard.push(event.agent ?? ""));
+  const received: string[] = [];
+  const leave = app.onEvent((event) => received.push(event.agent ?? ""));
   await (await app.instance("helper", "1")).session().prompt("x");
-  expect(new Set(heard)).toEqual(new Set(["helper"]));
+  expect(new Set(received)).toEqual(new Set(["helper"]));
   leave();
-  heard.length = 0;
+  received.length = 0;
   await (await app.instance("helper", "1")).session().prompt("x");
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
 test("an instance that a caller holds is not closed by a workflow that runs beside it", async () => {

@@ -80,7 +80,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   };
   const { engine, keepsWork = true, onError = () => undefined } = options;
   const isRecorded = keepsEvents(options);
-  const keepsHouse = options.works !== false && options.housekeeping !== false;
+  const runsHousekeeping = options.works !== false && options.housekeeping !== false;
   const { events } = engine;
   const { store } = parts;
   const observers = createObservers(parts.onListenerError);
@@ -137,7 +137,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
         if (isRecorded) record(event);
       } finally {
         // Listeners of the prompt receive the event even if the event log rejects it.
-        prompts.hear(event);
+        prompts.receive(event);
       }
     });
     return agent;
@@ -193,12 +193,12 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     isAtWork: (target) => work.running(target).length > 0,
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
-  const endHousekeeping = keepsHouse
-    ? keepHouse({ problem, sessions, store }, options)
+  const endHousekeeping = runsHousekeeping
+    ? startHousekeeping({ problem, sessions, store }, options)
     : async () => undefined;
   const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
   const renewSchedules = async (): Promise<void> => {
-    if (!keepsHouse) return;
+    if (!runsHousekeeping) return;
     await syncSchedules(engine, { workflows: sources.loaded.workflows, problems: problems() }, onError);
   };
   const reload = async (): Promise<void> => {
@@ -342,7 +342,7 @@ const textsMs = 30 * 24 * hourMs;
 const problemMs = 1_000;
 
 /** Reports each problem once, and removes old sessions. The function returned ends both. */
-function keepHouse(
+function startHousekeeping(
   {
     problem,
     sessions,

@@ -50,9 +50,9 @@ test("calls that wait for approval keep no other work from being served", async 
   const target = (instance_id: string) => ({ agent: "payer", instance_id, session: "default" });
   const paid: Promise<unknown>[] = [];
   const ask = async (work: () => Promise<unknown>): Promise<void> => {
-    const heard = once(asked, "asked");
+    const received = once(asked, "asked");
     paid.push(work());
-    await heard;
+    await received;
   };
   for (const id of ["1", "2"]) await ask(() => service.prompt(target(id), { message: "Pay." }));
   await ask(async () => {

@@ -22,9 +22,9 @@ async function repository(): Promise<TemporaryRepository> {
 
 test("initAgent brings a program's own agent to life under the configuration of a repository", async () => {
   const { root } = await repository();
-  const told: string[] = [];
+  const reported: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
-    told.push(JSON.stringify(prompt[0]));
+    reported.push(JSON.stringify(prompt[0]));
     return { text: "ok" };
   });
   const definition = createAgent((ctx) => ({
@@ -46,9 +46,9 @@ test("initAgent brings a program's own agent to life under the configuration of 
   // The history is in SQLite below the repository: another process would go on with it, too.
   expect(existsSync(join(root, ".kit/sessions.db"))).toBe(true);
   expect(await ask()).toBe(4);
-  expect(told[0]).toContain("Reports weekly for Ann in eu.");
-  expect(told[0]).toContain("Be brief.");
-  expect(told[0]).toContain("Check twice.");
+  expect(reported[0]).toContain("Reports weekly for Ann in eu.");
+  expect(reported[0]).toContain("Be brief.");
+  expect(reported[0]).toContain("Check twice.");
 });
 
 test.each([undefined, { model: "scripted/test" }, () => ({})])(
@@ -81,18 +81,18 @@ test("a store that a program brings along is the program's to close", async () =
 
 test("openAgents opens the agent files of a repository, and hears all that they do", async () => {
   const { root } = await repository();
-  const heard = new Set<string>();
+  const received = new Set<string>();
   const app = await openAgents({
     root,
     env: {},
     models: { "scripted/test": createScriptedModel(() => ({ text: "ok" })) },
-    onEvent: ({ agent, instance_id }) => heard.add(`${agent} ${instance_id}`),
+    onEvent: ({ agent, instance_id }) => received.add(`${agent} ${instance_id}`),
   });
   try {
     expect(app.agents().map(({ name, path }) => [name, path])).toEqual([["helper", "src/agents/helper.ts"]]);
     const { text } = await (await app.instance("helper", "1")).session().prompt("x");
     expect(text).toBe("ok");
-    expect([...heard]).toEqual(["helper 1"]);
+    expect([...received]).toEqual(["helper 1"]);
   } finally {
     await app.close();
   }

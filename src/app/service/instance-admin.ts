@@ -111,9 +111,9 @@ export function createInstanceAdmin({
         if (parent === undefined) await live.sessions.delete(session);
       await instances.release(agent, instance_id);
       const stream = agentStream(agent, instance_id);
-      const said = (await engine.events.last(stream)) > 0;
+      const hasEvents = (await engine.events.last(stream)) > 0;
       await engine.events.delete(stream);
-      return taken || aborted || sessions.length > 0 || said;
+      return taken || aborted || sessions.length > 0 || hasEvents;
     },
     events(target, { after, session, signal }) {
       sources.checkAgent(target.agent);

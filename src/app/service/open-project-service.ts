@@ -87,9 +87,11 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
     const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
     return await createPostgresEngine({ ...shared, limits, project: project.name });
   }
-  const named = place === "configured" ? engine.folder : (place ?? engine.folder);
+  const explicitFolder = place === "configured" ? engine.folder : (place ?? engine.folder);
   const folder =
-    named === undefined ? join(stateFolder(project.root), "engine") : resolve(project.root, named);
+    explicitFolder === undefined
+      ? join(stateFolder(project.root), "engine")
+      : resolve(project.root, explicitFolder);
   const { retentionMs = defaultLimits.retentionMs } = limits;
   const longestRetentionMs = Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0);
   const { createEmbeddedEngine } = await load();

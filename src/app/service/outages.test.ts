@@ -54,17 +54,17 @@ function createFailingStore(): FailingStore {
 async function open(script: Script = () => ({ text: "done" })) {
   const repository = await createTemporaryRepository(files);
   const store = createFailingStore();
-  const told: string[] = [];
+  const reported: string[] = [];
   const service = await createTestService(
     { root: repository.root, model: createScriptedModel(script), store },
     { attempts: 2, backoffMs: 1 },
-    (error) => told.push(String(error)),
+    (error) => reported.push(String(error)),
   );
   onTestFinished(async () => {
     await service.close();
     await repository[Symbol.asyncDispose]();
   });
-  return { service, store, told };
+  return { service, store, reported };
 }
 
 async function untilRefused(store: FailingStore, times: number): Promise<void> {
@@ -77,12 +77,12 @@ const inputsOf = async (service: TestService): Promise<readonly string[]> =>
   );
 
 test("accepted inputs wait for a store that is away, longer than their attempts last, and it is told once", async () => {
-  const { service, store, told } = await open();
+  const { service, store, reported } = await open();
   store.isAway = true;
   const receipts = [];
   for (const [index, id] of ["1", "1", "2", "3"].entries())
     receipts.push(await service.dispatch({ ...one, instance_id: id }, `input ${index}`));
-  const keyed = service.prompt(one, { message: "keyed" }, { idempotencyKey: "k" });
+  const withKey = service.prompt(one, { message: "keyed" }, { idempotencyKey: "k" });
   await expect(service.prompt({ ...one, session: "x" }, { message: "x" })).rejects.toMatchObject({
     code: "store_unavailable",
   });
@@ -92,9 +92,9 @@ test("accepted inputs wait for a store that is away, longer than their attempts 
     const record = await service.engine.awaitDispatch(dispatch_id);
     expect(record).toMatchObject({ status: "completed", attempts: 1 });
   }
-  expect((await keyed).text).toBe("done");
+  expect((await withKey).text).toBe("done");
   expect(await inputsOf(service)).toEqual(["input 0", "input 1", "keyed"]);
-  expect(told).toEqual([expect.stringContaining("Accepted work waits for it")]);
+  expect(reported).toEqual([expect.stringContaining("Accepted work waits for it")]);
 });
 
 test("a store that goes away in the middle costs no attempt, and no part of the history stands twice", async () => {
@@ -130,9 +130,10 @@ test("a run waits for a store that is away, and ends once", async () => {
 
 test("a task that meets it goes on as the same task, and its parent is told no failure", async () => {
   const { service, store } = await open(({ prompt }) => {
-    const shown = JSON.stringify(prompt.slice(1));
-    if (prompt.at(-1)?.role === "tool") return { text: shown.includes("cannot be used") ? "failed" : "done" };
-    if (shown.includes("the part")) return { text: "part done" };
+    const output = JSON.stringify(prompt.slice(1));
+    if (prompt.at(-1)?.role === "tool")
+      return { text: output.includes("cannot be used") ? "failed" : "done" };
+    if (output.includes("the part")) return { text: "part done" };
     return { toolCalls: [{ name: "task", input: { prompt: "the part" } }] };
   });
   store.onAppend = (entries) => {
@@ -255,10 +256,10 @@ async function openMover(tools: readonly string[], away: string) {
       return { text: "all done" };
     return { toolCalls: tools.map((name) => ({ name, input: {} })) };
   });
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const options = { root: repository.root, model, store };
   const service = await createTestService(options, { attempts: 2, backoffMs: 1 }, (error) =>
-    told.push(error),
+    reported.push(error),
   );
   let isOver = false;
   const close = async (): Promise<void> => {
@@ -273,7 +274,7 @@ async function openMover(tools: readonly string[], away: string) {
   };
   const runs = (): string[] => Reflect.get(globalThis, "kitToolRuns");
   const told503 = { code: "store_unavailable" };
-  return { service, store, told, runs, told503, close, asked: () => asked };
+  return { service, store, reported, runs, told503, close, asked: () => asked };
 }
 
 async function resultsIn(service: TestService): Promise<readonly string[]> {
@@ -356,5 +357,5 @@ test("a stop writes what it can, and says of the rest that it is lost", async ()
   const begun = performance.now();
   await away.close();
   expect(performance.now() - begun).toBeLessThan(3_000);
-  expect(away.told.map(String)).toContainEqual(expect.stringContaining("is lost with this stop"));
+  expect(away.reported.map(String)).toContainEqual(expect.stringContaining("is lost with this stop"));
 });

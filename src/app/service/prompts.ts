@@ -67,8 +67,8 @@ export class Prompts {
   }
 
   /** Tells the listener of the operation that an event belongs to. */
-  hear(event: KitEvent): void {
-    this.#listeners.hear(event);
+  receive(event: KitEvent): void {
+    this.#listeners.receive(event);
   }
 
   /**
@@ -84,7 +84,7 @@ export class Prompts {
     if (onEvent === undefined) return await reply;
     const listeners = new OperationListeners(() => undefined);
     listeners.add(operationOf(dispatch_id), onEvent);
-    const listener = (event: KitEvent): void => listeners.hear(event);
+    const listener = (event: KitEvent): void => listeners.receive(event);
     return await followEvents(engine.events, { stream, after, until: reply, listener });
   }
 }
@@ -113,13 +113,13 @@ class OperationListeners {
     };
   }
 
-  hear(event: KitEvent): void {
+  receive(event: KitEvent): void {
     if (this.#families.size === 0) return;
     const family = this.#families.get(event.operation_id) ?? this.#adopt(event);
     if (family === undefined) return;
     try {
-      const heard = family.listener(event);
-      if (heard instanceof Promise) heard.catch(this.#onError);
+      const familyListener = family.listener(event);
+      if (familyListener instanceof Promise) familyListener.catch(this.#onError);
     } catch (error) {
       this.#onError(error);
     }

@@ -17,7 +17,7 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 interface Asked {
   readonly stop: AbortController;
   outcome: Outcome | undefined;
-  hear: ((outcome: Outcome) => void) | undefined;
+  onOutcome: ((outcome: Outcome) => void) | undefined;
 }
 
 /** How long work that was stopped while it rested may take to resume, so that it ends as other work does. */
@@ -63,7 +63,7 @@ export class RestingWork {
     return new Promise((resolve, reject) => {
       const end = (): void => {
         signal.removeEventListener("abort", leave);
-        asked.hear = undefined;
+        asked.onOutcome = undefined;
       };
       const leave = (): void => {
         end();
@@ -73,7 +73,7 @@ export class RestingWork {
         }
         reject(signal.reason);
       };
-      asked.hear = (outcome) => {
+      asked.onOutcome = (outcome) => {
         end();
         this.#asked.delete(key);
         if ("error" in outcome) reject(outcome.error);
@@ -82,7 +82,7 @@ export class RestingWork {
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave, { once: true });
       this.#stopLate?.();
-      if (asked.outcome !== undefined) asked.hear?.(asked.outcome);
+      if (asked.outcome !== undefined) asked.onOutcome?.(asked.outcome);
     });
   }
 
@@ -134,15 +134,15 @@ export class RestingWork {
   }
 
   #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Asked {
-    const asked: Asked = { stop: new AbortController(), outcome: undefined, hear: undefined };
-    const heard = (outcome: Outcome): void => {
+    const asked: Asked = { stop: new AbortController(), outcome: undefined, onOutcome: undefined };
+    const settled = (outcome: Outcome): void => {
       asked.outcome = outcome;
-      if (asked.hear !== undefined) asked.hear(outcome);
+      if (asked.onOutcome !== undefined) asked.onOutcome(outcome);
       else this.#wake?.();
     };
     ask(asked.stop.signal).then(
-      (value) => heard({ value }),
-      (error: unknown) => heard({ error }),
+      (value) => settled({ value }),
+      (error: unknown) => settled({ error }),
     );
     this.#asked.set(key, asked);
     return asked;
@@ -203,7 +203,7 @@ export class WorkSlots {
     return {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       request: (request, signal, maySuspend) =>
-        this.#whileAside((stop) => approvals.request(request, stop), {
+        this.#whileSuspended((stop) => approvals.request(request, stop), {
           key: request.approval_id,
           signal,
           maySuspend,
@@ -214,14 +214,14 @@ export class WorkSlots {
   }
 
   /** Frees the slot until there is an answer: a person may take days. After a while the work rests, if it can. */
-  async #whileAside<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
+  async #whileSuspended<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
     const { resting } = this.#current.getStore() ?? {};
     return await this.whileFree(() =>
-      resting === undefined ? ask(wait.signal) : this.#askResting(resting, ask, wait),
+      resting === undefined ? ask(wait.signal) : this.#awaitResting(resting, ask, wait),
     );
   }
 
-  async #askResting<Value>(
+  async #awaitResting<Value>(
     resting: RestingWork,
     ask: (signal: AbortSignal) => Promise<Value>,
     wait: Wait,

@@ -199,7 +199,7 @@ test("a server says in one line what it has removed, and nothing where nothing w
 test("a session with a call that waits for approval is never removed, at rest or not, and goes on after the word", async () => {
   const { service, age } = await open();
   const { dispatch_id } = await service.dispatch(keyOf("dispatched"), "Sign.");
-  const keyed = service.prompt(keyOf("keyed"), { message: "Sign." }, { idempotencyKey: "k" });
+  const withKey = service.prompt(keyOf("keyed"), { message: "Sign." }, { idempotencyKey: "k" });
   const plain = service.prompt(keyOf("plain"), { message: "Sign." });
   const { run_id } = await service.startRun("signs", {});
   await expect.poll(async () => (await service.approvals.list()).length).toBe(4);
@@ -213,7 +213,7 @@ test("a session with a call that waits for approval is never removed, at rest or
   for (const { approval_id } of await service.approvals.list())
     await service.approvals.decide(approval_id, { approved: true });
   await Promise.all([
-    keyed,
+    withKey,
     plain,
     service.engine.awaitDispatch(dispatch_id),
     service.engine.awaitRun(run_id),

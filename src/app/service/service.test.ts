@@ -113,10 +113,10 @@ test("a caller hears the events of its own prompt, tasks included, as they are m
       ? { deltas: ["a", "b"] }
       : { toolCalls: [{ name: "task", input: { prompt: "Look deeper" } }] };
   });
-  const heard: KitEvent[] = [];
+  const received: KitEvent[] = [];
   const others: KitEvent[] = [];
   const [reply] = await Promise.all([
-    service.prompt(one, { message: "Look." }, { onEvent: (event) => heard.push(event) }),
+    service.prompt(one, { message: "Look." }, { onEvent: (event) => received.push(event) }),
     service.prompt(
       { ...one, session: "b" },
       { message: "Alone" },
@@ -124,14 +124,16 @@ test("a caller hears the events of its own prompt, tasks included, as they are m
     ),
   ]);
   expect(reply.text).toBe("Done.");
-  const operation = heard[0]?.operation_id;
+  const operation = received[0]?.operation_id;
   expect(reply.metadata.operation_id).toBe(operation);
-  expect(heard[0]?.type).toBe("operation_start");
-  expect(heard.map(({ type }) => type)).toEqual(
+  expect(received[0]?.type).toBe("operation_start");
+  expect(received.map(({ type }) => type)).toEqual(
     expect.arrayContaining(["task_start", "text_delta", "task_end"]),
   );
-  expect(heard.filter((event) => event.parent_operation_id === operation).length).toBeGreaterThan(3);
-  expect(heard.map(({ index }) => index)).toEqual(heard.map(({ index }) => index).toSorted((a, b) => a - b));
+  expect(received.filter((event) => event.parent_operation_id === operation).length).toBeGreaterThan(3);
+  expect(received.map(({ index }) => index)).toEqual(
+    received.map(({ index }) => index).toSorted((a, b) => a - b),
+  );
   expect(others.every(({ session }) => session === "b")).toBe(true);
   expect(others.filter(({ type }) => type === "text_delta")).toHaveLength(2);
 });
@@ -157,8 +159,8 @@ test("a dispatched input is worked on later, once for its key, with what was sen
 
 test("a prompt with a key is done once, and all who send it get its reply", async () => {
   const service = await open();
-  const heard: KitEvent[] = [];
-  const call = { idempotencyKey: "p", onEvent: (event: KitEvent) => heard.push(event) };
+  const received: KitEvent[] = [];
+  const call = { idempotencyKey: "p", onEvent: (event: KitEvent) => received.push(event) };
   const [first, second] = await Promise.all([
     service.prompt(one, { message: "Hi" }, call),
     service.prompt(one, { message: "Hi" }, { idempotencyKey: "p" }),
@@ -167,8 +169,8 @@ test("a prompt with a key is done once, and all who send it get its reply", asyn
   expect(
     await service.prompt(one, { message: "Hi" }, { idempotencyKey: "p", onEvent: () => undefined }),
   ).toEqual(first);
-  expect(heard[0]?.type).toBe("operation_start");
-  expect(heard.map(({ type }) => type)).toEqual(expect.arrayContaining(["text_delta", "operation"]));
+  expect(received[0]?.type).toBe("operation_start");
+  expect(received.map(({ type }) => type)).toEqual(expect.arrayContaining(["text_delta", "operation"]));
   expect((await service.history(one)).length).toBe(2);
 });
 

@@ -26,9 +26,9 @@ export async function run(ctx) {
   const options = { captureContent: true };
   const live = recordSpans({ sameIds: true });
   const observer = createOpenTelemetryObserver({ tracer: live.tracer, meter: false, ...options });
-  const heard: KitEvent[] = [];
+  const received: KitEvent[] = [];
   service.app.onEvent(observer);
-  service.app.onEvent((event) => heard.push(event));
+  service.app.onEvent((event) => received.push(event));
   const { run_id } = await service.startRun("order", {});
   if (cancel) {
     await waiting(service, run_id);
@@ -36,7 +36,7 @@ export async function run(ctx) {
   }
   const record = await service.engine.awaitRun(run_id);
   await service.engine.events.flush();
-  const stored = joins ? await joinedEvents(service, run_id, deltasOf(heard)) : [];
+  const stored = joins ? await joinedEvents(service, run_id, deltasOf(received)) : [];
   // The observer receives the last events of a cancelled agent when the application closes.
   await service.close({ timeoutMs: 1_000 });
   const replay = (events: readonly KitEvent[]) => {
@@ -44,7 +44,7 @@ export async function run(ctx) {
     replayEvents(events, { tracer: again.tracer, ...options });
     return again.spans();
   };
-  return { live, observer, heard, stored, record, replay };
+  return { live, observer, received, stored, record, replay };
 }
 
 const deltasOf = (events: readonly KitEvent[]): number =>
@@ -54,11 +54,11 @@ const deltasOf = (events: readonly KitEvent[]): number =>
 async function joinedEvents(
   service: Parameters<typeof eventsOf>[0],
   run_id: string,
-  heard: number,
+  received: number,
 ): Promise<readonly KitEvent[]> {
   for (let attempt = 0; ; attempt += 1) {
     const stored = await eventsOf(service, run_id);
-    if (deltasOf(stored) < heard || attempt === 200) return stored;
+    if (deltasOf(stored) < received || attempt === 200) return stored;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -113,25 +113,25 @@ const failures: readonly (readonly [
 
 test.each(failures)("nothing is left open of a run that %s", async (...[, body, script, end]) => {
   const cancel = end === "cancelled";
-  const { observer, live, heard, record, replay } = await trace(body, script, { cancel });
+  const { observer, live, received, record, replay } = await trace(body, script, { cancel });
   expect(record?.status).toBe(end);
   expect(observer.open).toBe(0);
-  const run = live.named("invoke_workflow order");
+  const run = live.withName("invoke_workflow order");
   expect(run.attributes).toMatchObject({
     "error.type": cancel ? "aborted" : expect.stringMatching(/^[a-z_]+$/),
     "kit.run.reason": end,
   });
   for (const span of live.spans()) expect(span.spanContext().traceId).toBe(run.spanContext().traceId);
-  expect(withoutQuestions(replay(heard))).toEqual(withoutQuestions(live.spans()));
+  expect(withoutQuestions(replay(received))).toEqual(withoutQuestions(live.spans()));
 });
 
 test("a stored log, whose deltas are joined, replays to the spans that were live, but for what models were asked", async () => {
   const pieces = Array.from({ length: 60 }, (_, piece) => `piece ${piece} `);
   const body = `await ctx.step("ask", () => session.prompt("canary-question"));`;
-  const { live, heard, stored, replay } = await trace(body, [{ deltas: pieces, delayMs: 5 }], {
+  const { live, received, stored, replay } = await trace(body, [{ deltas: pieces, delayMs: 5 }], {
     joins: true,
   });
-  expect(deltasOf(stored)).toBeLessThan(deltasOf(heard));
+  expect(deltasOf(stored)).toBeLessThan(deltasOf(received));
   const again = replay(stored);
   expect(withoutQuestions(again)).toEqual(withoutQuestions(live.spans()));
   expect(JSON.stringify(shapeOf(live.spans()))).toContain("canary-question");

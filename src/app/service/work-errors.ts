@@ -49,8 +49,8 @@ export function isRetryable(error: unknown): boolean {
 export function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
   if (!(error instanceof KitError)) return error;
   const { code, message, hint, meta, cause } = error;
-  const named = { code, message, meta: { ...meta, dispatch_id }, cause };
-  return new KitError(hint === undefined ? named : { ...named, hint });
+  const described = { code, message, meta: { ...meta, dispatch_id }, cause };
+  return new KitError(hint === undefined ? described : { ...described, hint });
 }
 
 /** No failure, but what explains schedules and times that seem odd. */

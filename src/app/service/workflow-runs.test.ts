@@ -280,9 +280,9 @@ test("a file's schedules are put at the start, and taken back when it has them n
     "src/workflows/wrong.ts": schedule("{ at: 7 }"),
   });
   await service.engine.putSchedule({ name: "mine", workflow: "daily", cron: "0 0 1 1 *" });
-  const named = async (of: TestService) =>
+  const withName = async (of: TestService) =>
     new Map((await of.engine.listSchedules()).map((item) => [item.name, item] as const));
-  const first = await named(service);
+  const first = await withName(service);
   expect([...first.keys()].toSorted()).toEqual(["file:daily", "file:daily#2", "file:weekly", "mine"]);
   expect(first.get("file:daily")).toMatchObject({ timezone: "Europe/Berlin", payload: { a: 1 } });
   expect(service.app.problems()).toMatchObject([
@@ -290,18 +290,18 @@ test("a file's schedules are put at the start, and taken back when it has them n
   ]);
   await rm(join(root, "src/workflows/weekly.ts"));
   await service.reload();
-  const second = await named(service);
+  const second = await withName(service);
   expect([...second.keys()].toSorted()).toEqual(["file:daily", "file:daily#2", "mine"]);
   // One that stays is not put again: a time that it missed is still to come.
   expect(second.get("file:daily")).toEqual(first.get("file:daily"));
-  expect((await named(await restart())).get("file:daily#2")).toEqual(first.get("file:daily#2"));
+  expect((await withName(await restart())).get("file:daily#2")).toEqual(first.get("file:daily#2"));
   // Nor does a file that is broken for a while lose its own.
   await writeFile(join(root, "src/workflows/weekly.ts"), schedule('"0 0 * * 1"'));
   const third = await restart();
-  const weekly = (await named(third)).get("file:weekly");
+  const weekly = (await withName(third)).get("file:weekly");
   expect(weekly?.next_at).toBeDefined();
   await rename(join(root, "src/workflows/weekly.ts"), join(root, "src/workflows/weekly.kept"));
   await writeFile(join(root, "src/workflows/weekly.mts"), "export const run = 1;\n");
   await third.reload();
-  expect((await named(third)).get("file:weekly")).toEqual(weekly);
+  expect((await withName(third)).get("file:weekly")).toEqual(weekly);
 });

@@ -72,8 +72,8 @@ export class WorkflowRuns implements ProjectRuns {
     if (run === undefined) throw new KitError({ code: "run_not_found", message: "There is no such run." });
     if (run.status === "completed") return run.result;
     const { code, message, hint, meta, cause } = failureOf(runId, run);
-    const said = `The run ${runId} of "${run.workflow}" ${run.status === "cancelled" ? "was cancelled" : `failed: ${message}`}`;
-    throw new KitError({ code, message: toSentence(said), cause, ...defined({ hint, meta }) });
+    const described = `The run ${runId} of "${run.workflow}" ${run.status === "cancelled" ? "was cancelled" : `failed: ${message}`}`;
+    throw new KitError({ code, message: toSentence(described), cause, ...defined({ hint, meta }) });
   }
 
   async signal(runId: string, signal: RunSignal): Promise<void> {

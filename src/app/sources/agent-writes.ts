@@ -161,12 +161,12 @@ export class AgentWrites implements SourceGuard {
    * Throws `forbidden` for a file that a model has written, or that something it asked for may have: with what
    * a person is to do. `named` is the path under which it was asked for, where links led on from there.
    */
-  check(file: string, named: string = file): void {
+  check(file: string, requested: string = file): void {
     this.#refresh();
     const nothingKnown = this.#written.size + this.#own.length + this.#others.size === 0;
     const writer = nothingKnown
       ? this.#writerOf(file)
-      : (this.#linkWriter(named, file) ?? this.#writerOf(file) ?? this.#packageWriter(file));
+      : (this.#linkWriter(requested, file) ?? this.#writerOf(file) ?? this.#packageWriter(file));
     if (writer === undefined) return;
     const path = this.#pathOf(file);
     this.#append({ type: "held", path, writer, at: new Date().toISOString() });
@@ -218,9 +218,9 @@ export class AgentWrites implements SourceGuard {
   }
 
   /** A link on the way to a file decides which file it is. */
-  #linkWriter(named: string, file: string): Writer | undefined {
-    if (named === file) return undefined;
-    for (let path = named; path.startsWith(this.#root) && path !== this.#root; path = dirname(path)) {
+  #linkWriter(requested: string, file: string): Writer | undefined {
+    if (requested === file) return undefined;
+    for (let path = requested; path.startsWith(this.#root) && path !== this.#root; path = dirname(path)) {
       const found = lstatSync(path, { throwIfNoEntry: false });
       const writer = found?.isSymbolicLink() ? this.#spanAt(found.ctimeMs) : undefined;
       if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { inNode } from "./node-process.suite.ts";
 
-const agentSaying = (text: string): string =>
+const agentAnswering = (text: string): string =>
   `import { createAgent } from "kit";\nexport default createAgent({ instructions: ${JSON.stringify(text)} });\n`;
 
 /** Sets up a model whose tool or command may write whatever it likes. */
@@ -48,9 +48,9 @@ test("a reload keeps the code that was there, whatever way code of a model comes
   ];
   await using folder = await createTemporaryRepository({
     "package.json": '{ "type": "module" }',
-    "evil.txt": agentSaying("evil"),
+    "evil.txt": agentAnswering("evil"),
     "attic/lib/say.ts": 'export const say = "evil";\n',
-    ...Object.fromEntries(names.map((name) => [`src/agents/${name}.ts`, agentSaying("good")])),
+    ...Object.fromEntries(names.map((name) => [`src/agents/${name}.ts`, agentAnswering("good")])),
     "src/agents/helped.ts": `import { createAgent } from "kit";\nimport { say } from "../lib/say.ts";\nexport default createAgent({ instructions: say });\n`,
     "src/agents/foldered.ts": `import { createAgent } from "kit";\nimport { say } from "../shared/say.ts";\nexport default createAgent({ instructions: say });\n`,
     "src/agents/moved.ts": `import { createAgent } from "kit";\nimport { say } from "../parts/say.ts";\nexport default createAgent({ instructions: say });\n`,
@@ -61,7 +61,7 @@ test("a reload keeps the code that was there, whatever way code of a model comes
     "src/pack/say.js": 'export const say = "good";\n',
   });
   const code = `${prelude}
-const evil = ${JSON.stringify(agentSaying("evil"))};
+const evil = ${JSON.stringify(agentAnswering("evil"))};
 const ways = {
   over: () => write("src/agents/over.ts", evil),
   renamed: () => { renameSync(at("evil.txt"), at("src/agents/renamed.ts")); },
@@ -105,7 +105,7 @@ say({ found, evil: globalThis.evil === true });`;
 test("a file that a tool of kit wrote stays out until a person accepts it, also after a restart and a formatter", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": '{ "type": "module" }',
-    "src/agents/a.ts": agentSaying("before"),
+    "src/agents/a.ts": agentAnswering("before"),
   });
   const importing = `import { createAgent } from "kit";\nimport { say as text } from "../plugins/new.ts";\nexport default createAgent({ instructions: text });\n`;
   const code = `${prelude}

@@ -1,6 +1,6 @@
 import { type AgentProfile, profileSchema } from "../../agents/define/agent-profile.ts";
 import { isRecord } from "../../base/is-record.ts";
-import { faultOfDefinedName, shownName } from "../../base/name-fault.ts";
+import { faultOfDefinedName, quoteName } from "../../base/name-fault.ts";
 import { faultOf, keyPath } from "../../base/settings.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 
@@ -44,8 +44,8 @@ function faultOfNames(profile: AgentProfile): FieldFault | undefined {
     const seen = new Set<string>();
     for (const { name = "" } of items) {
       const fault = field === "tools" || field === "subagents" ? undefined : faultOfDefinedName(name);
-      if (fault !== undefined) return { field, fault: `has the name ${shownName(name)}, which ${fault}` };
-      if (seen.has(name)) return { field, fault: `has two of the name ${shownName(name)}` };
+      if (fault !== undefined) return { field, fault: `has the name ${quoteName(name)}, which ${fault}` };
+      if (seen.has(name)) return { field, fault: `has two of the name ${quoteName(name)}` };
       seen.add(name);
     }
   }

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
 import { defined } from "../../base/defined.ts";
 import { isRecord } from "../../base/is-record.ts";
-import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
+import { faultOfDefinedName, nameKey, quoteName } from "../../base/name-fault.ts";
 import { faultOf, flag, object } from "../../base/settings.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
@@ -95,7 +95,7 @@ export async function discoverSources(
       const key = `${layout.kind} ${nameKey(name)}`;
       const first = sources.get(key);
       if (fault !== undefined)
-        problems.push({ path, message: `${shownName(name)} cannot be a name: it ${fault}.` });
+        problems.push({ path, message: `${quoteName(name)} cannot be a name: it ${fault}.` });
       else if (first !== undefined)
         problems.push({
           path,
@@ -111,7 +111,7 @@ const isSource = (name: string): boolean => extension.test(name) && !notSource.t
 const isHelper = (name: string): boolean => name.startsWith("_") || name.startsWith(".");
 
 async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
-  const { paths, unusable } = await findFiles(root, folder, { nested, wants: isSource, skips: isHelper });
+  const { paths, unusable } = await findFiles(root, folder, { nested, accepts: isSource, skips: isHelper });
   // A file of that name is something else.
   const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is no folder");
   return { paths, unusable: others };

@@ -19,7 +19,7 @@ export interface SourceHooks {
  * Resolves what the files of a project import: `kit` where it is not installed, and after `renew` the
  * project's own files under new addresses, because Node keeps a module for good under its old one.
  */
-export function followSources(root: string, admit: (file: string, named: string) => void): SourceHooks {
+export function followSources(root: string, admit: (file: string, specifier: string) => void): SourceHooks {
   const kit = resolveKitImports(admit);
   const folder = `${pathToFileURL(realpathSync(root)).href}/`;
   let generation: string | undefined;
@@ -66,7 +66,7 @@ function withGeneration(address: string, generation: string): string {
  * TypeScript whose package.json says nothing of `type` is taken for a module, which is what Node would
  * find out after a warning on the terminal.
  */
-export function resolveKitImports(admit: (file: string, named: string) => void = () => undefined): {
+export function resolveKitImports(admit: (file: string, specifier: string) => void = () => undefined): {
   deregister(): void;
 } {
   return registerHooks({

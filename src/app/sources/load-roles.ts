@@ -3,7 +3,7 @@ import { basename, isAbsolute, join, relative, sep } from "node:path";
 import type { Role } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { faultOfDefinedName, nameKey, shownName } from "../../base/name-fault.ts";
+import { faultOfDefinedName, nameKey, quoteName } from "../../base/name-fault.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { findFiles } from "../../files/find-files.ts";
@@ -79,7 +79,7 @@ export function createFieldReader(
   const refuse = (why: string): KitError =>
     new KitError({
       code: "invalid_request",
-      message: toSentence(`The ${kind} ${shownName(name)} cannot be used: ${why}`),
+      message: toSentence(`The ${kind} ${quoteName(name)} cannot be used: ${why}`),
     });
   for (const key of Object.keys(data)) {
     if (keys.includes(key)) continue;
@@ -104,7 +104,7 @@ export function createFieldReader(
       const given = this.text("name") ?? name;
       const fault = faultOfDefinedName(given);
       if (fault === undefined) return given;
-      throw refuse(`its name ${shownName(given)} ${fault}`);
+      throw refuse(`its name ${quoteName(given)} ${fault}`);
     },
     schema(key) {
       const value = read(key);
@@ -140,9 +140,9 @@ const maxBytes = 1024 * 1024;
  */
 export async function readMarkdownFile(
   file: string,
-  { root, named }: { readonly root: string; readonly named?: string | undefined },
+  { root, name: fileName }: { readonly root: string; readonly name?: string | undefined },
 ): Promise<MarkdownFile> {
-  const name = named ?? basename(file).replace(/\.md$/, "");
+  const name = fileName ?? basename(file).replace(/\.md$/, "");
   const path = relative(root, file).split(sep).join("/");
   const isBelow = path !== ".." && !path.startsWith("../") && !isAbsolute(path);
   const text = await (isBelow ? readTextBelow(root, path) : readText(file)).catch((cause: unknown) => {
@@ -167,7 +167,7 @@ export async function findMarkdown(
   root: string,
   folder: string,
 ): Promise<{ readonly paths: readonly string[]; readonly unusable: readonly SourceProblem[] }> {
-  const { paths, unusable } = await findFiles(root, folder, { wants: (name) => name.endsWith(".md") });
+  const { paths, unusable } = await findFiles(root, folder, { accepts: (name) => name.endsWith(".md") });
   return {
     paths,
     unusable: unusable.map(({ path, reason }) => ({ path, message: toSentence(`${path} ${reason}`) })),

@@ -2,7 +2,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/define/skill.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
-import { nameKey, shownName } from "../../base/name-fault.ts";
+import { nameKey, quoteName } from "../../base/name-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import {
@@ -40,12 +40,12 @@ async function readSkill(
   options: { readonly root?: string },
 ): Promise<{ readonly skill: Skill; readonly problems: readonly string[] }> {
   const root = resolve(options.root ?? ".");
-  const full = isAbsolute(path) ? path : resolve(root, path);
-  const file = full.endsWith(".md") ? full : join(full, "SKILL.md");
+  const absolute = isAbsolute(path) ? path : resolve(root, path);
+  const file = absolute.endsWith(".md") ? absolute : join(absolute, "SKILL.md");
   const isPackaged = basename(file) === "SKILL.md";
   const read = await readMarkdownFile(file, {
     root,
-    named: isPackaged ? basename(dirname(file)) : undefined,
+    name: isPackaged ? basename(dirname(file)) : undefined,
   });
   const fields = createFieldReader("skill", read, [...skillFields, "input_schema", "output_schema"]);
   if (read.body === "") throw fields.refuse("it has no instructions");
@@ -108,7 +108,7 @@ async function readBeside(folder: string, name: string, fields: FieldReader): Pr
   const bytes = await readFileInside(await realpath(folder), { path, maxBytes: maxSchemaBytes }).catch(
     () => undefined,
   );
-  if (bytes === undefined) throw fields.refuse(`its schema file ${shownName(name)} cannot be read`);
+  if (bytes === undefined) throw fields.refuse(`its schema file ${quoteName(name)} cannot be read`);
   return new TextDecoder().decode(bytes);
 }
 

@@ -141,8 +141,8 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
     ),
   ]);
   for (const [name, [, expected]] of Object.entries(declarations)) {
-    const wanted = typeof expected === "string" ? expect.stringContaining(expected) : expected;
-    expect([name, found.get(name)]).toEqual([name, wanted]);
+    const required = typeof expected === "string" ? expect.stringContaining(expected) : expected;
+    expect([name, found.get(name)]).toEqual([name, required]);
   }
 });
 

@@ -60,7 +60,7 @@ export class Sources {
     this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
     this.#hooks =
       modules === undefined
-        ? followSources(this.root, (file, named) => this.#writes.check(file, named))
+        ? followSources(this.root, (file, requested) => this.#writes.check(file, requested))
         : noHooks;
   }
 
@@ -281,8 +281,8 @@ async function sourceVersion(
     findMarkdown(root, ".agents/roles"),
   ]);
   const found = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);
-  const named = [...sources, ...problems].map(({ path }) => path);
-  const own = [...named, ...found].map((path) => join(root, path));
+  const readPaths = [...sources, ...problems].map(({ path }) => path);
+  const own = [...readPaths, ...found].map((path) => join(root, path));
   const all = [...new Set([...own, ...files])].sort();
   return (await Promise.all(all.map(versionOf))).join("\n");
 }

@@ -16,7 +16,7 @@ export interface TelemetryOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config?: TelemetryConfig | undefined;
   /** Called with sentences about lost data, and about settings that cannot be followed. */
-  readonly say: (text: string) => void;
+  readonly onProblem: (text: string) => void;
 }
 
 /** Sends the spans and metrics of a process. */
@@ -48,21 +48,26 @@ const packages = [
  * Sets OpenTelemetry up as its variables say (`OTEL_*`), with its SDK, which is loaded here alone. What a program has set
  * up before stays the global one. Throws `unavailable` where a package is missing, with the command that installs it.
  */
-export async function openTelemetry({ environment, config = {}, say }: TelemetryOptions): Promise<Telemetry> {
+export async function openTelemetry({
+  environment,
+  config = {},
+  onProblem,
+}: TelemetryOptions): Promise<Telemetry> {
   const settings = readTelemetrySettings(environment);
   const sdk = await loadSdk();
   const { context, metrics, trace } = sdk.api;
-  for (const remark of settings.remarks) say(remark);
+  for (const remark of settings.remarks) onProblem(remark);
   const resource = sdk.resources.resourceFromAttributes(settings.resource);
   const provider = new sdk.trace.TracerProvider({
     resource,
     sampler: samplerOf(sdk.trace, settings.sampler),
     idGenerator: createIdGenerator(),
-    spanProcessors: settings.traces === undefined ? [] : [queueOf(sdk, settings.traces, { settings, say })],
+    spanProcessors:
+      settings.traces === undefined ? [] : [queueOf(sdk, settings.traces, { settings, onProblem })],
   });
   const meters = new sdk.metrics.MeterProvider({
     resource,
-    readers: settings.metrics === undefined ? [] : [readerOf(sdk, settings.metrics, { settings, say })],
+    readers: settings.metrics === undefined ? [] : [readerOf(sdk, settings.metrics, { settings, onProblem })],
   });
   const manager = new sdk.context.AsyncLocalStorageContextManager().enable();
   const isContext = context.setGlobalContextManager(manager);
@@ -89,7 +94,9 @@ export async function openTelemetry({ environment, config = {}, say }: Telemetry
       // The observer has reported a receiver that does not answer.
       const done = Promise.allSettled([meters.shutdown({ timeoutMillis: timeoutMs }), provider.shutdown()]);
       if (!(await endsWithin(timeoutMs, done)))
-        say(`OpenTelemetry: the receiver took longer than ${timeoutMs / 1_000} s, and was not waited for.`);
+        onProblem(
+          `OpenTelemetry: the receiver took longer than ${timeoutMs / 1_000} s, and was not waited for.`,
+        );
       for (const end of ending) end();
       if (isTrace) trace.disable();
       if (isMeter) metrics.disable();
@@ -128,21 +135,21 @@ function missingPackage(cause: unknown): KitError {
 
 interface Sending {
   readonly settings: TelemetrySettings;
-  readonly say: (text: string) => void;
+  readonly onProblem: (text: string) => void;
 }
 
-function queueOf({ traceExporter }: Sdk, target: OtlpTarget, { settings, say }: Sending): SpanQueue {
+function queueOf({ traceExporter }: Sdk, target: OtlpTarget, { settings, onProblem }: Sending): SpanQueue {
   return new SpanQueue({
     exporter: new traceExporter.OTLPTraceExporter(toExporter(target)),
     ...settings.queue,
     onLost: (spans, why) =>
-      say(
+      onProblem(
         `OpenTelemetry: ${spans} spans were lost: ${why}.${why.startsWith("more than") ? " Raise OTEL_BSP_MAX_QUEUE_SIZE, or sample with OTEL_TRACES_SAMPLER." : ""}`,
       ),
   });
 }
 
-function readerOf({ metrics, metricExporter }: Sdk, target: OtlpTarget, { settings, say }: Sending) {
+function readerOf({ metrics, metricExporter }: Sdk, target: OtlpTarget, { settings, onProblem }: Sending) {
   const exporter = new metricExporter.OTLPMetricExporter(toExporter(target));
   const send = exporter.export.bind(exporter);
   let failed = false;
@@ -150,7 +157,7 @@ function readerOf({ metrics, metricExporter }: Sdk, target: OtlpTarget, { settin
     send(data, (result) => {
       // Said once until it works again: the next ones hold what this one had.
       if (result.code !== 0 && !failed)
-        say("OpenTelemetry: metrics could not be sent; the next ones have what is missing.");
+        onProblem("OpenTelemetry: metrics could not be sent; the next ones have what is missing.");
       failed = result.code !== 0;
       done(result);
     });

@@ -31,7 +31,7 @@ export class SpanQueue implements SpanProcessor {
   #closed = false;
   #lost = 0;
   #why = "";
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #telling: NodeJS.Timeout | undefined;
 
   constructor(options: SpanQueueOptions) {
@@ -70,7 +70,7 @@ export class SpanQueue implements SpanProcessor {
     clearTimeout(this.#timer);
     this.#lose(this.#waiting.length, "the receiver could not be reached before the end");
     this.#waiting = [];
-    this.#tell();
+    this.#reportLoss();
     await this.#options.exporter.shutdown();
   }
 
@@ -124,18 +124,18 @@ export class SpanQueue implements SpanProcessor {
     if (spans === 0) return;
     this.#lost += spans;
     this.#why = why;
-    const wait = this.#toldAt + quietMs - performance.now();
-    if (wait <= 0) this.#telling ??= setTimeout(() => this.#tell(), 0).unref();
-    else this.#telling ??= setTimeout(() => this.#tell(), wait).unref();
+    const wait = this.#reportedAt + quietMs - performance.now();
+    if (wait <= 0) this.#telling ??= setTimeout(() => this.#reportLoss(), 0).unref();
+    else this.#telling ??= setTimeout(() => this.#reportLoss(), wait).unref();
   }
 
-  #tell(): void {
+  #reportLoss(): void {
     clearTimeout(this.#telling);
     this.#telling = undefined;
     if (this.#lost === 0) return;
     const lost = this.#lost;
     this.#lost = 0;
-    this.#toldAt = performance.now();
+    this.#reportedAt = performance.now();
     this.#options.onLost(lost, this.#why);
   }
 }

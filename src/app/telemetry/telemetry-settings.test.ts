@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { knownSecrets } from "../runtime/known-secrets.ts";
-import { asksForTelemetry, readTelemetrySettings } from "./telemetry-settings.ts";
+import { hasTelemetrySettings, readTelemetrySettings } from "./telemetry-settings.ts";
 
 test("without variables, all goes to the receiver of this machine", () => {
   const settings = readTelemetrySettings({});
@@ -78,7 +78,7 @@ test("an endpoint asks for telemetry, unless the SDK is switched off", () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318" };
   expect(
     [{}, endpoint, { ...endpoint, OTEL_SDK_DISABLED: "true" }, { OTEL_EXPORTER_OTLP_ENDPOINT: " " }].map(
-      asksForTelemetry,
+      hasTelemetrySettings,
     ),
   ).toEqual([false, true, false, false]);
 });

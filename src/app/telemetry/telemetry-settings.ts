@@ -34,7 +34,7 @@ const samplers = [
 export type SamplerName = (typeof samplers)[number];
 
 /** Whether the environment asks for telemetry by itself. */
-export function asksForTelemetry(environment: Environment): boolean {
+export function hasTelemetrySettings(environment: Environment): boolean {
   if (isOn(environment.OTEL_SDK_DISABLED)) return false;
   return ["", "_TRACES", "_METRICS"].some(
     (signal) => textOf(environment, `OTEL_EXPORTER_OTLP${signal}_ENDPOINT`) !== undefined,

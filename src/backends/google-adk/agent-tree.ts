@@ -22,7 +22,7 @@ export class AgentTree {
   /** The error of a model call, which the package turns into an event. */
   failure: { readonly error: unknown } | undefined;
   /** The text of the model's newest answer, as the package has it. */
-  said: string | undefined;
+  answer: string | undefined;
   /** The agent that a transfer of the newest turn has named. */
   #transferredTo: string | undefined;
   readonly #options: AgentTreeOptions;
@@ -93,9 +93,9 @@ export class AgentTree {
       const request = this.#toTurnRequest(asked);
       const turn = await inKit(() => operation.turn(request));
       const { usage, calls } = turn;
-      this.said = textFor(asked, turn);
+      this.answer = textFor(asked, turn);
       return {
-        content: toModelContent({ text: this.said, calls }),
+        content: toModelContent({ text: this.answer, calls }),
         turnComplete: true,
         finishReason: "STOP",
         usageMetadata: {

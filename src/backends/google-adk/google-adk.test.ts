@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
+import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script, ScriptedTurn } from "../../testing/scripted-model.ts";
 import { backendContract } from "../contract.suite.ts";
 import type { BackendChoice } from "../contract.ts";
@@ -70,7 +70,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
 
     test("the agent that the work is transferred to goes on with its own instructions and tools, shown as a task", async () => {
       const asked: string[] = [];
-      const script = [to("Billing"), asks("lamp"), to("Desk"), { text: "Bye." }];
+      const script = [to("Billing"), requires("lamp"), to("Desk"), { text: "Bye." }];
       const stage = stageOf(googleAdk(shop), noting(script, asked));
       expect((await stage.agent.session().prompt("the lamp?")).text).toBe("Bye.");
       expect(stage.ran).toEqual(["price lamp"]);
@@ -166,7 +166,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
     test("agents that are given whole get the operation's tools, and serve operations side by side", async () => {
       const backend = googleAdk({ agent: new LlmAgent({ name: "Desk", instruction: "You greet." }) });
       const script: Script = ({ prompt }) =>
-        prompt.at(-1)?.role === "tool" ? { text: "done" } : asks("cup");
+        prompt.at(-1)?.role === "tool" ? { text: "done" } : requires("cup");
       const stages = [stageOf(backend, script), stageOf(backend, script)];
       const texts = await Promise.all(
         stages.map(async ({ agent }) => (await agent.session().prompt("go")).text),
@@ -178,7 +178,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
     test("an agent's typed output is asked of the provider, and what does not fit is an error", async () => {
       const outputSchema = { type: "OBJECT", properties: { sum: { type: "NUMBER" } }, required: ["sum"] };
       const backend = googleAdk(({ tools }) => new LlmAgent({ name: "Sums", tools, outputSchema }));
-      const stage = stageOf(backend, [asks("cup"), { text: 'It is {"sum": 12}' }, { text: "twelve" }]);
+      const stage = stageOf(backend, [requires("cup"), { text: 'It is {"sum": 12}' }, { text: "twelve" }]);
       const session = stage.agent.session();
       expect((await session.prompt("sum")).text).toBe('It is {"sum": 12}');
       expect(stage.ran).toEqual(["price cup"]);

@@ -61,7 +61,7 @@ export function googleAdk<Tool = never>(
             );
       const answer = await untraced(() => perform(root, { sdk, operation, tree }));
       // For instance, the reply of an agent's callback.
-      if (answer !== undefined && answer !== tree.said) operation.answer(answer);
+      if (answer !== undefined && answer !== tree.answer) operation.answer(answer);
     },
   };
 }

@@ -9,7 +9,7 @@ export function toLangChain(messages: readonly BackendMessage[], peers: GraphPee
   const { AIMessage, HumanMessage } = peers.messages;
   return messages.flatMap((message): BaseMessage[] => {
     const { id } = message;
-    if (message.role === "user") return [new HumanMessage({ id, content: shownContent(message) })];
+    if (message.role === "user") return [new HumanMessage({ id, content: contentOf(message) })];
     if (message.role === "tool") return message.content.map((result) => toToolMessage(result, peers));
     const tool_calls = message.content.flatMap((part) =>
       part.type === "tool_call"
@@ -32,7 +32,7 @@ export function toToolMessage(result: ToolResultPart, { messages }: GraphPeers):
 }
 
 /** Text where there is nothing else; pictures stand beside it. Kit sends the model what its own history has. */
-function shownContent({ content }: Extract<Message, { role: "user" }>) {
+function contentOf({ content }: Extract<Message, { role: "user" }>) {
   if (content.every((part) => part.type === "text")) return partsText(content);
   return content.map((part) => {
     if (part.type === "text") return { type: "text" as const, text: part.text };
@@ -64,8 +64,8 @@ export class GivenMessages {
     const names = new Set(operation.tools.map(({ name }) => name));
     for (const [index, message] of messages.entries()) {
       const key = keyOf(message);
-      const asks = message.role === "tool" ? messages[index - 1] : message;
-      const calls = asks?.content.filter((part) => part.type === "tool_call") ?? [];
+      const caller = message.role === "tool" ? messages[index - 1] : message;
+      const calls = caller?.content.filter((part) => part.type === "tool_call") ?? [];
       const isAnswered =
         calls.length > 0 && !calls.some((part) => part.type === "tool_call" && names.has(part.tool));
       // The graph need not repeat messages that kit itself has added meanwhile.
@@ -104,30 +104,30 @@ export function toTurnRequest(
 ): TurnRequest | undefined {
   const own = asked.messages.filter((message) => message.getType() === "system").map(textIn);
   const extra = own.filter((text) => text !== "" && text !== operation.system).join("\n\n");
-  const said = asked.messages.filter((message) => message.getType() !== "system");
+  const newMessages = asked.messages.filter((message) => message.getType() !== "system");
   const history = operation.history();
   const system = extra === "" ? {} : { system: `${operation.system}\n\n${extra}` };
   const isAll =
     asked.tools.length === operation.tools.length &&
     operation.tools.every(({ name }) => asked.tools.includes(name));
   const tools = isAll ? {} : { tools: asked.tools };
-  if (isConversation(said, history, given)) {
+  if (isConversation(newMessages, history, given)) {
     const request: TurnRequest = { ...system, ...tools };
     return Object.keys(request).length === 0 ? undefined : request;
   }
-  const messages = fromLangChain(said, history);
+  const messages = fromLangChain(newMessages, history);
   return asked.tools.length === 0 ? { ...system, messages, aside: true } : { ...system, ...tools, messages };
 }
 
 function isConversation(
-  said: readonly BaseMessage[],
+  newMessages: readonly BaseMessage[],
   history: readonly BackendMessage[],
   given: GivenMessages,
 ): boolean {
   const active = new Map(history.map((message) => [keyOf(message), message]));
   const first = Math.min(...history.filter(({ id }) => id !== "message_0").map(({ id }) => positionOf(id)));
   const keys: string[] = [];
-  for (const message of said) {
+  for (const message of newMessages) {
     const key = langChainKey(message);
     if (key === undefined) return false;
     const known = active.get(key);
@@ -136,8 +136,8 @@ function isConversation(
     if (known === undefined || !isSame(message, known)) return false;
     if (!(known.role === "user" && isKits(known)) && keys.at(-1) !== key) keys.push(key);
   }
-  const wanted = history.filter((message) => given.has(keyOf(message))).map(keyOf);
-  return keys.length === wanted.length && keys.every((key, at) => key === wanted[at]);
+  const keptKeys = history.filter((message) => given.has(keyOf(message))).map(keyOf);
+  return keys.length === keptKeys.length && keys.every((key, at) => key === keptKeys[at]);
 }
 
 /** A node may have changed what a message says. */
@@ -150,10 +150,13 @@ function isSame(message: BaseMessage, known: BackendMessage): boolean {
   return result !== undefined && textIn(message) === partsText(result.content);
 }
 
-function fromLangChain(said: readonly BaseMessage[], history: readonly BackendMessage[]): readonly Message[] {
+function fromLangChain(
+  newMessages: readonly BaseMessage[],
+  history: readonly BackendMessage[],
+): readonly Message[] {
   const active = new Map(history.map((message) => [keyOf(message), message]));
   const messages: Message[] = [];
-  for (const message of said) {
+  for (const message of newMessages) {
     const known = active.get(langChainKey(message) ?? "");
     if (known !== undefined && known.role !== "tool" && isSame(message, known)) messages.push(known);
     else if (message.getType() !== "tool") messages.push(toMessage(message));

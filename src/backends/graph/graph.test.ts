@@ -21,7 +21,7 @@ import type { AgentRuntime } from "../../agents/agent-runtime.ts";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
+import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script } from "../../testing/scripted-model.ts";
 import { backendContract } from "../contract.suite.ts";
 import type { AgentBackend } from "../contract.ts";
@@ -195,7 +195,7 @@ test("a graph's state is saved once, however long its messages grow", async () =
   const sizeOf = async (turns: number): Promise<number> => {
     const text = "x".repeat(2_000);
     const script = [
-      ...Array.from({ length: turns }, (_, at) => asks(`cup ${at}`, { text })),
+      ...Array.from({ length: turns }, (_, at) => requires(`cup ${at}`, { text })),
       { text: "done" },
     ];
     const stage = open(graph(), script);
@@ -231,9 +231,9 @@ test("an error of a node is the operation's error, and the session goes on", asy
 });
 
 test("nothing of an agent goes to LangSmith, whatever the environment says", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer((request, reply) => {
-    heard.push(request.url ?? "");
+    received.push(request.url ?? "");
     reply.end("{}");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -251,13 +251,13 @@ test("nothing of an agent goes to LangSmith, whatever the environment says", asy
   vi.stubEnv("LANGCHAIN_CALLBACKS_BACKGROUND", "false");
   const stage = open(
     graph(({ model, tools }) => createReactAgent({ llm: model, tools })),
-    [asks("cup"), { text: "done" }],
+    [requires("cup"), { text: "done" }],
   );
   await stage.agent.session().prompt("go");
   await new Promise((resolve) => setTimeout(resolve, 50));
   vi.unstubAllEnvs();
   expect(resultsOf(await stage.log())).toEqual(["cup costs 12"]);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
 test("a package is taken from the project before kit's own, and one that is missing is named with its command", async () => {

@@ -232,9 +232,9 @@ function difference(
   const old = before === undefined ? undefined : itemsOf(before[1]);
   const now = itemsOf(json);
   if (old === undefined || now === undefined) return { type, json };
-  let keep = 0;
-  while (keep < old.length && keep < now.length && old[keep] === now[keep]) keep += 1;
-  return keep === 0 ? { type, json } : { keep, add: now.slice(keep) };
+  let common = 0;
+  while (common < old.length && common < now.length && old[common] === now[common]) common += 1;
+  return common === 0 ? { type, json } : { keep: common, add: now.slice(common) };
 }
 
 function patched(

@@ -38,7 +38,7 @@ function toItems(
   text: string,
   calls: readonly { readonly id: string; readonly tool: string; readonly args: unknown }[],
 ): (AgentInputItem & AgentOutputItem)[] {
-  const said = {
+  const item = {
     type: "message" as const,
     role: "assistant" as const,
     status: "completed" as const,
@@ -51,5 +51,5 @@ function toItems(
     status: "completed" as const,
     arguments: JSON.stringify(args),
   }));
-  return text === "" ? asked : [said, ...asked];
+  return text === "" ? asked : [item, ...asked];
 }

@@ -3,7 +3,7 @@ import { Agent, handoff, type JsonSchemaDefinition } from "@openai/agents";
 import { expect, test, vi } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { asks, nextEvent, openStage, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
+import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script, ScriptedTurn } from "../../testing/scripted-model.ts";
 import { backendContract } from "../contract.suite.ts";
 import type { BackendChoice } from "../contract.ts";
@@ -17,9 +17,9 @@ const stageOf = (backend: BackendChoice, script: Script, over = {}) =>
 /** A desk that hands over to billing, which hands back. */
 function shop({ tools }: OpenAiAgentsWork) {
   const billing: Agent = new Agent({ name: "Billing", instructions: "You bill.", tools });
-  const desk = new Agent({ name: "Desk", instructions: "You greet.", handoffs: [billing] });
-  billing.handoffs = [desk];
-  return desk;
+  const reception = new Agent({ name: "Desk", instructions: "You greet.", handoffs: [billing] });
+  billing.handoffs = [reception];
+  return reception;
 }
 
 /** Notes who is asked: the prompts that a scripted model keeps go on changing. */
@@ -36,11 +36,11 @@ function noting(script: readonly ScriptedTurn[], asked: string[]): Script {
 }
 
 const toBilling = { toolCalls: [{ name: "transfer_to_Billing", input: {} }] };
-const toDesk = { toolCalls: [{ name: "transfer_to_Desk", input: {} }] };
+const toReception = { toolCalls: [{ name: "transfer_to_Desk", input: {} }] };
 
 test("the agent that the work is handed to goes on with its own words and tools, shown as a task", async () => {
   const asked: string[] = [];
-  const script = [toBilling, asks("lamp"), toDesk, { text: "Bye." }];
+  const script = [toBilling, requires("lamp"), toReception, { text: "Bye." }];
   const stage = stageOf(openaiAgents(shop), noting(script, asked));
   expect((await stage.agent.session().prompt("the lamp?")).text).toBe("Bye.");
   expect(stage.ran).toEqual(["price lamp"]);
@@ -74,7 +74,7 @@ test("the agent that the work is handed to goes on with its own words and tools,
 });
 
 test("events of the agent that goes on carry the id of its task, those of the handoff that of the part before", async () => {
-  const stage = stageOf(openaiAgents(shop), [toBilling, asks("lamp"), toDesk, { text: "Bye." }]);
+  const stage = stageOf(openaiAgents(shop), [toBilling, requires("lamp"), toReception, { text: "Bye." }]);
   await stage.agent.session().prompt("the lamp?");
   const agents = new Map<string | undefined, string | undefined>();
   const seen: string[] = [];
@@ -175,7 +175,8 @@ test("a repair, and work after a crash, go on with the agent that has it; a new 
 
 test("agents that are given whole get the operation's tools, and serve operations side by side", async () => {
   const backend = openaiAgents({ agent: new Agent({ name: "Desk", instructions: "You greet." }) });
-  const script: Script = ({ prompt }) => (prompt.at(-1)?.role === "tool" ? { text: "done" } : asks("cup"));
+  const script: Script = ({ prompt }) =>
+    prompt.at(-1)?.role === "tool" ? { text: "done" } : requires("cup");
   const stages = [stageOf(backend, script), stageOf(backend, script)];
   const texts = await Promise.all(stages.map(async ({ agent }) => (await agent.session().prompt("go")).text));
   expect(texts).toEqual(["done", "done"]);
@@ -195,7 +196,7 @@ test("an agent's typed output is asked of the provider, and what does not fit is
     },
   } satisfies JsonSchemaDefinition;
   const backend = openaiAgents(({ tools }) => new Agent({ name: "Sums", tools, outputType }));
-  const stage = stageOf(backend, [asks("cup"), { text: 'It is {"sum": 12}' }, { text: "twelve" }]);
+  const stage = stageOf(backend, [requires("cup"), { text: 'It is {"sum": 12}' }, { text: "twelve" }]);
   const session = stage.agent.session();
   expect((await session.prompt("sum")).text).toContain('{"sum": 12}');
   await expect(session.prompt("again")).rejects.toMatchObject({ code: "typed_output" });
@@ -205,7 +206,7 @@ test("an agent may stop at the result of a tool, which is the answer", async () 
   const backend = openaiAgents(
     ({ tools }) => new Agent({ name: "Quick", tools, toolUseBehavior: "stop_on_first_tool" }),
   );
-  const stage = stageOf(backend, [asks("cup")]);
+  const stage = stageOf(backend, [requires("cup")]);
   expect((await stage.agent.session().prompt("go")).text).toBe("cup costs 12");
 });
 

@@ -155,10 +155,10 @@ export const additions: readonly Addition[] = [
 
 /** The addition that a name means. Throws `invalid_request` for what is not in the table: nothing else is ever installed. */
 export function findAddition(text: string): Addition {
-  const wanted = text.toLowerCase();
+  const lowered = text.toLowerCase();
   const found = additions.find(
     ({ name, aliases = [], packages, kind }) =>
-      name === wanted || aliases.includes(wanted) || (kind !== "model" && packages.includes(wanted)),
+      name === lowered || aliases.includes(lowered) || (kind !== "model" && packages.includes(lowered)),
   );
   if (found !== undefined) return found;
   const names = additions.map(({ name }) => name);

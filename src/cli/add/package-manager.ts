@@ -37,9 +37,9 @@ export function findPackageFolder(root: string): string {
 export function installCommand(
   folder: string,
   specifiers: readonly string[],
-  named?: ManagerName,
+  requested?: ManagerName,
 ): readonly string[] {
-  const { name, isClassicYarn } = detectManager(folder, named);
+  const { name, isClassicYarn } = detectManager(folder, requested);
   const has = (file: string): boolean => existsSync(join(folder, file));
   switch (name) {
     case "npm":
@@ -61,17 +61,17 @@ interface Detected {
 }
 
 /** The nearest folder decides, upward to that of the repository: its package.json first, then its lock file. */
-function detectManager(start: string, named: ManagerName | undefined): Detected {
+function detectManager(start: string, requested: ManagerName | undefined): Detected {
   const folders = foldersUpward(start);
   const isModernYarn = folders.some((folder) => existsSync(join(folder, ".yarnrc.yml")));
   for (const folder of folders) {
-    const stated = statedManager(manifestOf(folder), named);
+    const stated = statedManager(manifestOf(folder), requested);
     if (stated !== undefined)
       return {
         name: stated.name,
         isClassicYarn: /^[01]\b/.test(stated.version) || !(stated.version || isModernYarn),
       };
-    if (named !== undefined) continue;
+    if (requested !== undefined) continue;
     const files = Object.keys(lockFiles).filter((file) => existsSync(join(folder, file)));
     const [name, other] = new Set(files.flatMap((file) => lockFiles[file] ?? []));
     if (other !== undefined)
@@ -81,20 +81,20 @@ function detectManager(start: string, named: ManagerName | undefined): Detected 
       );
     if (name !== undefined) return { name, isClassicYarn: !isModernYarn };
   }
-  return { name: named ?? "npm", isClassicYarn: !isModernYarn };
+  return { name: requested ?? "npm", isClassicYarn: !isModernYarn };
 }
 
 /** The one that package.json names, unless the line names another. */
 function statedManager(
   { packageManager, devEngines }: Manifest,
-  named: ManagerName | undefined,
+  requested: ManagerName | undefined,
 ): { readonly name: ManagerName; readonly version: string } | undefined {
   const engine: unknown = devEngines?.packageManager?.name;
   const text = typeof packageManager === "string" ? packageManager : engine;
   if (typeof text !== "string") return undefined;
   const [word = "", version = ""] = text.split("@");
   const name = managerNames.find((known) => known === word);
-  if (named !== undefined && name !== named) return undefined;
+  if (requested !== undefined && name !== requested) return undefined;
   if (name === undefined)
     throw usageError(
       `package.json names the package manager ${safeLine(text)}, which kit does not know.`,
@@ -125,7 +125,7 @@ export async function runManager(
     stdio: ["ignore", "pipe", "pipe"],
   });
   const forget = onAbort(signal, () => child.kill("SIGINT"));
-  const say = async (stream: Readable): Promise<void> => {
+  const print = async (stream: Readable): Promise<void> => {
     for await (const line of createInterface({ input: stream }))
       output.note(output.noteStyle("dim", safeLine(line)));
   };
@@ -134,7 +134,7 @@ export async function runManager(
       child.once("error", reject);
       child.once("close", (code, name) => resolve(code ?? name ?? ""));
     });
-    const [code] = await Promise.all([ended, say(child.stdout), say(child.stderr)]);
+    const [code] = await Promise.all([ended, print(child.stdout), print(child.stderr)]);
     signal.throwIfAborted();
     if (code !== 0)
       throw failed(program, `ended with ${code}; the configuration is as it was`, "Its own words are above.");

@@ -26,10 +26,10 @@ export type LocateClient = () => Promise<KitClient | undefined>;
  */
 export async function clientLocator(context: CommandContext, url: string | undefined): Promise<LocateClient> {
   const { environment } = await loadProjectConfig(context);
-  const named = url ?? environment.KIT_URL;
+  const address = url ?? environment.KIT_URL;
   const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
   return async () => {
-    const baseUrl = named ?? (await findRunningServers(context.root))[0]?.url;
+    const baseUrl = address ?? (await findRunningServers(context.root))[0]?.url;
     if (baseUrl === undefined) return undefined;
     const { KitClient } = await import("../../client/kit-client.ts");
     return new KitClient({

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
 import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { shownName } from "../../base/name-fault.ts";
+import { quoteName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ClusterState } from "../../protocol/cluster.ts";
@@ -231,7 +231,7 @@ function missing(kind: "run" | "dispatch", id: string): (error: unknown) => neve
       throw error;
     throw new KitError({
       code: error.code,
-      message: `There is no ${kind} with the id ${shownName(id)}.`,
+      message: `There is no ${kind} with the id ${quoteName(id)}.`,
       hint:
         kind === "run" ? "'kit runs list' lists the runs." : "'kit dispatches list' lists the dispatches.",
       cause: error,
@@ -240,7 +240,7 @@ function missing(kind: "run" | "dispatch", id: string): (error: unknown) => neve
 }
 
 /** Between two looks for a server that is gone, in ms. */
-const lookMs = 500;
+const pollMs = 500;
 
 interface FollowedRun {
   readonly runId: string;
@@ -280,7 +280,7 @@ async function* followRun(run: FollowedRun): AsyncGenerator<KitEvent, void> {
 }
 
 async function findRun(run: FollowedRun): Promise<{ client: KitClient; record: RunRecord }> {
-  for (let isTold = false; ; isTold = true) {
+  for (let hasWarned = false; ; hasWarned = true) {
     const client = await run.locate();
     try {
       if (client !== undefined) {
@@ -290,8 +290,8 @@ async function findRun(run: FollowedRun): Promise<{ client: KitClient; record: R
       run.signal.throwIfAborted();
       if (!isGone(error)) throw error;
     }
-    if (!isTold) run.onGone();
-    await sleep(lookMs, undefined, { signal: run.signal });
+    if (!hasWarned) run.onGone();
+    await sleep(pollMs, undefined, { signal: run.signal });
   }
 }
 

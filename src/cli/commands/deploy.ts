@@ -44,8 +44,8 @@ export const deploy: Command = defineCommand({
       output.progress("building …");
       const folder = out === undefined ? undefined : resolve(cwd, out);
       const result = await build({ project, loaded, target, cwd, out: folder, check: false, force });
-      const shows = !context.json || result.problems.length > 0;
-      if (shows)
+      const printsProblems = !context.json || result.problems.length > 0;
+      if (printsProblems)
         printBuild(output, result, { check: false, force, tookMs: performance.now() - started, next: false });
       if (result.problems.length > 0) return 1;
       const deployment = target.deployment(result.app, {
@@ -82,9 +82,9 @@ async function carryOut(
   }
   if (!json) output.line();
   // The tool's own lines are shown as they come; with --json only the answer is on stdout.
-  const say = (text: string): void =>
+  const print = (text: string): void =>
     json ? output.note(safeLines(text.trimEnd())) : output.write(safeLines(text));
-  const { exitCode, address, healthy } = await run(deployment, { environment, signal, say });
+  const { exitCode, address, healthy } = await run(deployment, { environment, signal, print });
   if (json) {
     output.json({
       target,

@@ -7,7 +7,7 @@ import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
 import { followChanges } from "../dev/follow-changes.ts";
-import { updateProjectTypes, wantsProjectTypes } from "../dev/update-project-types.ts";
+import { updateProjectTypes, usesProjectTypes } from "../dev/update-project-types.ts";
 import type { Output, Style } from "../print/output.ts";
 import { count } from "../print/table.ts";
 import { secretWarnings } from "../print/welcome.ts";
@@ -39,7 +39,7 @@ export const dev: Command = defineCommand({
         const keepTypes = async (): Promise<void> => {
           const hasSources = service.app.agents().length + service.app.workflows().length > 0;
           const { root, signal } = context;
-          if (hasSources && wantsProjectTypes(root) && (await updateProjectTypes({ root, signal }))) {
+          if (hasSources && usesProjectTypes(root) && (await updateProjectTypes({ root, signal }))) {
             log(
               output.noteStyle("magenta", `${projectTypesFile} written: the types of agents and workflows`),
             );

@@ -45,7 +45,7 @@ test("prints one line per check, and what to do below what is not well", async (
 });
 
 test("says which model would answer, with which key and package, and where sessions are kept", async () => {
-  const look = async (env: Readonly<Record<string, string>>) => {
+  const inspect = async (env: Readonly<Record<string, string>>) => {
     const { stdout } = await runKit(["doctor", "--json"], {
       cwd: project.root,
       env: { ...withoutKeys, ...env },
@@ -53,10 +53,10 @@ test("says which model would answer, with which key and package, and where sessi
     const { checks } = JSON.parse(stdout) as { checks: readonly Check[] };
     return (name: string) => checks.find((check) => check.name === name);
   };
-  const plain = await look({});
+  const plain = await inspect({});
   expect(plain("model")?.message).toMatch(/^offline\/guide: kit's own/);
   expect(plain("store")?.message).toMatch(/^SQLite, \.kit\/sessions\.db/);
-  const checkNamed = await look({ ANTHROPIC_API_KEY: "sk-ant-canary-0123456789", KIT_STORE: "memory" });
+  const checkNamed = await inspect({ ANTHROPIC_API_KEY: "sk-ant-canary-0123456789", KIT_STORE: "memory" });
   expect(checkNamed("model")).toEqual({
     name: "model",
     status: "ok",
@@ -66,7 +66,7 @@ test("says which model would answer, with which key and package, and where sessi
     status: "warning",
     message: "memory: sessions end with the process",
   });
-  const broken = await look({
+  const broken = await inspect({
     KIT_MODEL: "openai/gpt-5.1",
     KIT_STORE: "postgres://ann:geheim@127.0.0.1:1/kit",
   });

@@ -127,8 +127,8 @@ function printList(output: Output, list: GuidelineList): void {
     );
   } else {
     const all = count(total_count, "guideline");
-    const shown = next_cursor === undefined ? all : `${guidelines.length.toLocaleString("en")} of ${all}`;
-    output.note(output.noteStyle("dim", `${shown}.`));
+    const countText = next_cursor === undefined ? all : `${guidelines.length.toLocaleString("en")} of ${all}`;
+    output.note(output.noteStyle("dim", `${countText}.`));
     noteAliases(output, guidelines);
   }
 }

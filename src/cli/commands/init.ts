@@ -68,7 +68,7 @@ function nextSteps(project: {
     steps.push("# This kit runs from a checkout that was never built; to install it, build it first:");
     steps.push(`(cd ${quoted(versions.unbuilt)} && npm run build)`);
   }
-  if (manifest !== undefined && !asksForKit(manifest)) {
+  if (manifest !== undefined && !dependsOnKit(manifest)) {
     steps.push("# Your package.json does not ask for kit yet:");
     steps.push(`npm install ${quoted(/^\d/.test(versions.kit) ? `kit@${versions.kit}` : versions.kit)}`);
   }
@@ -82,7 +82,7 @@ const moduleSteps = [
   "npm pkg set type=module",
 ];
 
-function asksForKit({ dependencies, devDependencies }: Manifest): boolean {
+function dependsOnKit({ dependencies, devDependencies }: Manifest): boolean {
   return dependencies?.kit !== undefined || devDependencies?.kit !== undefined;
 }
 

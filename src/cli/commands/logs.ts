@@ -129,10 +129,10 @@ export function createReceiptLines({
     }
     const added = receipt.added ?? [];
     if (added.length === 0) return lines;
-    const named = added.slice(0, maxNamed).map(itemPlace).join(", ");
+    const listed = added.slice(0, maxNamed).map(itemPlace).join(", ");
     const rest = added.length + (receipt.omitted ?? 0) - Math.min(added.length, maxNamed);
     const word = receipt.before === undefined ? "in front of the model" : "new in front of the model";
-    return [...lines, `  ${word}: ${named}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
+    return [...lines, `  ${word}: ${listed}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
   };
 }
 

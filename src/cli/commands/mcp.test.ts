@@ -22,11 +22,11 @@ test("speaks MCP on stdin and stdout, and nothing else there, until stdin ends",
     lines.push(...parts.map((part) => JSON.parse(part)));
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const say = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
-  say(initialize);
+  const print = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
+  print(initialize);
   await expect.poll(() => lines.length).toBe(1);
-  say({ jsonrpc: "2.0", method: "notifications/initialized" });
-  say({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+  print({ jsonrpc: "2.0", method: "notifications/initialized" });
+  print({ jsonrpc: "2.0", id: 2, method: "tools/list" });
   await expect.poll(() => lines.length).toBe(2);
   const names = lines[1]?.result?.tools?.map((tool) => tool.name);
   expect(names).toEqual(expect.arrayContaining(["guidelines_for", "spec_search", "spec_impact"]));

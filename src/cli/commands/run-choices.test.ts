@@ -36,13 +36,13 @@ test("files go with the prompt as their kind says, from where kit was started", 
   server.script([{ text: "Seen." }]);
   project.write("src/invoice.PDF", "%PDF-1.7 an invoice");
   project.write("src/a, b.txt", "Notes");
-  const wanted = ["--file", "src/invoice.PDF", "--file", "src/a, b.txt"];
-  const refused = await run(["-p", "Read.", ...local, ...wanted, "-s", "files"]);
+  const expected = ["--file", "src/invoice.PDF", "--file", "src/a, b.txt"];
+  const refused = await run(["-p", "Read.", ...local, ...expected, "-s", "files"]);
   expect([refused.exitCode, refused.stderr]).toEqual([
     2,
     expect.stringContaining("local/m takes no text/plain files."),
   ]);
-  const { stdout } = await run(["-p", "Read.", ...local, ...wanted.slice(0, 2), "-s", "files"]);
+  const { stdout } = await run(["-p", "Read.", ...local, ...expected.slice(0, 2), "-s", "files"]);
   expect(stdout).toBe("Seen.\n");
   expect(JSON.stringify(server.requests[0])).toContain(Buffer.from("%PDF-1.7 an invoice").toString("base64"));
   expect(JSON.stringify(server.requests[0])).toContain("invoice.PDF");

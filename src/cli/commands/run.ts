@@ -121,7 +121,7 @@ export const run: Command = defineCommand({
         const { app } = service;
         try {
           for (const problem of app.problems()) printer.problem(problem);
-          await sayMissingWall(loaded, context);
+          await warnOfMissingIsolation(loaded, context);
           return workflow === undefined
             ? await promptAgent({ app, context, options, printer })
             : await (await import("../run/start-workflow.ts")).startWorkflow({
@@ -153,7 +153,7 @@ export const run: Command = defineCommand({
 });
 
 /** Says on stderr that commands have no wall, on a system for which kit has none. */
-async function sayMissingWall(
+async function warnOfMissingIsolation(
   { config }: LoadedConfig,
   { output, json, platform }: CommandContext,
 ): Promise<void> {
@@ -225,7 +225,7 @@ async function openTerminalService({
       : { allowedCommands: [...(configured.allowedCommands ?? []), ...allowCommand] }),
   };
   // With input from a pipe, or output as JSON, kit can ask no person: calls that need approval are denied.
-  const asks = canAsk({ input, output }) && !json;
+  const isInteractive = canAsk({ input, output }) && !json;
   return await openProjectService({
     project,
     loaded,
@@ -237,7 +237,7 @@ async function openTerminalService({
     // The line wins over the agent's file.
     overrides: defined({ model: options.model, backend: options.backend }),
     sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
-    approvals: asks ? createTerminalApprovals({ input, output, mask }) : "none",
+    approvals: isInteractive ? createTerminalApprovals({ input, output, mask }) : "none",
     onListenerError: (error) => {
       const reason = safeLine(error instanceof Error ? error.message : String(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));

@@ -4,7 +4,7 @@ import { sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { CheckedRun, RunCheck } from "../../app/service/check-runs.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { shownName } from "../../base/name-fault.ts";
+import { quoteName } from "../../base/name-fault.ts";
 import type { OpenRuns } from "../../engine/shared/runs/replay-check.ts";
 import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
@@ -54,8 +54,8 @@ function folderOf(against: string | undefined, { cwd, root }: CommandContext): s
     code: "invalid_request",
     message:
       found === undefined
-        ? `There is no folder ${shownName(against)}.`
-        : `${shownName(against)} is no folder.`,
+        ? `There is no folder ${quoteName(against)}.`
+        : `${quoteName(against)} is no folder.`,
     hint: "--against names the folder of a project: kit runs check --against ../release",
   });
 }

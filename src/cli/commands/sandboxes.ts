@@ -80,7 +80,7 @@ export const sandboxesDiff: Command = defineCommand({
       const { output } = context;
       if (context.json) output.json(changes);
       else if (changes.patch === "") output.note("Nothing has changed.");
-      else for (const line of linesOf(changes.patch)) output.line(shown(context, line));
+      else for (const line of linesOf(changes.patch)) output.line(styled(context, line));
       return 0;
     }),
 });
@@ -103,7 +103,7 @@ export const sandboxesApply: Command = defineCommand({
         else output.note("Nothing has changed.");
         return 0;
       }
-      if (!context.json) for (const line of linesOf(changes.patch)) output.line(shown(context, line));
+      if (!context.json) for (const line of linesOf(changes.patch)) output.line(styled(context, line));
       const kept = changes.files.filter(({ path, change }) =>
         isProtectedPath({ path, cwd: "", removes: change === "deleted" }, []),
       );
@@ -118,13 +118,13 @@ export const sandboxesApply: Command = defineCommand({
 });
 
 function isKept(files: SandboxChanges["files"]): KitError {
-  const named = files
+  const listed = files
     .slice(0, 5)
     .map(({ path }) => safeLine(path))
     .join(", ");
   return new KitError({
     code: "forbidden",
-    message: `The changes touch files that decide what is run here: ${named}${files.length > 5 ? ", …" : ""}. Nothing was applied.`,
+    message: `The changes touch files that decide what is run here: ${listed}${files.length > 5 ? ", …" : ""}. Nothing was applied.`,
     hint: "Read the patch; --allow-protected applies it with them.",
   });
 }
@@ -133,7 +133,7 @@ function isKept(files: SandboxChanges["files"]): KitError {
 const linesOf = (patch: string): readonly string[] => patch.replace(/\n$/, "").split("\n");
 
 /** A line of a patch as it is for other programs, and without what moves a terminal for people. */
-function shown({ output }: CommandContext, line: string): string {
+function styled({ output }: CommandContext, line: string): string {
   if (!output.isTerminal) return line;
   const text = safeLine(line);
   if (/^(?:\+\+\+|---|diff |index |new file|deleted file)/.test(line)) return output.style("dim", text);
@@ -151,9 +151,9 @@ async function agrees({ input, output, json }: CommandContext, question: string)
   output.note(`${question} [y/N]`);
   const lines = createInterface({ input, terminal: false });
   try {
-    const answer = await new Promise<string>((said) => {
-      lines.once("line", said);
-      lines.once("close", () => said(""));
+    const answer = await new Promise<string>((resolve) => {
+      lines.once("line", resolve);
+      lines.once("close", () => resolve(""));
     });
     return /^(?:y|yes)$/i.test(answer.trim());
   } finally {

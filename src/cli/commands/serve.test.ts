@@ -68,14 +68,14 @@ test("the banner invites to no agent that declares nothing, and says what reache
     serveKit(running, [...args, "--port", "0"], { cwd: folder.root, env: withoutKeys });
   const started = await start("start");
   expect(started.stdout()).not.toContain(`${started.url}/agents/`);
-  await started.says(
+  await started.hasOutput(
     "writer: not served over HTTP (404 agent_not_webhook). To serve one: export const triggers",
   );
   expect(await prompt(started.url)).toBe(404);
   expect(await started.stop("SIGTERM")).toBe(0);
   const dev = await start("dev");
   expect(dev.stdout()).not.toContain(`${dev.url}/agents/`);
-  await dev.says("writer: served because this is kit dev, not by kit start.");
+  await dev.hasOutput("writer: served because this is kit dev, not by kit start.");
   expect(await prompt(dev.url)).toBe(200);
   expect(await dev.stop("SIGTERM")).toBe(0);
 });
@@ -121,8 +121,8 @@ test("a public address without keys is refused, and taken with --insecure or key
 });
 
 test("the key that commands send is not taken for one that the server asks for, without a word", async () => {
-  const { url, says } = await serve("start", ["--port", "0"], { KIT_API_KEY: "key-of-commands" });
-  await says("KIT_API_KEYS are those of a server");
+  const { url, hasOutput } = await serve("start", ["--port", "0"], { KIT_API_KEY: "key-of-commands" });
+  await hasOutput("KIT_API_KEYS are those of a server");
   expect((await fetch(`${url}/api/specs`)).status).toBe(200);
   const asking = await runKit(["logs"], { cwd: project.root, env: { KIT_API_KEY: "key-of-commands" } });
   expect([asking.exitCode, asking.stderr]).toEqual([0, expect.not.stringContaining("KIT_API_KEY")]);
@@ -168,7 +168,7 @@ test("dev logs requests and changes, and puts no stack into what a request is re
 test("a second server of a project says so, and commands keep asking the one that works", async () => {
   const first = await launch("start", "--port", "0");
   const second = await launch("start", "--port", "0");
-  await second.says(`already (process`);
+  await second.hasOutput(`already (process`);
   expect(second.stderr()).toContain(first.url);
   const standing = await runKit(["logs", "--json"], { cwd: project.root });
   expect(standing.exitCode).toBe(0);

@@ -31,8 +31,8 @@ describe("kit invoke", () => {
   test("--stream shows the work as it happens, with --json an event per line", async () => {
     await serve("start");
     server.script([{ text: "Streamed." }, { text: "Again." }]);
-    const shown = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream");
-    expect(shown.stdout).toBe("Streamed.\n");
+    const output = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream");
+    expect(output.stdout).toBe("Streamed.\n");
     const { stdout } = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream", "--json");
     const lines = stdout
       .trimEnd()
@@ -123,19 +123,19 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   const served = await serve("dev");
   server.script([{ text: "Before." }, { text: "After." }]);
   await kit("invoke", "reviewer", "dev", "-m", "Look.");
-  await served.says("reviewer/dev prompt done in");
+  await served.hasOutput("reviewer/dev prompt done in");
   project.write(
     "src/agents/reviewer.ts",
     project.read("src/agents/reviewer.ts").replace("You review", "You read"),
   );
-  await served.says("sources changed");
+  await served.hasOutput("sources changed");
   await kit("invoke", "reviewer", "dev", "-m", "Again.");
   const sent = JSON.stringify(server.requests.at(-1));
   expect(sent).toContain("You read");
   expect(sent).toContain("Before.");
   expect(served.stderr()).toContain("error: src/agents/broken.ts");
   project.write("kit.toml", `${project.read("kit.toml")}\n`);
-  await served.says("kit.toml changed: start kit dev again");
+  await served.hasOutput("kit.toml changed: start kit dev again");
 });
 
 test("a promise that an agent's code forgot is logged without the keys it quotes, and ends no other work", async () => {
@@ -168,7 +168,7 @@ export default createAgent({ model: "local/reviewing", tools: [forget] });
   ]);
   const answered = await kit("invoke", "forgetful", "1", "-m", "Start it.");
   expect(answered).toMatchObject({ exitCode: 0, stdout: "It is started.\n" });
-  await served.says("unawaited failure");
+  await served.hasOutput("unawaited failure");
   expect(served.stderr()).not.toContain(token);
   expect(await kit("invoke", "reviewer", "after", "-m", "Look.")).toMatchObject({ stdout: "Here.\n" });
 });

@@ -62,11 +62,11 @@ function begin(...args: readonly string[]) {
   const line = beginKit(args, { cwd: folder.root, env: withoutKeys });
   running.set(line, "SIGTERM");
   let text = "";
-  const hear = (chunk: Buffer): void => {
+  const collect = (chunk: Buffer): void => {
     text += chunk;
   };
-  line.stdout.on("data", hear);
-  line.stderr.on("data", hear);
+  line.stdout.on("data", collect);
+  line.stderr.on("data", collect);
   return { text: () => text, stop: () => line.signal("SIGINT"), ended: line.ended };
 }
 
@@ -87,9 +87,9 @@ test("a run that is handed over is followed over the death of its server, and si
   expect(await log.ended).toBe(0);
   expect(log.text().match(/step build done/g)).toHaveLength(1);
   expect(log.text()).toMatch(/run of release done in .*\ncompleted/);
-  const shown = await kit("runs", "show", id);
-  expect(shown.stdout).toMatch(/^status +completed$/m);
-  expect(shown.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
+  const output = await kit("runs", "show", id);
+  expect(output.stdout).toMatch(/^status +completed$/m);
+  expect(output.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
 });
 
 test("Ctrl-C lets work end, says that it does, and a second one does not wait", async () => {
@@ -97,7 +97,7 @@ test("Ctrl-C lets work end, says that it does, and a second one does not wait", 
   const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
   await until(id, "running");
   const ended = served.stop("SIGINT");
-  await served.says("Ctrl-C again ends it at once");
+  await served.hasOutput("Ctrl-C again ends it at once");
   await served.stop("SIGINT");
   expect(await ended).toBe(130);
   expect(JSON.parse((await kit("runs", "show", id, "--json")).stdout).status).toBe("running");
@@ -160,7 +160,7 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
   expect(failed.stderr).toContain('error: The step "publish" failed.');
   const why = "the registry is closed (src/workflows/failing.ts:4)";
   expect(failed.stderr).toContain(`cause: ${why}`);
-  await served.says("the registry is closed (src/workflows/failing.ts:4)");
+  await served.hasOutput("the registry is closed (src/workflows/failing.ts:4)");
   const streamed = await kit("invoke", "failing", "--stream", "--json");
   const lines = streamed.stdout.trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line).type)).toEqual([
@@ -175,7 +175,7 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
 test("why a dispatch failed is in the server's log, since no caller waits for it", async () => {
   const served = await serve("start");
   const { stdout } = await kit("invoke", "unreachable", "one", "-m", "x", "--dispatch");
-  await served.says(`${stdout.trim()} The model could not be reached`);
+  await served.hasOutput(`${stdout.trim()} The model could not be reached`);
   const { checks } = JSON.parse((await kit("doctor", "--json")).stdout);
   expect(checks).toContainEqual({
     name: "server",
@@ -251,9 +251,9 @@ test("a run that has ended is run again with its payload, over a server and with
   const again = await kit("runs", "rerun", failed.trim());
   expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^run_\w+\n$/) });
   expect(again.stdout).not.toBe(failed);
-  const shown = JSON.parse((await kit("runs", "show", again.stdout.trim(), "--json")).stdout);
+  const output = JSON.parse((await kit("runs", "show", again.stdout.trim(), "--json")).stdout);
   const first = JSON.parse((await kit("runs", "show", failed.trim(), "--json")).stdout);
-  expect(shown).toMatchObject({ workflow: "failing", payload: first.payload });
+  expect(output).toMatchObject({ workflow: "failing", payload: first.payload });
   const waiting = (await kit("invoke", "release", "--dispatch")).stdout.trim();
   expect(await kit("runs", "rerun", waiting)).toMatchObject({
     exitCode: 1,

@@ -23,9 +23,9 @@ export const sessionsList: Command = defineCommand({
   examples: ["kit sessions list", "kit sessions list -n 1000 --json"],
   details: `In the order in which they were made, with when something was last added. ${details}`,
   run: ({ options }, context) =>
-    withSessionDesk(context, options.url, async (desk) => {
+    withSessionAdmin(context, options.url, async (admin) => {
       const { limit = 50, cursor } = options;
-      const page = await desk.list({ limit, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await admin.list({ limit, ...(cursor === undefined ? {} : { cursor }) });
       const { output } = context;
       if (context.json) output.json(page);
       else if (page.sessions.length === 0) output.note("No session to show.");
@@ -48,20 +48,20 @@ export const sessionsPrune: Command = defineCommand({
     const { olderThan, dryRun = false } = options;
     if (olderThan === undefined)
       throw usageError("--older-than is missing.", "Such as --older-than 30d; --dry-run removes nothing.");
-    return withSessionDesk(context, options.url, (desk) =>
-      prune(desk, { older_than_seconds: olderThan, dry_run: dryRun }, context),
+    return withSessionAdmin(context, options.url, (admin) =>
+      prune(admin, { older_than_seconds: olderThan, dry_run: dryRun }, context),
     );
   },
 });
 
-async function prune(desk: SessionDesk, what: PruneBody, context: CommandContext): Promise<ExitCode> {
+async function prune(admin: SessionAdmin, what: PruneBody, context: CommandContext): Promise<ExitCode> {
   const { output, json } = context;
   const removed: TouchedSession[] = [];
   const failed: PruneFailure[] = [];
   let in_use = 0;
   let cursor: string | undefined;
   do {
-    const page = await desk.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await admin.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
     removed.push(...page.removed);
     in_use += page.in_use;
     // A server of before does not say.
@@ -105,15 +105,15 @@ const columns: readonly Column<TouchedSession>[] = [
 ];
 
 /** The sessions of a project, asked of a server or, where none runs, of its store. */
-interface SessionDesk {
+interface SessionAdmin {
   list(query: SessionsQuery & { readonly limit: number }): Promise<TouchedSessionPage>;
   prune(body: PruneBody): Promise<PrunedPage>;
 }
 
-async function withSessionDesk(
+async function withSessionAdmin(
   context: CommandContext,
   url: string | undefined,
-  use: (desk: SessionDesk) => Promise<ExitCode>,
+  use: (admin: SessionAdmin) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const client = await (await clientLocator(context, url))();
   if (client !== undefined) return await use(client.sessions);

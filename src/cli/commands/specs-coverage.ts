@@ -46,12 +46,12 @@ export const specsCoverage: Command = defineCommand({
       // A terminal shows what is missing; --json has the tests of every criterion, as the route does.
       const show = all || context.json ? "all" : "uncovered";
       const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      const shown = all
+      const printed = all
         ? { ...report, total_count: report.criteria.length }
         : pageCoverage(report, { show, ...page });
-      if (context.json) context.output.json(shown);
+      if (context.json) context.output.json(printed);
       else if (format === "github") annotate(context.output, report);
-      else printReport(context.output, shown, { all });
+      else printReport(context.output, printed, { all });
       const { covered, criteria } = report.totals;
       return criteria > 0 && (100 * covered) / criteria < failUnder ? 1 : 0;
     }),

@@ -42,10 +42,10 @@ export const specsImpact: Command = defineCommand({
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const since = options.since ?? (args.length === 0 ? "HEAD" : undefined);
-      const named = args.map((text) => toChanged(text, project, context));
+      const changes = args.map((text) => toChanged(text, project, context));
       const inGit = since === undefined ? [] : await filesChangedSince(since, context);
-      const files = [...new Set([...named.flatMap(({ file }) => file ?? []), ...inGit])];
-      const ids = [...new Set(named.flatMap(({ id }) => id ?? []))];
+      const files = [...new Set([...changes.flatMap(({ file }) => file ?? []), ...inGit])];
+      const ids = [...new Set(changes.flatMap(({ id }) => id ?? []))];
       const { depth, limit, cursor, all = false, expandFeatures, obsolete } = options;
       const request: ImpactRequest = {
         files,
@@ -68,7 +68,7 @@ export const specsImpact: Command = defineCommand({
       noteMissing(
         context.output,
         project,
-        named.flatMap(({ file }) => file ?? []),
+        changes.flatMap(({ file }) => file ?? []),
       );
       printImpact(context.output, { impact, project, changed: files.length + ids.length });
       return 0;

@@ -35,9 +35,9 @@ export const specsResults: Command = defineCommand({
         `Recorded ${count(tests, "test")} of ${count(files, "file")}: ${passed} passed, ${failed} failed, ${skipped} skipped.`,
       );
       if (unknown_tests > 0) {
-        const named = unknown_files.map((name) => safeLine(name)).join(", ");
+        const listed = unknown_files.map((name) => safeLine(name)).join(", ");
         output.note(
-          `${output.noteStyle("yellow", "left out:")} ${count(unknown_tests, "test")} of files that are not in this project: ${named}`,
+          `${output.noteStyle("yellow", "left out:")} ${count(unknown_tests, "test")} of files that are not in this project: ${listed}`,
         );
       }
       return 0;

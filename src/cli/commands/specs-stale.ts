@@ -49,9 +49,9 @@ export const specsStale: Command = defineCommand({
       }
       const report = await staleSpecs(project, { signal });
       const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      const shown = all ? { ...report, total_count: report.stale.length } : pageStale(report, page);
-      if (context.json) output.json(shown);
-      else printReport(output, shown);
+      const printed = all ? { ...report, total_count: report.stale.length } : pageStale(report, page);
+      if (context.json) output.json(printed);
+      else printReport(output, printed);
       return check && report.stale.length > 0 ? 1 : 0;
     }),
 });

@@ -172,8 +172,8 @@ const columns: readonly Column<SpecBlock>[] = [
 function printSpecPage(output: Output, page: SpecPage): void {
   printTable(output, page.specs, columns);
   if (page.next_cursor !== undefined) {
-    const shown = `${page.specs.length.toLocaleString("en")} of ${count(page.total_count, "spec")}`;
-    output.note(output.noteStyle("dim", `${shown}; --limit shows more, --all all of them.`));
+    const countText = `${page.specs.length.toLocaleString("en")} of ${count(page.total_count, "spec")}`;
+    output.note(output.noteStyle("dim", `${countText}; --limit shows more, --all all of them.`));
   } else if (page.total_count > 0) {
     output.note(output.noteStyle("dim", `${count(page.total_count, "spec")}.`));
   }

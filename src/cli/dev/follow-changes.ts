@@ -13,7 +13,7 @@ export function followChanges(options: {
 }): AsyncDisposable {
   let isClosed = false;
   let looking: Promise<void> = Promise.resolve();
-  const look = async (): Promise<void> => {
+  const checkForChanges = async (): Promise<void> => {
     try {
       if (await options.hasChanged()) await options.reload();
     } catch (error) {
@@ -22,7 +22,7 @@ export function followChanges(options: {
     if (!isClosed) timer = setTimeout(begin, options.periodMs ?? defaultPeriodMs);
   };
   const begin = (): void => {
-    looking = look();
+    looking = checkForChanges();
   };
   let timer = setTimeout(begin, options.periodMs ?? defaultPeriodMs);
   return {

@@ -40,6 +40,6 @@ export async function updateProjectTypes({
 }
 
 /** Whether `kit dev` keeps the file: in a project of TypeScript, or where the file is there. */
-export function wantsProjectTypes(root: string): boolean {
+export function usesProjectTypes(root: string): boolean {
   return existsSync(join(root, "tsconfig.json")) || existsSync(join(root, projectTypesFile));
 }

@@ -18,7 +18,7 @@ test("doctor looks for the package of the configured sandbox at the version kit 
       JSON.stringify({ name: "modal", version }),
     );
   };
-  const look = async (env: Readonly<Record<string, string>> = {}) => {
+  const inspect = async (env: Readonly<Record<string, string>> = {}) => {
     const { stdout } = await runKit(["doctor", "--json"], {
       cwd: root,
       env: { ...withoutKeys, HOME: root, ...env },
@@ -29,16 +29,16 @@ test("doctor looks for the package of the configured sandbox at the version kit 
       .map(({ status, message }) => `${status}: ${message}`);
   };
   const both = "warning: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are not set.";
-  expect(await look()).toEqual(["error: The package modal is not installed.", both]);
+  expect(await inspect()).toEqual(["error: The package modal is not installed.", both]);
   await install("1.2.0");
-  expect((await look())[0]).toBe("error: modal 1.2.0 is installed, and this kit takes 0.11.1.");
+  expect((await inspect())[0]).toBe("error: modal 1.2.0 is installed, and this kit takes 0.11.1.");
   await install("0.11.1");
-  expect(await look({ MODAL_TOKEN_ID: "ak-x" })).toEqual([
+  expect(await inspect({ MODAL_TOKEN_ID: "ak-x" })).toEqual([
     "ok: modal 0.11.1",
     "warning: MODAL_TOKEN_SECRET is not set.",
   ]);
   const set = { MODAL_TOKEN_ID: "ak-x", MODAL_TOKEN_SECRET: "as-x" };
-  expect((await look(set))[1]).toBe("ok: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are set");
+  expect((await inspect(set))[1]).toBe("ok: MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are set");
   await writeFile(join(root, ".modal.toml"), "[default]\n");
-  expect((await look())[1]).toBe("ok: the key of ~/.modal.toml");
+  expect((await inspect())[1]).toBe("ok: the key of ~/.modal.toml");
 });

@@ -77,21 +77,21 @@ function checkVariable(addition: Addition, { config, environment }: LoadedConfig
   const set = variables.filter((variable) => Boolean(environment[variable]));
   const missing = variables.filter((variable) => !set.includes(variable));
   if (needsAllVariables ? missing.length === 0 : set.length > 0) {
-    const shown = needsAllVariables ? set : set.slice(0, 1);
-    return { name, status: "ok", message: `${shown.join(" and ")} ${shown.length > 1 ? "are" : "is"} set` };
+    const listed = needsAllVariables ? set : set.slice(0, 1);
+    return { name, status: "ok", message: `${listed.join(" and ")} ${listed.length > 1 ? "are" : "is"} set` };
   }
   if (kind === "model" && config.providers?.[name]?.api_key !== undefined)
     return { name, status: "ok", message: "the key of the configuration" };
   if (keyFile !== undefined && set.length === 0 && existsSync(join(homedir(), keyFile)))
     return { name, status: "ok", message: `the key of ~/${keyFile}` };
   const example = variableExample === undefined ? "" : `, such as ${variableExample}`;
-  const wanted = needsAllVariables ? missing.join(" and ") : variables[0];
+  const missingNames = needsAllVariables ? missing.join(" and ") : variables[0];
   return {
     name,
     status: "warning",
     message: needsAllVariables
-      ? `${wanted} ${missing.length > 1 ? "are" : "is"} not set.`
+      ? `${missingNames} ${missing.length > 1 ? "are" : "is"} not set.`
       : `${variables.join(" or ")} is not set.`,
-    hint: `Set ${wanted}${example}, in the environment or in a .env that Git ignores.`,
+    hint: `Set ${missingNames}${example}, in the environment or in a .env that Git ignores.`,
   };
 }

@@ -134,7 +134,7 @@ const asked = new Set(["compaction", "role", "model", "settings", "secrets"]);
 
 function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
   const changed = new Map<string, number>();
-  const told = new Map<string, number>();
+  const reported = new Map<string, number>();
   const first = new Map<string, string[]>();
   for (const { session, entries } of sessions) {
     const turns = entries.flatMap((entry) => (entry.type === "message" ? (entry.turn ?? []) : []));
@@ -144,7 +144,7 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
       const message = entry.type === "message" ? entry.message : undefined;
       if (message?.role !== "user" || message.source !== "instructions") continue;
       const files = (message.shows ?? []).map(({ id }) => id).join(", ") || "the place of its work";
-      told.set(files, (told.get(files) ?? 0) + 1);
+      reported.set(files, (reported.get(files) ?? 0) + 1);
     }
     for (const part of ["instructions", "tools", "skills", "project_instructions"]) {
       const digest = turns[0]?.parts[part];
@@ -157,7 +157,7 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
       ([part, times]) =>
         `${part}: became other ones in mid-session, in ${count(times, "session")} of the last ${sessions.length}.`,
     ),
-    ...[...told]
+    ...[...reported]
       .filter(([, times]) => times >= minSessions)
       .map(
         ([files, times]) =>
@@ -184,7 +184,7 @@ export async function checkAgents(
   { config, environment: env }: LoadedConfig,
 ): Promise<readonly Check[]> {
   const writes = new AgentWrites(realpathSync(root));
-  const hooks = followSources(root, (file, named) => writes.check(file, named));
+  const hooks = followSources(root, (file, specifier) => writes.check(file, specifier));
   try {
     const sources = await loadProjectSources(root, { code: true, ...writes.loading() });
     const { agents, workflows, webhooks, skills, roles, problems } = sources;

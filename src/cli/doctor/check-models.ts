@@ -17,22 +17,27 @@ export async function checkModel({ config, environment }: LoadedConfig): Promise
   const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
   const names = [config.agent?.model ?? defaultModelName(options)].flat();
   const resolve = createModelResolver(options);
-  const said: string[] = [];
-  let failure: { readonly said: string; readonly hint: string } | undefined;
+  const lines: string[] = [];
+  let failure: { readonly message: string; readonly hint: string } | undefined;
   for (const name of names) {
     try {
       await resolve(name);
-      said.push(`${name}: ${meansOf(name, { config, environment })}`);
+      lines.push(`${name}: ${meansOf(name, { config, environment })}`);
     } catch (error) {
       const { message, hint = "Name another one with agent.model or KIT_MODEL." } = toKnownError(error);
-      failure ??= { said: `${name}: ${message}`, hint };
+      failure ??= { message: `${name}: ${message}`, hint };
     }
   }
   const name = "model";
-  if (failure === undefined) return { name, status: "ok", message: said.join("; then ") };
-  if (said.length === 0) return { name, status: "error", message: failure.said, hint: failure.hint };
+  if (failure === undefined) return { name, status: "ok", message: lines.join("; then ") };
+  if (lines.length === 0) return { name, status: "error", message: failure.message, hint: failure.hint };
   // The others answer in its place.
-  return { name, status: "warning", message: `${failure.said} ${said.join("; then ")}`, hint: failure.hint };
+  return {
+    name,
+    status: "warning",
+    message: `${failure.message} ${lines.join("; then ")}`,
+    hint: failure.hint,
+  };
 }
 
 function meansOf(

@@ -217,9 +217,9 @@ async function checkServer({ url, pid }: RunningServer, more: string): Promise<C
     await new KitClient({ baseUrl: url, retry: { attempts: 1 }, timeoutMs: healthMs }).health();
     return { name, status: "ok", message };
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     const hint = "Until then it refuses what is new, and what it had accepted may be gone.";
-    return { name, status: "error", message: `${message}: ${said}`, hint };
+    return { name, status: "error", message: `${message}: ${reason}`, hint };
   }
 }
 

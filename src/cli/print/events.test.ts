@@ -38,12 +38,12 @@ const call: KitEvent = {
 };
 
 /** The text that a terminal of a width shows, or a pipe without one. */
-function print(columns: number | undefined, say: (printer: EventPrinter) => void): readonly string[] {
+function print(columns: number | undefined, respond: (printer: EventPrinter) => void): readonly string[] {
   const terminal = columns === undefined ? {} : { isTTY: true, columns };
   const stdout = Object.assign(new PassThrough(), terminal);
   const stderr = new PassThrough();
   const output = createOutput(stdout, stderr);
-  say(createEventPrinter({ output, json: false }, { stream: true, answers: true }));
+  respond(createEventPrinter({ output, json: false }, { stream: true, answers: true }));
   return stripVTControlCharacters(String(stderr.read() ?? ""))
     .trimEnd()
     .split("\n");
@@ -75,8 +75,8 @@ test("the words of an agent that the work was handed to are the answer; those of
   const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
   const output = createOutput(stdout, new PassThrough());
   const { onEvent } = createEventPrinter({ output, json: false }, { stream: true, answers: true });
-  const says = (text: string): KitEvent => ({ ...common, type: "text_delta", task_id: "task_1", text });
-  onEvent(says("Billed."));
-  onEvent({ ...says("Read."), operation_id: "op_task_1", parent_operation_id: "op_1" });
+  const hasOutput = (text: string): KitEvent => ({ ...common, type: "text_delta", task_id: "task_1", text });
+  onEvent(hasOutput("Billed."));
+  onEvent({ ...hasOutput("Read."), operation_id: "op_task_1", parent_operation_id: "op_1" });
   expect(stripVTControlCharacters(String(stdout.read() ?? "")).trim()).toBe("Billed.");
 });

@@ -86,7 +86,7 @@ interface Lines {
 /** Keeps the answer on stdout and the remarks on stderr apart, also where one terminal shows both. */
 function createLines(output: Output, answers: boolean): Lines {
   let open = false;
-  let said: "nothing" | "text" | "remark" = "nothing";
+  let lastPrinted: "nothing" | "text" | "remark" = "nothing";
   let printed = "";
   const width = Math.min(output.width, maxRemark);
   const end = (): void => {
@@ -95,9 +95,9 @@ function createLines(output: Output, answers: boolean): Lines {
   };
   const note = (style: Style, lines: readonly string[]): void => {
     end();
-    if (said === "text" && output.isTerminal) output.write("\n");
+    if (lastPrinted === "text" && output.isTerminal) output.write("\n");
     for (const line of lines) output.note(output.noteStyle(style, line));
-    said = "remark";
+    lastPrinted = "remark";
   };
   return {
     get printed() {
@@ -109,10 +109,10 @@ function createLines(output: Output, answers: boolean): Lines {
     },
     text(delta) {
       if (!answers) return;
-      if (said === "remark" && output.isTerminal) output.write("\n");
+      if (lastPrinted === "remark" && output.isTerminal) output.write("\n");
       output.write(safeLines(delta));
       open = !delta.endsWith("\n");
-      said = "text";
+      lastPrinted = "text";
       printed += delta;
     },
     remark(style, text) {
@@ -158,9 +158,9 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
       }
       case "tool_end": {
         // Where several calls run side by side, each result says whose it is.
-        const whose = callsOfTurn > 1 ? `${event.tool}: ` : "";
+        const toolLabelText = callsOfTurn > 1 ? `${event.tool}: ` : "";
         const took = event.duration_ms < 1_000 ? "" : ` (${(event.duration_ms / 1_000).toFixed(1)} s)`;
-        const result = `${whose}${resultLine(event.result, event.is_error)}${took}`;
+        const result = `${toolLabelText}${resultLine(event.result, event.is_error)}${took}`;
         lines.remark(event.is_error ? "red" : "dim", `${indent}  ${event.is_error ? "✗ " : ""}${result}`);
         return;
       }

@@ -40,16 +40,17 @@ type Step = readonly [mark: " " | "-" | "+", line: string];
 /** The lines that differ between two texts, as `diff -u` shows them, without the names of files. */
 export function lineDiff(before: string, after: string): readonly string[] {
   const steps = stepsBetween(linesOf(before), linesOf(after));
-  const shown = new Set<number>();
+  const printedLines = new Set<number>();
   for (const [at, [mark]] of steps.entries()) {
     if (mark === " ") continue;
-    for (let near = Math.max(0, at - contextLines); near <= at + contextLines; near += 1) shown.add(near);
+    for (let near = Math.max(0, at - contextLines); near <= at + contextLines; near += 1)
+      printedLines.add(near);
   }
   const lines: string[] = [];
   let [oldLine, newLine] = [1, 1];
   for (const [at, [mark, line]] of steps.entries()) {
-    if (shown.has(at)) {
-      if (!shown.has(at - 1)) lines.push(`@@ -${oldLine} +${newLine} @@`);
+    if (printedLines.has(at)) {
+      if (!printedLines.has(at - 1)) lines.push(`@@ -${oldLine} +${newLine} @@`);
       lines.push(`${mark}${line}`);
     }
     if (mark !== "+") oldLine += 1;

@@ -37,7 +37,7 @@ test("piped output has no width, and shows no progress", () => {
 test("progress stays on one line, whatever it is written in: the next one clears that line only", () => {
   const stderr = terminal(40);
   createOutput(terminal(40), stderr).progress("返金を探しています ".repeat(10));
-  const shown = stripVTControlCharacters(String(stderr.read())).trim();
-  expect(shown).toContain("返金");
-  expect(displayWidth(shown)).toBeLessThan(40);
+  const printed = stripVTControlCharacters(String(stderr.read())).trim();
+  expect(printed).toContain("返金");
+  expect(displayWidth(printed)).toBeLessThan(40);
 });

@@ -135,9 +135,9 @@ interface Wish {
 /** Takes columns from ids first, then from the widest texts, until the line fits or all of them are small. */
 export function fitWidths(wishes: readonly Wish[], available: number): readonly number[] {
   const widths = wishes.map((wish) => wish.width);
-  for (const givesId of [true, false]) {
+  for (const isRequired of [true, false]) {
     const indexes = [...wishes.keys()].filter(
-      (index) => wishes[index]?.cut !== undefined && (wishes[index]?.isId ?? false) === givesId,
+      (index) => wishes[index]?.cut !== undefined && (wishes[index]?.isId ?? false) === isRequired,
     );
     shrink(widths, indexes, available);
   }

@@ -14,7 +14,7 @@ export interface Welcome {
   /** Whether requests reach agents whose files declare nothing, here and under `kit start`. */
   readonly undeclared: Undeclared;
   /** Whether requests have to carry one of the keys of the configuration. */
-  readonly asksForKey: boolean;
+  readonly needsKey: boolean;
   /** The agent of the example commands; undefined where no agent is served. */
   readonly isolation: string | undefined;
 }
@@ -24,7 +24,7 @@ export type Undeclared = "served" | "dev_only" | "unserved";
 
 /** Says what is served and where, what could not be, and three things to try on this very project. */
 export function printWelcome(output: Output, welcome: Welcome): void {
-  const { url, project, app, undeclared, asksForKey, isolation } = welcome;
+  const { url, project, app, undeclared, needsKey, isolation } = welcome;
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
@@ -42,7 +42,7 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   }
   output.line();
   output.line("Three things to try:");
-  if (asksForKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
+  if (needsKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
   for (const [index, { what, how }] of triesOf(url, project, inviting(app, hidden)).entries()) {
     output.line(`  ${index + 1}. ${safeLine(what)}`);
     output.line(`     ${output.style("cyan", safeLine(how))}`);
@@ -58,11 +58,11 @@ function undeclaredAgents(app: App | undefined): readonly string[] {
 }
 
 /** How many names a line has room for. */
-const shownNames = 5;
+const maxNames = 5;
 
 function reachOf(names: readonly string[], undeclared: Undeclared): string {
-  const rest = names.length - shownNames;
-  const list = `${names.slice(0, shownNames).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+  const rest = names.length - maxNames;
+  const list = `${names.slice(0, maxNames).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
   const where =
     undeclared === "dev_only"
       ? "served because this is kit dev, not by kit start"
@@ -151,10 +151,12 @@ const sourceFile = /\.(?:[cm]?[jt]sx?|py|go|rs|java|kt|cs|rb|php|swift|c|cc|cpp|
 
 function pickExamples(project: Project): Examples {
   const { specs } = project.specs.query({ limit: sampleSize });
-  const named = specs.flatMap((spec) => spec.metadata.code_refs ?? []);
+  const references = specs.flatMap((spec) => spec.metadata.code_refs ?? []);
   const files = project.files();
   const file =
-    named.find((path) => sourceFile.test(path)) ?? files.find((path) => sourceFile.test(path)) ?? files[0];
+    references.find((path) => sourceFile.test(path)) ??
+    files.find((path) => sourceFile.test(path)) ??
+    files[0];
   const titles = specs.filter((spec) => spec.spec_type === "requirement").concat(specs);
   const words = titles.flatMap((spec) => spec.title.toLowerCase().match(/\p{L}{5,}/gu) ?? []);
   const word = words

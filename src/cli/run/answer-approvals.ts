@@ -33,8 +33,8 @@ export function createApprovalAnswers({
   async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {
     const { approval_id, agent = "", instance_id, session = "default" } = event;
     const request = { ...event, agent, session, requested_at: event.timestamp };
-    const word = await terminal.request(request, question.signal);
-    const { approved, reason } = word;
+    const decision = await terminal.request(request, question.signal);
+    const { approved, reason } = decision;
     await client.agents.approve(agent, {
       id: instance_id,
       approval_id,
@@ -43,7 +43,7 @@ export function createApprovalAnswers({
     });
   }
 
-  function hear(event: ApprovalRequested): void {
+  function receive(event: ApprovalRequested): void {
     printer.end();
     if (!isAsked) {
       const text = `${event.tool} waits for approval: ${approveCommand(event)}`;
@@ -60,7 +60,7 @@ export function createApprovalAnswers({
 
   return {
     onEvent(event) {
-      if (event.type === "approval_request") hear(event);
+      if (event.type === "approval_request") receive(event);
       // Another person has decided.
       else if (event.type === "approval") questions.get(event.approval_id)?.abort();
     },

@@ -27,7 +27,7 @@ export async function startWorkflow({
   printer,
 }: WorkflowRequest): Promise<ExitCode> {
   const { app, engine } = service;
-  const waits = sayWaits(engine, context, engine.capabilities.durable);
+  const waits = printWaits(engine, context, engine.capabilities.durable);
   try {
     const { run_id, result } = await app.run(name, {
       payload: options.payload ?? {},
@@ -51,29 +51,29 @@ export async function startWorkflow({
 }
 
 /** Between two looks at a run, in ms. */
-const lookMs = 250;
+const pollMs = 250;
 
 /** Says on stderr what a run waits for, once each time, and how to signal it. */
-function sayWaits(
+function printWaits(
   engine: Engine,
   { output }: CommandContext,
   isReachable: boolean,
 ): { follow(runId: string): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
-  let said = "";
-  const look = async (runId: string): Promise<void> => {
+  let lastPrinted = "";
+  const printWaiting = async (runId: string): Promise<void> => {
     const run = await engine.getRun(runId);
     const waits = run?.status === "waiting" ? (run.waiting_for ?? []) : [];
     const key = JSON.stringify(waits);
-    if (run === undefined || waits.length === 0 || key === said) return;
-    said = key;
+    if (run === undefined || waits.length === 0 || key === lastPrinted) return;
+    lastPrinted = key;
     output.progress("");
     output.note(output.noteStyle("yellow", safeLine(`The run waits for ${waitLines(run).join(", ")}.`)));
     for (const line of signalLines(run, isReachable)) output.note(line);
   };
   return {
     follow(runId) {
-      timer ??= setInterval(() => void look(runId).catch(() => undefined), lookMs);
+      timer ??= setInterval(() => void printWaiting(runId).catch(() => undefined), pollMs);
     },
     stop() {
       clearInterval(timer);

@@ -16,11 +16,11 @@ const request = (approval_id: string, args: unknown): ApprovalRequest => ({
   requested_at: "2026-11-21T03:00:00.000Z",
 });
 
-function openTerminal(): ApprovalTerminal & { readonly input: PassThrough; readonly shown: () => string } {
+function openTerminal(): ApprovalTerminal & { readonly input: PassThrough; readonly printed: () => string } {
   const stderr = new PassThrough();
   const output = createOutput(new PassThrough(), stderr);
   const mask = (text: string): string => text.replaceAll("key-1", "***");
-  return { input: new PassThrough(), output, mask, shown: () => String(stderr.read() ?? "") };
+  return { input: new PassThrough(), output, mask, printed: () => String(stderr.read() ?? "") };
 }
 
 const forever = new AbortController().signal;
@@ -51,10 +51,10 @@ test("questions come one after the other, with all of their arguments and withou
   expect(await words[0]).toEqual({ approved: true });
   terminal.input.write("n\n");
   expect(await words[1]).toEqual({ approved: false });
-  const shown = terminal.shown();
-  expect(shown).toContain(long);
-  expect(shown).not.toContain("key-1");
-  expect(shown.match(/Approve it\?/g)).toHaveLength(2);
+  const printed = terminal.printed();
+  expect(printed).toContain(long);
+  expect(printed).not.toContain("key-1");
+  expect(printed.match(/Approve it\?/g)).toHaveLength(2);
 });
 
 test("an end of the input is a denial", async () => {

@@ -6,7 +6,7 @@ export interface ServedKit {
   stdout(): string;
   stderr(): string;
   /** Resolves once stderr holds a text. */
-  says(text: string): Promise<void>;
+  hasOutput(text: string): Promise<void>;
   stop(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -44,22 +44,22 @@ export async function serveKit(
   });
   line.stderr.setEncoding("utf8").on("data", (text: string) => {
     texts.stderr += text;
-    for (const look of waiting) look();
+    for (const inspect of waiting) inspect();
   });
   ended.then((code) => reject(new Error(`ended with ${code}: ${texts.stderr}`)), reject);
   return {
     url: await promise,
     stdout: () => texts.stdout,
     stderr: () => texts.stderr,
-    says: (text) =>
+    hasOutput: (text) =>
       new Promise((found) => {
-        const look = (): void => {
+        const inspect = (): void => {
           if (!texts.stderr.includes(text)) return;
-          waiting.delete(look);
+          waiting.delete(inspect);
           found();
         };
-        waiting.add(look);
-        look();
+        waiting.add(inspect);
+        inspect();
       }),
     stop: (signal) => {
       line.signal(signal);

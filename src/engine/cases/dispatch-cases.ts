@@ -66,12 +66,12 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 
   "a handler is told which input it has, and which attempt it is": async (tools) => {
     const engine = await tools.create({ backoffMs: 1 });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     let fence = 0;
     await engine.start(
       handlers({
         dispatch: async (context, request) => {
-          told.push([context.id, context.attempt, request]);
+          reported.push([context.id, context.attempt, request]);
           fence = context.fence;
           if (context.attempt === 1) throw new KitError({ code: "model_error", message: "Overloaded." });
         },
@@ -80,7 +80,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const request = { ...key, input: 1, idempotency_key: "k" };
     const { dispatch_id } = await engine.admit(request);
     const record = await engine.awaitDispatch(dispatch_id);
-    assert.deepEqual(told, [
+    assert.deepEqual(reported, [
       [dispatch_id, 1, request],
       [dispatch_id, 2, request],
     ]);
@@ -141,7 +141,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 
   "sessions work beside each other, up to the limit of all": async (tools) => {
     const engine = await tools.create({ running: 3 });
-    const full = gate();
+    const complete = gate();
     const end = gate();
     let active = 0;
     let most = 0;
@@ -150,7 +150,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
         dispatch: async () => {
           active += 1;
           most = Math.max(most, active);
-          if (active === 3) full.open();
+          if (active === 3) complete.open();
           await end.opened;
           active -= 1;
         },
@@ -159,7 +159,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const receipts = await Promise.all(
       Array.from({ length: 7 }, (_, index) => engine.admit({ ...key, session: `s${index}`, input: index })),
     );
-    await full.opened;
+    await complete.opened;
     end.open();
     await Promise.all(receipts.map(({ dispatch_id }) => engine.awaitDispatch(dispatch_id)));
     assert.equal(most, 3);
@@ -187,13 +187,13 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       }),
     );
     const { run_id } = await engine.startRun({ workflow: "asks", payload: {} });
-    const asks = await engine.admit({ ...key, input: "asks" });
+    const requires = await engine.admit({ ...key, input: "asks" });
     await engine.admit({ ...key, input: "next" });
     const another = await engine.admit({ ...other, input: "another" });
     await engine.awaitDispatch(another.dispatch_id);
-    assert.equal((await engine.getDispatch(asks.dispatch_id))?.status, "running");
+    assert.equal((await engine.getDispatch(requires.dispatch_id))?.status, "running");
     word.open();
-    await engine.awaitDispatch(asks.dispatch_id);
+    await engine.awaitDispatch(requires.dispatch_id);
     assert.equal((await engine.awaitRun(run_id))?.status, "completed");
     const last = await engine.admit({ ...key, input: "last" });
     await engine.awaitDispatch(last.dispatch_id);

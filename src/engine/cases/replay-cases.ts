@@ -256,18 +256,18 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
       await context.step("one", () => 1);
       return await stop();
     });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     await finish(engine, runId, async (context) => {
-      told.push(start(context));
+      reported.push(start(context));
       await context.step("one", () => 1);
     });
-    assert.equal(typeof told[0], "number");
+    assert.equal(typeof reported[0], "number");
     const [event] = await engine.events.read(`run/${runId}`, { types: ["run_start"] });
-    assert.equal(event?.index, told[0]);
+    assert.equal(event?.index, reported[0]);
   },
 
   "what a run said before is not said again": async (tools) => {
-    const say = (context: RunContext, message: string): number | undefined =>
+    const print = (context: RunContext, message: string): number | undefined =>
       context.emit({
         type: "log",
         level: "info",
@@ -280,21 +280,21 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
         run_id: context.id,
       });
     const { engine, runId } = await interrupt(tools, async (context, stop) => {
-      say(context, "begin");
+      print(context, "begin");
       await context.step("one", () => 1);
-      say(context, "between");
+      print(context, "between");
       await context.step("two", () => 2);
       return await stop();
     });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const record = await finish(engine, runId, async (context) => {
-      told.push(say(context, "begin"));
+      reported.push(print(context, "begin"));
       await context.step("one", () => 1);
-      told.push(say(context, "between"));
+      reported.push(print(context, "between"));
       await context.step("two", () => 2);
-      told.push(say(context, "end"));
+      reported.push(print(context, "end"));
     });
-    assert.deepEqual(told.slice(0, 2), [undefined, undefined]);
+    assert.deepEqual(reported.slice(0, 2), [undefined, undefined]);
     assert.equal(record.event_count, 3);
     const events = await engine.events.read(`run/${runId}`);
     assert.deepEqual(

@@ -31,17 +31,17 @@ const admission: Readonly<Record<string, EngineCheck>> = {
       accepted_at,
       event_count: 0,
     });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     await engine.start(
       handlers({
         run: async ({ id, attempt }, request) => {
-          told.push(id, attempt, request);
+          reported.push(id, attempt, request);
           return { greeting: "Hello" };
         },
       }),
     );
     const record = await engine.awaitRun(run_id);
-    assert.deepEqual(told, [run_id, 1, { workflow: "greet", payload: { name: "Ada" } }]);
+    assert.deepEqual(reported, [run_id, 1, { workflow: "greet", payload: { name: "Ada" } }]);
     assert.equal(record?.status, "completed");
     assert.deepEqual(record?.result, { greeting: "Hello" });
     assert.ok(record?.started_at !== undefined && record.ended_at !== undefined);
@@ -72,9 +72,9 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     const engine = await tools.create({ waiting: 3 });
     for (let index = 0; index < 3; index += 1)
       await engine.startRun({ workflow: `w${index}`, payload: index });
-    const full = (error: unknown): boolean =>
+    const complete = (error: unknown): boolean =>
       error instanceof KitError && error.code === "unavailable" && Number(error.meta?.retry_after_s) > 0;
-    await assert.rejects(engine.startRun({ workflow: "w", payload: 4 }), full);
+    await assert.rejects(engine.startRun({ workflow: "w", payload: 4 }), complete);
     const [newest] = (await engine.listRuns()).items;
     assert.equal(await engine.cancelRun(newest?.run_id ?? ""), true);
     await engine.startRun({ workflow: "w", payload: 5 });

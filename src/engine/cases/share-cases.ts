@@ -122,11 +122,11 @@ const shares: Readonly<Record<string, EngineCheck>> = {
 
   "what a run dispatches is its principal's": async (tools) => {
     const engine = await tools.create();
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await engine.start(
       handlers({
         run: async (context) => await context.dispatch({ ...at("of-run"), input: 1 }),
-        dispatch: async (_, { principal }) => void heard.push(principal),
+        dispatch: async (_, { principal }) => void received.push(principal),
       }),
     );
     const { run_id } = await engine.startRun({ workflow: "w", payload: 1, principal: "me" });
@@ -134,7 +134,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     const receipt = run?.result;
     assert.ok(typeof receipt === "object" && receipt !== null && "dispatch_id" in receipt);
     await engine.awaitDispatch(String(receipt.dispatch_id));
-    assert.deepEqual(heard, ["me"]);
+    assert.deepEqual(received, ["me"]);
   },
 };
 

@@ -35,7 +35,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
   "a step gives what its work gave, and tells it a key of its own": async (tools) => {
     const engine = await tools.create();
     const { run_id, result } = await runWith(engine, async (context) => {
-      const told = await context.step("first", ({ idempotency_key, attempt }) => ({
+      const reported = await context.step("first", ({ idempotency_key, attempt }) => ({
         idempotency_key,
         attempt,
       }));
@@ -44,10 +44,10 @@ const steps: Readonly<Record<string, EngineCheck>> = {
         context.step("left", async ({ idempotency_key }) => idempotency_key),
         context.step("right", async ({ idempotency_key }) => idempotency_key),
       ]);
-      return { told, isNothing: nothing === undefined, both };
+      return { reported, isNothing: nothing === undefined, both };
     });
     assert.deepEqual(result, {
-      told: { idempotency_key: `${run_id}:1`, attempt: 1 },
+      reported: { idempotency_key: `${run_id}:1`, attempt: 1 },
       isNothing: true,
       both: [`${run_id}:3`, `${run_id}:4`],
     });
@@ -173,8 +173,8 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     });
     assert.equal(event_count, 3);
     const messages: unknown[] = [];
-    for await (const heard of engine.events.subscribe(`run/${run_id}`)) {
-      messages.push([heard.index, heard.type === "log" ? heard.message : ""]);
+    for await (const received of engine.events.subscribe(`run/${run_id}`)) {
+      messages.push([received.index, received.type === "log" ? received.message : ""]);
     }
     assert.deepEqual(messages, [
       [1, "one"],

@@ -262,14 +262,14 @@ test.each([
 
 test("the host of the engine is told once by how much the clock was set, both ways, and not of little corrections", async () => {
   const { engine, clock } = open();
-  const told: number[] = [];
-  await engine.start({ ...handlers({}), onClockSet: (byMs) => void told.push(Math.round(byMs / 1_000)) });
+  const reported: number[] = [];
+  await engine.start({ ...handlers({}), onClockSet: (byMs) => void reported.push(Math.round(byMs / 1_000)) });
   await pass(clock, 5_000);
   for (const jump of [hour, -2 * hour, 500]) {
     clock.set(clock.now() + jump);
     await pass(clock, 5_000);
   }
-  expect(told).toEqual([3_600, -7_200]);
+  expect(reported).toEqual([3_600, -7_200]);
 });
 
 test("a clock that is a year ahead for a while removes nothing", async () => {

@@ -27,23 +27,23 @@ test.skipIf(!hasLimits)(
       work: "quick",
       limits: { backoffMs: 20, leaseMs: 2_000 },
     });
-    child.tell({ order: "start" });
-    await child.hear("started");
-    child.tell({ order: "admit", request: { ...key, input: 1 } });
-    const accepted = [(await child.hear("admitted")).dispatch_id];
+    child.notify({ order: "start" });
+    await child.collect("started");
+    child.notify({ order: "admit", request: { ...key, input: 1 } });
+    const accepted = [(await child.collect("admitted")).dispatch_id];
     limitFiles(child.pid, 4_096);
     const from = child.news.length;
-    child.tell({ order: "admit", request: { ...key, input: 2 } });
-    expect(await child.hear("refused", from)).toEqual({ news: "refused", code: "store_unavailable" });
+    child.notify({ order: "admit", request: { ...key, input: 2 } });
+    expect(await child.collect("refused", from)).toEqual({ news: "refused", code: "store_unavailable" });
     limitFiles(child.pid, "unlimited");
-    child.tell({ order: "admit", request: { ...key, input: 3 } });
-    accepted.push((await child.hear("admitted", from)).dispatch_id);
+    child.notify({ order: "admit", request: { ...key, input: 3 } });
+    accepted.push((await child.collect("admitted", from)).dispatch_id);
 
     const reader = createEmbeddedEngine({ folder });
     for (const id of accepted) expect((await reader.awaitDispatch(id))?.status).toBe("completed");
     expect((await reader.listDispatches()).items.length).toBe(2);
     await reader.drain();
-    child.tell({ order: "drain" });
+    child.notify({ order: "drain" });
     await child.ended();
   },
 );

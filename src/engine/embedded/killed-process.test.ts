@@ -48,13 +48,13 @@ test(`${rounds} engines killed under load lose nothing accepted, do nothing out 
   const accepted: string[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const child = await startEngineProcess({ folder, limits, log, work: "quick" });
-    child.tell({ order: "start" });
-    child.tell({ order: "load", instances, from: round * 1_000_000 });
+    child.notify({ order: "start" });
+    child.notify({ order: "load", instances, from: round * 1_000_000 });
     // Counted, not timed: a slow machine would have accepted nothing as yet.
-    const wanted = 2 * instances + Math.floor(random() * 12 * instances);
-    for (let count = 0, heard = 0; count < wanted; count += 1) {
-      const news = await child.hear("admitted", heard);
-      heard = child.news.indexOf(news, heard) + 1;
+    const expected = 2 * instances + Math.floor(random() * 12 * instances);
+    for (let count = 0, received = 0; count < expected; count += 1) {
+      const news = await child.collect("admitted", received);
+      received = child.news.indexOf(news, received) + 1;
     }
     await setTimeout(random() * 20);
     child.signal("SIGKILL");
@@ -100,7 +100,7 @@ test("an input that kills its process takes none of those with it that are at wo
   await engine.drain();
   for (let life = 1; life <= 5; life += 1) {
     const child = await startEngineProcess({ folder, work: "poison" });
-    child.tell({ order: "start" });
+    child.notify({ order: "start" });
     await child.ended();
   }
   const last = createEmbeddedEngine({ folder });
@@ -119,11 +119,11 @@ test("an input that kills its process is a dead letter after its attempts, and f
   for (const attempt of [1, 2]) {
     const child = await startEngineProcess({ folder, limits, work: "hold" });
     if (attempt === 1) {
-      child.tell({ order: "admit", request: { ...key, input: "poison" } });
-      child.tell({ order: "admit", request: { ...key, input: "next" } });
+      child.notify({ order: "admit", request: { ...key, input: "poison" } });
+      child.notify({ order: "admit", request: { ...key, input: "next" } });
     }
-    child.tell({ order: "start" });
-    await child.hear("begun");
+    child.notify({ order: "start" });
+    await child.collect("begun");
     child.signal("SIGKILL");
     await child.ended();
   }

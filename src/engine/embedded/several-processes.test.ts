@@ -13,8 +13,8 @@ const handlers = { run: async () => undefined, dispatch: async () => process.pid
 test("one process works, another accepts and waits; when the first is killed, it takes over at once", async () => {
   const folder = join(root, "killed");
   const child = await startEngineProcess({ folder, work: "quick" });
-  child.tell({ order: "start" });
-  await child.hear("started");
+  child.notify({ order: "start" });
+  await child.collect("started");
   // So long that what follows is not for the lease running out.
   const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
   await engine.start(handlers);
@@ -36,13 +36,13 @@ test("one process works, another accepts and waits; when the first is killed, it
 test("a process that drains hands over at once", async () => {
   const folder = join(root, "drained");
   const child = await startEngineProcess({ folder, work: "hold" });
-  child.tell({ order: "admit", request: { ...key, input: 1 } });
-  const { dispatch_id } = await child.hear("admitted");
-  child.tell({ order: "start" });
-  await child.hear("begun");
+  child.notify({ order: "admit", request: { ...key, input: 1 } });
+  const { dispatch_id } = await child.collect("admitted");
+  child.notify({ order: "start" });
+  await child.collect("begun");
   const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
   await engine.start(handlers);
-  child.tell({ order: "drain" });
+  child.notify({ order: "drain" });
   // Its handler ended well when it was told to stop, which is an end.
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "too late" });
   const next = await engine.admit({ ...key, input: 2 });
@@ -55,23 +55,23 @@ test("a frozen process loses its work after the lease's time, learns it when it 
   const folder = join(root, "frozen");
   const limits = { leaseMs: 2_000 };
   const child = await startEngineProcess({ folder, limits, work: "hold" });
-  child.tell({ order: "admit", request: { ...key, input: 1 } });
-  const { dispatch_id } = await child.hear("admitted");
-  child.tell({ order: "start" });
-  await child.hear("begun");
+  child.notify({ order: "admit", request: { ...key, input: 1 } });
+  const { dispatch_id } = await child.collect("admitted");
+  child.notify({ order: "start" });
+  await child.collect("begun");
   const engine = createEmbeddedEngine({ folder, limits });
   await engine.start(handlers);
   child.signal("SIGSTOP");
   const record = await engine.awaitDispatch(dispatch_id);
   expect(record).toMatchObject({ status: "completed", result: process.pid, attempts: 2 });
   child.signal("SIGCONT");
-  expect(await child.hear("aborted")).toEqual({ news: "aborted", code: "lease_lost" });
+  expect(await child.collect("aborted")).toEqual({ news: "aborted", code: "lease_lost" });
   // It can still accept; what it accepts is done here.
-  const heard = child.news.length;
-  child.tell({ order: "admit", request: { ...key, input: 2 } });
-  const next = await child.hear("admitted", heard);
+  const received = child.news.length;
+  child.notify({ order: "admit", request: { ...key, input: 2 } });
+  const next = await child.collect("admitted", received);
   expect(await engine.awaitDispatch(next.dispatch_id)).toMatchObject({ result: process.pid });
-  child.tell({ order: "drain" });
+  child.notify({ order: "drain" });
   await child.ended();
   expect(await engine.getDispatch(dispatch_id)).toEqual(record);
   await engine.drain();
@@ -80,18 +80,18 @@ test("a frozen process loses its work after the lease's time, learns it when it 
 test("a standby cancels what another process runs, or has waiting", async () => {
   const folder = join(root, "cancelled");
   const child = await startEngineProcess({ folder, work: "hold" });
-  child.tell({ order: "start" });
-  await child.hear("started");
+  child.notify({ order: "start" });
+  await child.collect("started");
   const engine = createEmbeddedEngine({ folder });
   const runs = await engine.admit({ ...key, input: 1 });
   const waits = await engine.admit({ ...key, input: 2 });
-  await child.hear("begun");
+  await child.collect("begun");
   expect(await engine.cancelDispatch(waits.dispatch_id)).toBe(true);
   expect(await engine.cancelDispatch(runs.dispatch_id)).toBe(true);
-  expect(await child.hear("aborted")).toEqual({ news: "aborted", code: "aborted" });
+  expect(await child.collect("aborted")).toEqual({ news: "aborted", code: "aborted" });
   expect((await engine.awaitDispatch(runs.dispatch_id))?.status).toBe("cancelled");
   expect((await engine.awaitDispatch(waits.dispatch_id))?.status).toBe("cancelled");
-  child.tell({ order: "drain" });
+  child.notify({ order: "drain" });
   await child.ended();
   await engine.drain();
 });

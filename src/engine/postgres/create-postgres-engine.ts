@@ -110,7 +110,7 @@ class PostgresEngine {
       clock,
       isMute: options.isMute,
       listens: takes === "share",
-      hear: (news) => this.#hear(news),
+      receiveNews: (news) => this.#receiveNews(news),
     });
     this.#ownership = new Ownership({
       database,
@@ -119,7 +119,7 @@ class PostgresEngine {
       version: options.version ?? version,
       project: options.project,
       newsAgeMs: () => this.#news.ageMs,
-      tellFree: () => this.#news.tell(["shards"]),
+      tellFree: () => this.#news.publish(["shards"]),
       onGained: (shards) => this.#takeOver(shards),
       onLost: (shards) => this.#lose(shards),
       isIdle: (shard) => this.#dispatches.isIdle(shard) && this.#runs.isIdle(shard),
@@ -296,7 +296,7 @@ class PostgresEngine {
     this.#events.forget(shards);
   }
 
-  #hear(news: News): void {
+  #receiveNews(news: News): void {
     const [kind, id = ""] = news;
     if (kind === "echo") return;
     if (kind === "shards") this.#ownership.hurry();
@@ -377,7 +377,7 @@ class PostgresEngine {
     await Promise.all(this.#background);
     await this.#events.close();
     await this.#ownership.stop();
-    this.#news.tell(["shards"]);
+    this.#news.publish(["shards"]);
     await this.#news.stop();
     this.#dispatches.close(closing());
     this.#runs.close(closing());

@@ -109,7 +109,7 @@ export class DispatchAdmission {
   /** Resolves once the input is on disk. */
   async admit(request: AdmitRequest): Promise<DispatchReceipt> {
     checkJson(request.input, "The input");
-    if (this.#batch.size >= longestQueue) throw full();
+    if (this.#batch.size >= longestQueue) throw queueFullError();
     return await this.#batch.add({ request, input: toText(request.input), owner: ownerOfInput(request) });
   }
 
@@ -229,15 +229,15 @@ export class DispatchAdmission {
   }
 
   async #earlier(all: readonly Asked[]): Promise<ReadonlyMap<string, DispatchRow>> {
-    const keyed = all.map(({ request }) => request).filter((request) => keyOf(request) !== undefined);
-    if (keyed.length === 0) return new Map();
+    const withKey = all.map(({ request }) => request).filter((request) => keyOf(request) !== undefined);
+    if (withKey.length === 0) return new Map();
     const rows = await this.#base.database.rows<DispatchRow>(
       `SELECT d.* FROM unnest($1::text[], $2::text[], $3::text[]) AS asked (agent, instance_id, idempotency_key)
        JOIN $s.dispatches AS d USING (agent, instance_id, idempotency_key)`,
       [
-        keyed.map(({ agent }) => agent),
-        keyed.map(({ instance_id }) => instance_id),
-        keyed.map(({ idempotency_key }) => idempotency_key),
+        withKey.map(({ agent }) => agent),
+        withKey.map(({ instance_id }) => instance_id),
+        withKey.map(({ idempotency_key }) => idempotency_key),
       ],
     );
     return new Map(rows.map((row) => [String(keyOf(row)), row]));
@@ -328,7 +328,7 @@ function keyOf(request: {
   return key === undefined || key === null ? undefined : JSON.stringify([agent, instance_id, key]);
 }
 
-function full(): KitError {
+function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
     message: "Too much waits to be written.",

@@ -156,8 +156,8 @@ export async function readPageOf<Row, Item>(
   let most = 0;
   readPage<Row, Item>({
     ...how,
-    rows(wanted) {
-      most = wanted;
+    rows(keys) {
+      most = keys;
       return [];
     },
   });

@@ -31,7 +31,7 @@ import { shardOf } from "./shards.ts";
 
 type QueuedPlace = DispatchPlace & { readonly risky: boolean };
 
-const places = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
+const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
 /** A number may become visible after higher ones, of inputs that were written in the same moment. */
 const seqMargin = 1_000;
 const sweepRows = 2_000;
@@ -58,7 +58,7 @@ export class Dispatches
   readonly #admission: DispatchAdmission;
   readonly #attempts: DispatchAttempts;
   /** Sessions in which an input was queued. */
-  readonly #looks: Batcher<SessionKey, void>;
+  readonly #polls: Batcher<SessionKey, void>;
   /** The highest number of an input that was enqueued on this node. */
   #seen = 0;
 
@@ -74,7 +74,7 @@ export class Dispatches
       limits,
       ended: (id) => this.#noteEnd(id),
     });
-    this.#looks = new Batcher<SessionKey, void>((all) => this.#look(all));
+    this.#polls = new Batcher<SessionKey, void>((all) => this.#poll(all));
   }
 
   async admit(request: AdmitRequest): Promise<DispatchReceipt> {
@@ -90,7 +90,7 @@ export class Dispatches
     await this.#base.ownership.hold(shardOf(place), options?.signal);
     await this.#admission.checkRoomInLine(place, ownerOfInput(place));
     // Inputs that any node has accepted before go first.
-    await this.#looks.add(place);
+    await this.#polls.add(place);
     if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
     this.#admission.checkLine(place);
     return await this.#calls.run(place, work, options?.signal);
@@ -136,7 +136,7 @@ export class Dispatches
     if (row === undefined) return false;
     if (row.status === "running") {
       this.#attempts.cancel(id);
-      news.tell(["cancel", id]);
+      news.publish(["cancel", id]);
     } else {
       this.#attempts.leave(row);
       this.#noteEnd(id);
@@ -153,7 +153,7 @@ export class Dispatches
 
   /** Another node says that inputs were queued in a session. */
   onQueued(key: SessionKey): void {
-    if (this.#isOwn(key)) this.#looks.add(key).catch(() => undefined);
+    if (this.#isOwn(key)) this.#polls.add(key).catch(() => undefined);
   }
 
   /** Another node says that a dispatch has ended. */
@@ -170,7 +170,7 @@ export class Dispatches
   async takeOver(shards: readonly number[]): Promise<void> {
     await this.#recover(shards);
     const rows = await this.#base.database.rows<QueuedPlace>(
-      `SELECT ${places} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' ORDER BY seq`,
+      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' ORDER BY seq`,
       [shards],
     );
     this.#join(rows);
@@ -180,7 +180,7 @@ export class Dispatches
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const rows = await database.rows<QueuedPlace>(
-      `SELECT ${places} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' AND seq > $2
+      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' AND seq > $2
        ORDER BY seq LIMIT ${sweepRows}`,
       [ownership.shards, this.#seen - seqMargin],
     );
@@ -206,7 +206,7 @@ export class Dispatches
 
   /** Whether inputs are looked for that were queued. */
   get isLooking(): boolean {
-    return this.#looks.isBusy;
+    return this.#polls.isBusy;
   }
 
   close(reason: unknown): void {
@@ -235,19 +235,19 @@ export class Dispatches
   #announce(sessions: readonly SessionKey[]): void {
     const unique = new Map(sessions.map((key) => [lineOf(key), key]));
     for (const key of unique.values()) {
-      if (this.#isOwn(key)) this.#looks.add(key).catch(() => undefined);
+      if (this.#isOwn(key)) this.#polls.add(key).catch(() => undefined);
       else {
         this.#base.ownership.want([shardOf(key)]);
-        this.#base.news.tell(["session", key.agent, key.instance_id, key.session]);
+        this.#base.news.publish(["session", key.agent, key.instance_id, key.session]);
       }
     }
   }
 
   /** Enqueues what waits in some sessions, in its order, whichever node has accepted it. */
-  async #look(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
+  async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
     const rows = await this.#base.database.rows<QueuedPlace>(
-      `SELECT ${places} FROM $s.dispatches
+      `SELECT ${columns} FROM $s.dispatches
        JOIN unnest($1::text[], $2::text[], $3::text[]) AS asked (agent, instance_id, session)
          USING (agent, instance_id, session)
        WHERE status = 'queued' ORDER BY seq`,
@@ -274,7 +274,7 @@ export class Dispatches
 
   #noteEnd(id: string): void {
     this.#waiters.wake(id);
-    this.#base.news.tell(["ended", id]);
+    this.#base.news.publish(["ended", id]);
   }
 
   /** Wakes callers who wait for an end that no other node has told. */

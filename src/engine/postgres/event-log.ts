@@ -71,7 +71,7 @@ export class PostgresEventLog implements EventLog {
   append(stream: string, event: KitEvent): void {
     const own = this.#know(stream);
     if (event.index <= own.last) throw notAbove(event.index, own.last);
-    if (own.unwritten >= crashGap) throw full();
+    if (own.unwritten >= crashGap) throw bufferFullError();
     own.tail.push(toOwn(event).own);
     own.unwritten += 1;
     own.last = event.index;
@@ -143,7 +143,7 @@ export class PostgresEventLog implements EventLog {
       [stream],
     );
     for (const reader of [...(this.#readers.get(stream) ?? [])]) reader.finish();
-    this.#base.news.tell(["stream", stream]);
+    this.#base.news.publish(["stream", stream]);
   }
 
   /** How many events streams have. */
@@ -291,7 +291,7 @@ export class PostgresEventLog implements EventLog {
       own.tail = own.tail.slice(gone);
     }
     if (isClean && this.#own.size > keptStreams && !this.#readers.has(own.name)) this.#own.delete(own.name);
-    this.#base.news.tell(["stream", own.name]);
+    this.#base.news.publish(["stream", own.name]);
   }
 
   async #claimAll(all: readonly OwnStream[]): Promise<readonly (Error | undefined)[]> {
@@ -330,7 +330,7 @@ export class PostgresEventLog implements EventLog {
   }
 }
 
-function full(): KitError {
+function bufferFullError(): KitError {
   return storeUnavailable({
     store: "The event log",
     reason: "too many events wait to be written",

@@ -20,7 +20,7 @@ export interface NewsOptions {
   readonly isMute?: boolean | undefined;
   /** False: the node says what it has done, and finds in the rows what others have. Default true. */
   readonly listens?: boolean | undefined;
-  hear(news: News): void;
+  receiveNews(news: News): void;
 }
 
 /** How often a node asks itself whether notifications arrive. */
@@ -56,7 +56,7 @@ export class NewsWire {
   ask(node: string): void {
     this.#echo ??= setInterval(() => {
       this.#silentSince ??= performance.now();
-      this.tell(["echo", node]);
+      this.publish(["echo", node]);
     }, echoMs).unref();
   }
 
@@ -66,7 +66,7 @@ export class NewsWire {
   }
 
   /** Tells the other nodes, soon. This node is told by its caller. */
-  tell(news: News): void {
+  publish(news: News): void {
     if (this.#options.isMute === true || this.#stopped.signal.aborted) return;
     const text = JSON.stringify(news);
     if (Buffer.byteLength(text) > largestPayload - 2) return;
@@ -103,7 +103,7 @@ export class NewsWire {
   }
 
   async #listen(): Promise<void> {
-    const { database, clock, hear } = this.#options;
+    const { database, clock, receiveNews: onNews } = this.#options;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
@@ -112,7 +112,7 @@ export class NewsWire {
         if (signal.aborted) connection.destroy();
         connection.onNotification((payload) => {
           if (this.#silentSince !== undefined) this.#silentSince = performance.now();
-          for (const news of JSON.parse(payload) as News[]) hear(news);
+          for (const news of JSON.parse(payload) as News[]) onNews(news);
         });
         await connection.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
         await connection.ended;

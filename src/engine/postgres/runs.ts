@@ -14,7 +14,7 @@ import { sleepUntil } from "../shared/durable-time.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import { badCursor } from "../shared/read-page.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";
-import { RunJobs, sayCancelled } from "../shared/runs/run-jobs.ts";
+import { RunJobs, recordCancelled } from "../shared/runs/run-jobs.ts";
 import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../shared/runs/run-store.ts";
 import { awaitEnd } from "./await-end.ts";
 import { readPageOf } from "./dispatch-rows.ts";
@@ -45,7 +45,7 @@ export class Runs
   readonly #journals: JournalRows;
   readonly #jobs: RunJobs;
   /** Looks for runs that were queued: of this node's shards, in their order. */
-  readonly #looks: Batcher<null, void>;
+  readonly #polls: Batcher<null, void>;
   #alarm: AbortController | undefined;
 
   constructor(base: PostgresBase, { events, admit }: RunsOptions) {
@@ -58,10 +58,10 @@ export class Runs
         store: new RunRows(base),
         ended: (runId) => this.#noteEnd(runId),
         waits: () => void this.#arm(),
-        queued: () => this.#lookSoon(),
+        queued: () => this.#pollSoon(),
       },
     );
-    this.#looks = new Batcher((all) => this.#look().then(() => all.map(() => undefined)));
+    this.#polls = new Batcher((all) => this.#poll().then(() => all.map(() => undefined)));
     base.stopping.addEventListener("abort", () => this.#leaveAll(base.stopping.reason), { once: true });
   }
 
@@ -119,12 +119,12 @@ export class Runs
   async signal(run_id: string, signal: RunSignal): Promise<void> {
     const isQueued = await sendSignal(this.#base, this.#journals, { run_id, signal });
     if (isQueued) this.#announce(run_id);
-    else if (!this.onSignal(run_id)) this.#base.news.tell(["signal", run_id]);
+    else if (!this.onSignal(run_id)) this.#base.news.publish(["signal", run_id]);
   }
 
   /** A run was queued on another node. */
   onQueued(runId: string): void {
-    if (this.#isOwn(runId)) this.#lookSoon();
+    if (this.#isOwn(runId)) this.#pollSoon();
   }
 
   /** A run has ended on another node. */
@@ -147,10 +147,10 @@ export class Runs
   /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
   async takeOver(shards: readonly number[]): Promise<void> {
     for (const run of await recoverRuns(this.#base, shards)) {
-      if (run.status === "cancelled") await sayCancelled(this.#events, run, this.#base.clock.now());
+      if (run.status === "cancelled") await recordCancelled(this.#events, run, this.#base.clock.now());
       this.#noteEnd(run.run_id);
     }
-    await this.#looks.add(null);
+    await this.#polls.add(null);
     await this.#arm();
     const orphans = await this.#base.database.rows<Pick<RunRow, "run_id">>(
       `SELECT child.run_id FROM $s.runs AS child JOIN $s.runs AS above ON above.run_id = child.parent
@@ -170,7 +170,7 @@ export class Runs
   /** Finds what no other node has told: runs that were queued, signals, cancelled runs. */
   async sweep(): Promise<void> {
     const { database } = this.#base;
-    await this.#looks.add(null);
+    await this.#polls.add(null);
     await this.#arm();
     const working = [...this.#jobs.executions.keys()];
     if (working.length === 0) return;
@@ -205,7 +205,7 @@ export class Runs
 
   /** Whether runs are looked for that were queued. */
   get isLooking(): boolean {
-    return this.#looks.isBusy;
+    return this.#polls.isBusy;
   }
 
   close(reason: unknown): void {
@@ -239,18 +239,18 @@ export class Runs
   }
 
   #announce(runId: string): void {
-    if (this.#isOwn(runId)) this.#lookSoon();
+    if (this.#isOwn(runId)) this.#pollSoon();
     else {
       this.#base.ownership.want([shardOf({ run_id: runId })]);
-      this.#base.news.tell(["run", runId]);
+      this.#base.news.publish(["run", runId]);
     }
   }
 
-  #lookSoon(): void {
-    this.#looks.add(null).catch(() => undefined);
+  #pollSoon(): void {
+    this.#polls.add(null).catch(() => undefined);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const handlers = this.#base.handlers();
     const { queue, database, ownership, draining } = this.#base;
     if (handlers === undefined || draining.aborted) return;
@@ -281,7 +281,7 @@ export class Runs
            ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING 1`,
         [time.now(), ownership.shards],
       );
-      if (woken.length > 0) this.#lookSoon();
+      if (woken.length > 0) this.#pollSoon();
       const next = await database.row<{ at: number | null }>(
         "SELECT min(wake_at) AS at FROM $s.runs WHERE wake_at IS NOT NULL AND shard = ANY($1)",
         [ownership.shards],
@@ -324,11 +324,11 @@ export class Runs
     if (row === undefined) return false;
     if (row.status === "running") {
       this.onCancel(runId);
-      news.tell(["cancel", runId]);
+      news.publish(["cancel", runId]);
       return true;
     }
     queue.leave({ id: runId, line: lineOfRun(row) });
-    await sayCancelled(this.#events, row, clock.now());
+    await recordCancelled(this.#events, row, clock.now());
     this.#noteEnd(runId);
     return true;
   }
@@ -351,7 +351,7 @@ export class Runs
       // Another node writes the stream, and ends it when it hears of this.
     }
     this.#waiters.wake(runId);
-    this.#base.news.tell(["ended", runId]);
+    this.#base.news.publish(["ended", runId]);
   }
 }
 

@@ -23,7 +23,7 @@ export function createScheduleRows({ database, news }: PostgresBase): ScheduleSt
          RETURNING *`,
         [name, workflow, cron, timezone, next_at, payload],
       );
-      news.tell(["schedule"]);
+      news.publish(["schedule"]);
       return row as ScheduleRow;
     },
     advance: ({ id, next_at }, next, runId) =>
@@ -35,7 +35,7 @@ export function createScheduleRows({ database, news }: PostgresBase): ScheduleSt
       ]),
     async remove(name) {
       const row = await database.row("DELETE FROM $s.schedules WHERE name = $1 RETURNING 1", [name]);
-      news.tell(["schedule"]);
+      news.publish(["schedule"]);
       return row !== undefined;
     },
   };

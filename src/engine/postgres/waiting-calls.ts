@@ -73,7 +73,7 @@ export class WaitingCallRows implements WaitingCalls {
     );
     if (row === undefined) return false;
     if (this.#own.has(approvalId)) this.#listener(approvalId, decision);
-    else this.#base.news.tell(["approval", approvalId]);
+    else this.#base.news.publish(["approval", approvalId]);
     return true;
   }
 

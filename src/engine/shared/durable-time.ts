@@ -34,7 +34,7 @@ export function createMachineClock(): Clock {
 }
 
 /** How late a wait may end after a machine was asleep, or its clock was set. */
-const lookMs = 60_000;
+const checkMs = 60_000;
 
 /**
  * Sleeps until a time (ms since 1970); rejects with the signal's reason. A timer counts only while the machine
@@ -42,6 +42,6 @@ const lookMs = 60_000;
  * each minute.
  */
 export async function sleepUntil(clock: Clock, at: number, signal: AbortSignal): Promise<void> {
-  do await clock.sleep(Math.min(lookMs, Math.max(0, at - clock.now())), signal);
+  do await clock.sleep(Math.min(checkMs, Math.max(0, at - clock.now())), signal);
   while (clock.now() < at);
 }

@@ -12,7 +12,7 @@ import {
 } from "../../specs/markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../specs/markdown/segments.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "../adapter.ts";
-import { findSealed, type SealedStretch } from "../convert/sealed-content.ts";
+import { findEmbedded, type SealedStretch } from "../convert/embedded-content.ts";
 import { type ImportSyntax, importsIn } from "../guideline-imports.ts";
 import { readPatternLine } from "../match/guideline-matcher.ts";
 import { isInside, managedFileOf, managedLines, managedPartOf } from "../sync/managed-part.ts";
@@ -47,8 +47,8 @@ export function parseWholeFile(
   const declared = declare(frontMatter);
   const lines = { from: frontMatter.bodyLine, to: scan.lineCount };
   const body = titledBody(scan, lines);
-  const named = [frontMatter.data.title, frontMatter.data.name].find((name) => typeof name === "string");
-  const fallback = cleanTitle(singleLine(String(named ?? "")), titleOfFile(source.path));
+  const titles = [frontMatter.data.title, frontMatter.data.name].find((name) => typeof name === "string");
+  const fallback = cleanTitle(singleLine(String(titles ?? "")), titleOfFile(source.path));
   const managed = managedFileOf(source.text);
   const draft: GuidelineDraft = {
     title: cleanTitle(body.title ?? "", fallback),
@@ -111,8 +111,8 @@ export function parseSectionedFile(
   kind: FileKind,
   declare: (frontMatter: FrontMatter) => Declared = always,
 ): ParsedGuidelines {
-  const sealed = findSealed(source.text);
-  const scanned = { ...scanMarkdown(sealed.masked), text: source.text };
+  const embedded = findEmbedded(source.text);
+  const scanned = { ...scanMarkdown(embedded.masked), text: source.text };
   const frontMatter = readFrontMatter(scanned);
   const scan = { ...scanned, bodyLine: frontMatter.bodyLine };
   const diagnostics = textDiagnostics(source.path, scan, frontMatter);
@@ -125,8 +125,8 @@ export function parseSectionedFile(
   const headingLines = linesOfHeadings(scan);
   for (const chunk of chunks) {
     const isSection = chunk.heading?.level === 2 || chunks.length === 1;
-    if (!isSection && !saysSomething(scan, chunk, headingLines)) continue;
-    const { title, content, globs } = contentOf(scan, chunk, sealed.stretches);
+    if (!isSection && !hasContent(scan, chunk, headingLines)) continue;
+    const { title, content, globs } = contentOf(scan, chunk, embedded.stretches);
     const span = spanOf(scan, chunk, chunks.length === 1);
     drafts.push({
       title: cleanTitle(title ?? "", chunk.heading === undefined ? fallback : "Untitled"),
@@ -177,7 +177,7 @@ function chunksOf(scan: MarkdownScan, marks: readonly number[]): Chunk[] {
 }
 
 /** Whether a chunk holds more than headings, rules, comments and blank lines. */
-function saysSomething(scan: MarkdownScan, chunk: Chunk, headingLines: ReadonlySet<number>): boolean {
+function hasContent(scan: MarkdownScan, chunk: Chunk, headingLines: ReadonlySet<number>): boolean {
   for (let line = chunk.from; line <= chunk.to; line += 1) {
     if (headingLines.has(line) || scan.kinds[line - 1] === lineKinds.comment) continue;
     if (!/^[-*_\s]*$/.test(lineText(scan, line))) return true;

@@ -71,7 +71,7 @@ export function patternLosses(record: GuidelineRecord, target: LossTarget): stri
   const pattern = filePatternOf(record);
   if (pattern === undefined || target.obeysPatterns) return [];
   return [
-    `A section cannot be limited to ${shown(pattern)} in ${target.name}; the pattern is kept as a line to read.`,
+    `A section cannot be limited to ${quoteText(pattern)} in ${target.name}; the pattern is kept as a line to read.`,
   ];
 }
 
@@ -93,7 +93,7 @@ function inclusionLosses(record: GuidelineRecord, target: LossTarget): string[] 
 
 function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
   if (record.scope === "" || (target.rewritesPatterns && !isOnRequest(record))) return [];
-  const folder = shown(record.scope);
+  const folder = quoteText(record.scope);
   return record.globs.length > 0 && target.obeysPatterns
     ? [`The pattern is relative to ${folder}; in ${target.name} it is relative to the project root.`]
     : [`The guideline applies to ${folder} only; in ${target.name} it applies to the whole project.`];
@@ -102,7 +102,7 @@ function scopeLosses(record: GuidelineRecord, target: LossTarget): string[] {
 export function importLosses(record: GuidelineRecord, target: LossTarget): string[] {
   const syntax = importsOf[record.tool];
   if (record.imports.length === 0 || syntax === "none" || syntax === target.imports) return [];
-  const paths = [...new Set(record.imports.map((each) => shown(each.path)))];
+  const paths = [...new Set(record.imports.map((each) => quoteText(each.path)))];
   return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
 }
 
@@ -117,7 +117,7 @@ export function frontMatterLosses(
     return !carriedKeys.has(key) && !carried.includes(key) && value !== null && value !== "";
   });
   if (keys.length === 0) return [];
-  return [`There is no place in ${target.name} for ${listed(keys.map(shown))} of the front matter.`];
+  return [`There is no place in ${target.name} for ${listed(keys.map(quoteText))} of the front matter.`];
 }
 
 function isOnRequest({ inclusion }: GuidelineRecord): boolean {
@@ -131,7 +131,7 @@ function listed(items: readonly string[]): string {
 }
 
 /** A name as it may stand in a sentence: short and without control characters. */
-function shown(text: string): string {
+function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
   return clean.length <= 100 ? clean : `${clean.slice(0, 99)}…`;

@@ -119,9 +119,9 @@ export function guidelineFilename(title: string): string {
  * ```
  */
 export function sourceTypeOf(name: string): SourceType | undefined {
-  const wanted = name.toLowerCase();
-  const framework = frameworkOf(wanted);
-  const value = framework === "fw_a" ? "steering" : (framework ?? wanted);
+  const lowered = name.toLowerCase();
+  const framework = frameworkOf(lowered);
+  const value = framework === "fw_a" ? "steering" : (framework ?? lowered);
   return sourceTypes.find((type) => type === value);
 }
 

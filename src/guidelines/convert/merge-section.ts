@@ -5,8 +5,8 @@ import { parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 import { isInside, managedLines, managedPartOf } from "../sync/managed-part.ts";
 import { cleanTitle } from "../text-diagnostics.ts";
+import { findEmbedded } from "./embedded-content.ts";
 import { renderSection } from "./render-section.ts";
-import { findSealed } from "./sealed-content.ts";
 
 type Mergeable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 
@@ -40,14 +40,14 @@ function replaceSection(
   section: string,
   options: { readonly title: string; readonly lineEnd: string },
 ): string | undefined {
-  const scan = { ...scanMarkdown(findSealed(text).masked), text };
-  const wanted = cleanTitle(options.title, "Untitled");
+  const scan = { ...scanMarkdown(findEmbedded(text).masked), text };
+  const wantedTitle = cleanTitle(options.title, "Untitled");
   const [found] = sectionsOf(
     scan,
-    (heading) => heading.level === 2 && cleanTitle(heading.title, "Untitled") === wanted,
+    (heading) => heading.level === 2 && cleanTitle(heading.title, "Untitled") === wantedTitle,
   );
   const managed = managedPartOf(scan);
-  if (found !== undefined && isInside(managed, found.heading.line)) throw managedSection(wanted);
+  if (found !== undefined && isInside(managed, found.heading.line)) throw managedSection(wantedTitle);
   if (found === undefined) return undefined;
   const mark = managedLines(scan).find((line) => line > found.heading.line) ?? Number.POSITIVE_INFINITY;
   const { from, to } = withoutBlankEdges(scan, found.heading.line, Math.min(found.endLine, mark - 1));

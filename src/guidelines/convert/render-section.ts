@@ -2,7 +2,7 @@ import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
 import { toPatternLine } from "../match/guideline-matcher.ts";
-import { sealContent, sealMark, toFrontMatter } from "./sealed-content.ts";
+import { embedContent, embeddedMark, toFrontMatter } from "./embedded-content.ts";
 
 type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 
@@ -13,8 +13,8 @@ type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 export function renderSection(record: Renderable): string {
   const open = sectionWith(record, record.content);
   // A seal inside the content would close with that of a later section.
-  const isOpen = !record.content.includes(sealMark) && readsBack(record, open);
-  return isOpen ? open : sectionWith(record, sealContent(record.content));
+  const isOpen = !record.content.includes(embeddedMark) && readsBack(record, open);
+  return isOpen ? open : sectionWith(record, embedContent(record.content));
 }
 
 /** A heading line whose title reads back: closing marks are closed again. */

@@ -216,12 +216,12 @@ export function inReadingOrder(
   matches: readonly GuidelineMatch[],
   rankOf: (record: GuidelineRecord) => number,
 ): GuidelineMatch[] {
-  const keyed = matches.map((match, index) => ({ match, index, rank: rankOf(match.record) }));
-  keyed.sort(
+  const ranked = matches.map((match, index) => ({ match, index, rank: rankOf(match.record) }));
+  ranked.sort(
     (a, b) =>
       a.rank - b.rank || depthOf(a.match.record.scope) - depthOf(b.match.record.scope) || a.index - b.index,
   );
-  return keyed.map(({ match }) => match);
+  return ranked.map(({ match }) => match);
 }
 
 /** The number of folders between the root and a folder. */

@@ -119,7 +119,7 @@ export function globDiagnostics(records: readonly GuidelineRecord[], files: read
   if (index.size === 0) return [];
   const verdicts = new Map<string, Verdict | undefined>();
   // The front matter of a sectioned file holds for each of its sections, and is one mistake.
-  const said = new Set<string>();
+  const reported = new Set<string>();
   const diagnostics: Diagnostic[] = [];
   for (const record of records) {
     if (record.source_type === "sample") continue;
@@ -128,8 +128,8 @@ export function globDiagnostics(records: readonly GuidelineRecord[], files: read
       if (!verdicts.has(key)) verdicts.set(key, judge(source, record.scope, index));
       const verdict = verdicts.get(key);
       const place = `${record.source_file}\n${source}`;
-      if (verdict === undefined || said.has(place)) continue;
-      said.add(place);
+      if (verdict === undefined || reported.has(place)) continue;
+      reported.add(place);
       diagnostics.push({
         severity: "warning",
         rule: "glob-no-match",
@@ -152,14 +152,14 @@ interface Verdict {
 function judge(source: string, scope: string, index: FileIndex): Verdict | undefined {
   const glob = compileGlob(source);
   if (glob.invalid === undefined && index.hasMatch(glob, scope)) return undefined;
-  const below = scope === "" ? "" : ` below ${shown(scope)}`;
+  const below = scope === "" ? "" : ` below ${quoteText(scope)}`;
   const intended = intendedGlob(source, scope, index);
   const hint = intended === undefined ? "" : ` Did you mean ${intended}?`;
   return glob.invalid === undefined
-    ? { code: "glob_no_file", message: `The glob "${shown(source)}" matches no file${below}.${hint}` }
+    ? { code: "glob_no_file", message: `The glob "${quoteText(source)}" matches no file${below}.${hint}` }
     : {
         code: "glob_invalid",
-        message: `The glob "${shown(source)}" matches nothing: ${glob.invalid}.${hint}`,
+        message: `The glob "${quoteText(source)}" matches nothing: ${glob.invalid}.${hint}`,
       };
 }
 
@@ -167,7 +167,7 @@ function judge(source: string, scope: string, index: FileIndex): Verdict | undef
 function intendedGlob(source: string, scope: string, index: FileIndex): string | undefined {
   const parts = splitOutsideBraces(source).map((part) => part.trim());
   if (parts.length > 1 && parts.some((part) => isMatched(part, scope, index)))
-    return `a list of ${parts.map((part) => `"${shown(part)}"`).join(", ")}`;
+    return `a list of ${parts.map((part) => `"${quoteText(part)}"`).join(", ")}`;
   const path = source.replaceAll("\\", "/").replace(/^(?:\.?\/)+/, "");
   const fromRoot = scope !== "" && path.startsWith(`${scope}/`) ? [path.slice(scope.length + 1)] : [];
   const folder = path.replace(/\/+$/, "");
@@ -182,7 +182,7 @@ function intendedGlob(source: string, scope: string, index: FileIndex): string |
     ...(mayBeFolder ? [`**/${folder}/**`] : []),
   ];
   const found = guesses.find((guess) => guess !== source && isMatched(guess, scope, index));
-  return found === undefined ? undefined : `"${shown(found)}"`;
+  return found === undefined ? undefined : `"${quoteText(found)}"`;
 }
 
 function isMatched(source: string, scope: string, index: FileIndex): boolean {
@@ -190,7 +190,7 @@ function isMatched(source: string, scope: string, index: FileIndex): boolean {
   return glob.invalid === undefined && index.hasMatch(glob, scope);
 }
 
-function shown(text: string): string {
+function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   return text.slice(0, 120).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
 }
@@ -270,8 +270,8 @@ export function repeatedGuidelines(
     }
   }
 
-  const said = own.filter((record) => textOf(record) !== "" && hasHeading(record));
-  for (const [first, ...others] of Map.groupBy(said, audienceOf).values()) {
+  const withText = own.filter((record) => textOf(record) !== "" && hasHeading(record));
+  for (const [first, ...others] of Map.groupBy(withText, audienceOf).values()) {
     for (const record of others) {
       if (first === undefined || first.source_file === record.source_file) continue;
       if (textOf(first) === textOf(record)) continue;

@@ -124,16 +124,16 @@ const signatures = new WeakMap<Searched, Signature>();
  */
 export function createWordSearch(query: string): (record: Searched) => boolean {
   const words = [...new Set(query.toLowerCase().split(/\s+/))].filter((word) => word !== "");
-  const wanted = words.map((word) => ({ word, pairs: pairsOf(word) }));
+  const queryWords = words.map((word) => ({ word, pairs: pairsOf(word) }));
   return (record) => {
-    if (wanted.length === 0) return true;
+    if (queryWords.length === 0) return true;
     const signature = signatureOf(record);
     const { bits } = signature;
-    for (const { pairs } of wanted) {
+    for (const { pairs } of queryWords) {
       for (const pair of pairs) if (((bits[pair >> 5] ?? 0) & (1 << (pair & 31))) === 0) return false;
     }
     signature.text ??= `${record.title}\n${record.content}`.toLowerCase();
-    for (const { word } of wanted) if (!signature.text.includes(word)) return false;
+    for (const { word } of queryWords) if (!signature.text.includes(word)) return false;
     return true;
   };
 }

@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
-import { findSealed } from "../convert/sealed-content.ts";
+import { findEmbedded } from "../convert/embedded-content.ts";
 
 const opener = /^<!-- (kit:sync .*) -->\s*$/;
 const closer = /^<!-- \/kit:sync -->\s*$/;
@@ -77,7 +77,7 @@ export function removeManagedPart(text: string): string {
 
 /** Scans a file with sections; sealed content in it is blanked out. */
 export function scanShared(text: string): MarkdownScan {
-  return { ...scanMarkdown(findSealed(text).masked), text };
+  return { ...scanMarkdown(findEmbedded(text).masked), text };
 }
 
 /** Offsets from the opening comment to the end of the closing one, without its line end. */

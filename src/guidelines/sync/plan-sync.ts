@@ -132,9 +132,9 @@ export function planSync({ source, targets, files, realOf: followed = (path) => 
       }
       entries.push(planFile({ source, format, desired, file, files: byPath, byHand }));
     }
-    const wanted = new Set(rendered.files.map(({ path }) => path));
+    const renderedPaths = new Set(rendered.files.map(({ path }) => path));
     // A target that is another name of the source is the source.
-    const stale = ofFormat.filter(({ path }) => !wanted.has(path) && !sources.has(realOf(path)));
+    const stale = ofFormat.filter(({ path }) => !renderedPaths.has(path) && !sources.has(realOf(path)));
     entries.push(...stale.flatMap((file) => planRemoval(file, format)));
   }
   // The source itself may hold parts of an earlier sync the other way round.
@@ -263,7 +263,7 @@ function alreadyThere({
     if (file !== undefined) return undefined;
     const [guideline] = desired.guidelines;
     const rivals = byHand.get(guideline?.title ?? "") ?? [];
-    const same = guideline && rivals.find(({ record }) => saysTheSame(record, guideline));
+    const same = guideline && rivals.find(({ record }) => hasSameContent(record, guideline));
     if (same === undefined) return undefined;
     const isSource =
       (same.file.linksTo ?? same.file.path) === realPathOf([...files.values()], guideline?.source_file ?? "");
@@ -287,7 +287,7 @@ function alreadyThere({
     return { file, reason: `It imports ${names.join(", ")} already.` };
   }
   const isThere = (guideline: GuidelineRecord): boolean =>
-    byHand.get(guideline.title)?.some((one) => one.file === file && saysTheSame(one.record, guideline)) ??
+    byHand.get(guideline.title)?.some((one) => one.file === file && hasSameContent(one.record, guideline)) ??
     false;
   return desired.guidelines.every(isThere) ? { file, reason: "It says the same already." } : undefined;
 }
@@ -312,7 +312,7 @@ function conflictOf({ desired, file, byHand }: FileContext, after: string): stri
 function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): string | undefined {
   for (const guideline of desired.guidelines) {
     const rivals = byHand.get(guideline.title)?.map(({ record }) => record) ?? [];
-    const other = rivals.find((one) => isAboutTheSame(one, guideline) && !saysTheSame(one, guideline));
+    const other = rivals.find((one) => isAboutTheSame(one, guideline) && !hasSameContent(one, guideline));
     if (other === undefined) continue;
     return `${other.source_file}, line ${other.span.start_line}, has a "${other.title}" of its own with other text.`;
   }
@@ -339,7 +339,7 @@ function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
   return [{ ...base, action: "update", after }];
 }
 
-function saysTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
+function hasSameContent(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return isAboutTheSame(one, other) && sameText(one.content, other.content);
 }
 

@@ -9,8 +9,8 @@ import {
   patternLosses,
 } from "../convert/conversion-losses.ts";
 import { conversionTargets, guidelineFilename } from "../convert/conversion-targets.ts";
+import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/embedded-content.ts";
 import { renderSection, renderWholeFile } from "../convert/render-section.ts";
-import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/sealed-content.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */
@@ -121,9 +121,9 @@ export function unfit(record: GuidelineRecord, target: SyncFormat): string | und
   if (/^<!-- \/?kit:sync\b/m.test(record.content)) return "holds the marks of a sync; remove them.";
   if (target === "agents" && isOnlyImport(record, /(?:^|\/)AGENTS\.md$/)) return "only imports AGENTS.md.";
   const isAsked = record.inclusion === "manual" || record.inclusion === "auto";
-  const told = cannotAsk[target];
-  if (!isAsked || told === undefined) return undefined;
-  return `is loaded on request only, which ${told} cannot say.`;
+  const restriction = cannotAsk[target];
+  if (!isAsked || restriction === undefined) return undefined;
+  return `is loaded on request only, which ${restriction} cannot say.`;
 }
 
 /** Formats whose tools load all of their files. */
@@ -259,11 +259,11 @@ function toSteeringFile(record: GuidelineRecord, name: string): OwnFile {
   if (record.inclusion === "manual") return { ...base, frontMatter: "inclusion: manual\n" };
   const description = descriptionOf(record);
   if (record.inclusion === "auto") {
-    const named = [
+    const listed = [
       `name: ${toYamlScalar(name)}`,
       `description:${spaced(description || toYamlScalar(record.title))}`,
     ];
-    return { ...base, frontMatter: lines(["inclusion: auto", ...named]) };
+    return { ...base, frontMatter: lines(["inclusion: auto", ...listed]) };
   }
   const [only] = globs;
   if (only === undefined) return { ...base, frontMatter: "inclusion: always\n" };

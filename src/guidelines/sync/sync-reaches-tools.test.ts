@@ -157,7 +157,7 @@ function meant(all: readonly Rule[], at: string): string[] {
     .sort();
 }
 
-const places = ["src/a.ts", "web/src/b.ts", "a.md", "web/a.md", "lib/c.py", "web/lib/c.py"];
+const positions = ["src/a.ts", "web/src/b.ts", "a.md", "web/a.md", "lib/c.py", "web/lib/c.py"];
 
 function expectReached(
   files: Files,
@@ -165,7 +165,7 @@ function expectReached(
   between: { source: SyncFormat; target: SyncFormat },
 ): void {
   const { source, target } = between;
-  for (const at of places) {
+  for (const at of positions) {
     const is = seen(files, tools[target], at);
     const due = meant(all, at);
     // Copilot takes only the nearest of several AGENTS.md; an import takes whole files, whatever their patterns.
@@ -188,7 +188,7 @@ test("after a sync, what a tool reads are the rules of the source, each once, an
       const again = planSync({ ...request, files: read(after) });
       expect(again.entries.filter(({ action }) => action !== "unchanged")).toEqual([]);
       expect(again.in_sync).toBe(true);
-      const said = lintGuidelines(recordsOf(after), [...places, ...after.keys()], request);
+      const said = lintGuidelines(recordsOf(after), [...positions, ...after.keys()], request);
       expect(said.filter(({ rule }) => rule === "duplicate-guideline" || rule === "contradiction")).toEqual(
         [],
       );

@@ -28,7 +28,7 @@ export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) =>
   if (!isRecord(schema)) throw new SchemaFault("is not an object");
   for (const reference of references) {
     if (!parts.has(pointerOf(reference)))
-      throw new SchemaFault(`refers to ${shown(reference)}, which it does not hold`);
+      throw new SchemaFault(`refers to ${quoteText(reference)}, which it does not hold`);
   }
   return { schema, parts };
 }
@@ -98,7 +98,7 @@ function readKeyword(
       );
     case "reference":
       if (typeof value !== "string") throw wrong();
-      if (!value.startsWith("#")) throw new SchemaFault(`refers to ${shown(value)}, outside of itself`);
+      if (!value.startsWith("#")) throw new SchemaFault(`refers to ${quoteText(value)}, outside of itself`);
       reading.references.push(value);
       return value;
     case "types":
@@ -169,10 +169,10 @@ function escaped(token: string): string {
 }
 
 function at(place: Place): string {
-  return place.pointer === "" ? "its root" : shown(place.pointer);
+  return place.pointer === "" ? "its root" : quoteText(place.pointer);
 }
 
-function shown(text: string): string {
+function quoteText(text: string): string {
   return `"${cleanText(text, 100)}"`;
 }
 

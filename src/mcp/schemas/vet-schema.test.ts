@@ -28,7 +28,7 @@ test("an ordinary schema is handed on, without what is no JSON Schema", async ()
     },
   );
   const vetted = vetSchema(schema);
-  expect(vetted.shown).toEqual(
+  expect(vetted.bounded).toEqual(
     object(
       {
         title: { type: "string", minLength: 1, description: "The title." },
@@ -44,13 +44,13 @@ test("an ordinary schema is handed on, without what is no JSON Schema", async ()
 });
 
 test("a schema without a type or properties is that of an object all the same", () => {
-  expect(vetSchema({}).shown).toEqual({ type: "object", properties: {} });
+  expect(vetSchema({}).bounded).toEqual({ type: "object", properties: {} });
 });
 
 test("a root that providers refuse is described in words and still checked", async () => {
   const schema = object({ a: {}, b: {} }, { anyOf: [{ required: ["a"] }, { required: ["b"] }] });
   const vetted = vetSchema(schema);
-  expect(vetted.shown).toEqual(object({ a: {}, b: {} }));
+  expect(vetted.bounded).toEqual(object({ a: {}, b: {} }));
   expect(vetted.alternatives).toEqual({ anyOf: [{ required: ["a"] }, { required: ["b"] }] });
   expect(await accepts(schema, { b: 1 })).toBe(true);
   expect(await accepts(schema, {})).toBe(false);
@@ -60,7 +60,7 @@ test("tuples of older drafts become those of today", async () => {
   const schema = object({
     at: { type: "array", items: [{ type: "number" }, { type: "string" }], additionalItems: false },
   });
-  expect(vetSchema(schema).shown).toEqual(
+  expect(vetSchema(schema).bounded).toEqual(
     object({ at: { type: "array", prefixItems: [{ type: "number" }, { type: "string" }], items: false } }),
   );
   expect(await accepts(schema, { at: [1, "m"] })).toBe(true);
@@ -80,11 +80,11 @@ test("references inside of a schema are followed, also to names with odd letters
 test("a schema that is a reference to one of its definitions is that definition", async () => {
   const input = object({ a: { type: "string" }, next: { $ref: "#/definitions/Input" } }, { required: ["a"] });
   const schema = { $ref: "#/definitions/Input", definitions: { Input: input }, $schema: "…" };
-  expect(vetSchema(schema).shown).toEqual({ ...(input as object), definitions: { Input: input } });
+  expect(vetSchema(schema).bounded).toEqual({ ...(input as object), definitions: { Input: input } });
   expect(await accepts(schema, { a: "x" })).toBe(true);
   expect(await accepts(schema, {})).toBe(false);
   expect(() => vetSchema({ $ref: "#/definitions/None" })).toThrow("which it does not hold");
-  expect(vetSchema({ $ref: "#" }).shown).toEqual(object({}));
+  expect(vetSchema({ $ref: "#" }).bounded).toEqual(object({}));
 });
 
 test.each([
@@ -130,15 +130,17 @@ test("a schema of any depth is refused without a stack overflow", () => {
 });
 
 test("descriptions in a schema are cleaned and shortened", () => {
-  const { shown } = vetSchema(object({ a: { description: `a\u202e\u0000b${"c".repeat(10_000)}` } }));
-  const text = (shown as { properties: { a: { description: string } } }).properties.a.description;
+  const { bounded: output } = vetSchema(
+    object({ a: { description: `a\u202e\u0000b${"c".repeat(10_000)}` } }),
+  );
+  const text = (output as { properties: { a: { description: string } } }).properties.a.description;
   expect(text.startsWith("abccc")).toBe(true);
   expect(text.length).toBe(limits.descriptionChars + 1);
 });
 
 test("patterns are shown to the model, and enforced in linear time", async () => {
   const schema = object({ a: { type: "string", pattern: "^(a+)+$", format: "email" } }, { required: ["a"] });
-  expect(vetSchema(schema).shown).toEqual(schema);
+  expect(vetSchema(schema).bounded).toEqual(schema);
   const started = processorMs();
   expect(await accepts(schema, { a: `${"a".repeat(10_000)}!` })).toBe(false);
   expect(await accepts(schema, { a: "a".repeat(10_000) })).toBe(true);
@@ -156,14 +158,14 @@ test.each([
   "the pattern %s, which one dialect of JavaScript refuses, is shown and enforced",
   async (pattern, right, wrong) => {
     const schema = object({ a: { pattern } });
-    expect(vetSchema(schema).shown).toEqual(schema);
+    expect(vetSchema(schema).bounded).toEqual(schema);
     expect([await accepts(schema, { a: right }), await accepts(schema, { a: wrong })]).toEqual([true, false]);
   },
 );
 
 test("a pattern of another language is not shown, and enforced where RE2 takes it", async () => {
   const schema = object({ a: { pattern: "^(?i)(?P<x>ab)$" }, b: { pattern: "(" }, c: { pattern: 7 } });
-  expect(vetSchema(schema).shown).toEqual(object({ a: {}, b: {}, c: {} }));
+  expect(vetSchema(schema).bounded).toEqual(object({ a: {}, b: {}, c: {} }));
   expect([await accepts(schema, { a: "AB" }), await accepts(schema, { a: "c" })]).toEqual([true, false]);
   expect(await accepts(schema, { b: "anything", c: "anything" })).toBe(true);
 });
@@ -173,7 +175,7 @@ test.each(["^(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(a)\\1", "(?<n>a)\\k<n>"])(
   async (pattern) => {
     const schema = object({ a: { pattern, maxLength: 3 } }, { required: ["a"] });
     const vetted = vetSchema(schema);
-    expect([vetted.shown, vetted.leftToServer]).toEqual([schema, [pattern]]);
+    expect([vetted.bounded, vetted.leftToServer]).toEqual([schema, [pattern]]);
     expect(await accepts(schema, { a: "zz" })).toBe(true);
     expect(await accepts(schema, { a: "zzzz" })).toBe(false);
     expect(await accepts(schema, {})).toBe(false);
@@ -181,12 +183,12 @@ test.each(["^(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(a)\\1", "(?<n>a)\\k<n>"])(
 );
 
 test("names by pattern are checked, and where that is the server's to tell, none is refused", async () => {
-  const named = (pattern: string): unknown =>
+  const withName = (pattern: string): unknown =>
     object({}, { patternProperties: { [pattern]: { type: "number" } }, additionalProperties: false });
-  expect(await accepts(named("^x_"), { x_2: 1 })).toBe(true);
-  expect(await accepts(named("^x_"), { x_2: "1" })).toBe(false);
-  expect(await accepts(named("^x_"), { y: 1 })).toBe(false);
-  expect(await accepts(named("^(?=x)"), { y: 1 })).toBe(true);
+  expect(await accepts(withName("^x_"), { x_2: 1 })).toBe(true);
+  expect(await accepts(withName("^x_"), { x_2: "1" })).toBe(false);
+  expect(await accepts(withName("^x_"), { y: 1 })).toBe(false);
+  expect(await accepts(withName("^(?=x)"), { y: 1 })).toBe(true);
 });
 
 test("where leaving a pattern out would refuse what is right, only the server checks", async () => {
@@ -211,13 +213,13 @@ test("schemas that refer to each other twice on every level cost next to nothing
   const started = processorMs();
   expect(await accepts(schema, { a: 1 })).toBe(true);
   expect(processorMs() - started).toBeLessThan(1_000);
-  expect(vetSchema(schema).shown.$defs).toBeDefined();
+  expect(vetSchema(schema).bounded.$defs).toBeDefined();
 });
 
 test("a recursive schema is shown and checked whole", async () => {
   const name = { type: "string" };
   const node = object({ name, children: { type: "array", items: { $ref: "#" } } }, { required: ["name"] });
-  expect(vetSchema(node).shown).toEqual(node);
+  expect(vetSchema(node).bounded).toEqual(node);
   expect(await accepts(node, { name: "a", children: [{ name: "b", children: [] }] })).toBe(true);
   expect(await accepts(node, { children: [] })).toBe(false);
   expect(await accepts(node, { name: "a", children: "none" })).toBe(false);
@@ -262,8 +264,8 @@ test("vetting any input gives an object schema or a reason", () => {
     fc.property(schema, (raw) => {
       try {
         const vetted = vetSchema(raw);
-        expect(vetted.shown.type).toBe("object");
-        expect(vetSchema(vetted.shown).shown).toEqual(vetted.shown);
+        expect(vetted.bounded.type).toBe("object");
+        expect(vetSchema(vetted.bounded).bounded).toEqual(vetted.bounded);
       } catch (error) {
         expect((error as Error).constructor.name).toBe("SchemaFault");
       }

@@ -11,7 +11,7 @@ import {
 /** The schema of a tool's arguments, fit for providers and for kit's own validator. */
 export interface VettedSchema {
   /** For the model. Always an object schema. */
-  readonly shown: SchemaObject;
+  readonly bounded: SchemaObject;
   /** For the validator, which takes bounded time: with patterns that no provider takes. */
   readonly checked: SchemaObject;
   /** Patterns of it that nothing but the server checks: they cannot be matched in linear time. */
@@ -50,12 +50,12 @@ export function vetSchema(raw: unknown): VettedSchema {
   }
   const entries = Object.entries({ ...schema, type: "object" });
   const alternatives = entries.filter(([keyword]) => notAtRoot.has(keyword));
-  const shown = {
+  const bounded = {
     properties: {},
     ...Object.fromEntries(entries.filter(([keyword]) => !notAtRoot.has(keyword))),
   };
   return {
-    shown,
+    bounded,
     checked,
     leftToServer: patternsOf(whole).filter((pattern) => notLinear.test(pattern)),
     ...(alternatives.length === 0 ? {} : { alternatives: Object.fromEntries(alternatives) }),

@@ -240,7 +240,7 @@ function spawnServer() {
     said.errors += chunk.toString("utf8");
   });
   child.stdin.on("error", () => undefined);
-  const say = (message: object): void => {
+  const send = (message: object): void => {
     child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   };
   const params = {
@@ -248,15 +248,15 @@ function spawnServer() {
     capabilities: {},
     clientInfo: { name: "raw", version: "1" },
   };
-  say({ id: 1, method: "initialize", params });
-  return { child, said, say, exit: once(child, "exit").then(([code]) => code as unknown) };
+  send({ id: 1, method: "initialize", params });
+  return { child, said, send, exit: once(child, "exit").then(([code]) => code as unknown) };
 }
 
 test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
-  const { child, said, say, exit } = spawnServer();
+  const { child, said, send, exit } = spawnServer();
   child.stdin.write("this is no JSON\n");
-  say({ method: "notifications/initialized" });
-  say({ id: 2, method: "tools/list" });
+  send({ method: "notifications/initialized" });
+  send({ id: 2, method: "tools/list" });
   await expect.poll(() => said.output).toContain('"id":2');
   child.stdin.end();
   expect(await exit).toBe(0);
@@ -266,8 +266,8 @@ test("stdout carries the protocol only, and the process ends when the client han
 });
 
 test("a client that asks and closes its end at once has its answers", async () => {
-  const { child, said, say, exit } = spawnServer();
-  say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q: "refund" } } });
+  const { child, said, send, exit } = spawnServer();
+  send({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q: "refund" } } });
   child.stdin.end(`${JSON.stringify({ jsonrpc: "2.0", id: 3, method: "ping" })}`);
   expect(await exit).toBe(0);
   expect(said.output).toContain('"id":2');
@@ -277,13 +277,13 @@ test("a client that asks and closes its end at once has its answers", async () =
 campaignTest(
   "a line of 40 MB is refused, one of 9 MB is read, and the next request is answered",
   async () => {
-    const { child, said, say, exit } = spawnServer();
+    const { child, said, send, exit } = spawnServer();
     const q = "x".repeat(9_000_000);
-    say({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q } } });
+    send({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q } } });
     await expect.poll(() => said.output).toContain('"id":2');
     for (let count = 0; count < 40; count += 1) child.stdin.write("x".repeat(1_048_576));
     child.stdin.write("\n");
-    say({ id: 3, method: "ping" });
+    send({ id: 3, method: "ping" });
     await expect.poll(() => said.output).toContain('"id":3');
     expect(said.output).toContain(
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is longer than 10 MB."}}',
@@ -301,7 +301,7 @@ campaignTest(
     midLine.child.stdin.write("x".repeat(3_000_000));
     const busy = spawnServer();
     await expect.poll(() => busy.said.output).toContain('"id":1');
-    for (let id = 2; id < 500; id += 1) busy.say({ id, method: "tools/list" });
+    for (let id = 2; id < 500; id += 1) busy.send({ id, method: "tools/list" });
     for (const { child } of [midLine, busy]) {
       child.stdout.destroy();
       child.stdin.destroy();

@@ -62,8 +62,8 @@ export function createAddressTransport(
       if (isStreamOfNotifications && !isTried && !closing.signal.aborted) onUnheard(error);
       throw error;
     });
-    const wantsResult = method === "POST" && exchange?.kind === "request";
-    const refused = refusedResponse({ method, headers: new Headers(init.headers), wantsResult }, response);
+    const expectsResult = method === "POST" && exchange?.kind === "request";
+    const refused = refusedResponse({ method, headers: new Headers(init.headers), expectsResult }, response);
     if (refused !== undefined) {
       await response.body?.cancel();
       if (exchange !== undefined) exchange.failure = refused;

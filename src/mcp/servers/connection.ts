@@ -47,14 +47,14 @@ export interface ConnectionListeners {
 }
 
 /** The protocol that the server speaks, remembered for the next connection. */
-export interface SpokenProtocol {
+export interface NegotiatedProtocol {
   isOld: boolean;
 }
 
 /** Connects to a server, in the newest protocol it speaks. Nothing is left behind when that fails. */
 export async function openConnection(
   settings: ServerSettings,
-  spoken: SpokenProtocol,
+  protocol: NegotiatedProtocol,
   listeners: ConnectionListeners,
 ): Promise<Connection> {
   const { signal } = listeners;
@@ -72,8 +72,8 @@ export async function openConnection(
       throw toServerFailure(sdk, error, settings.connectTimeoutMs);
     }
   };
-  const connection = await connect(spoken.isOld);
-  spoken.isOld = connection.isOld;
+  const connection = await connect(protocol.isOld);
+  protocol.isOld = connection.isOld;
   return connection;
 }
 

@@ -61,7 +61,7 @@ test.each([
 );
 
 test("a stream that is refused, or is none, is not opened again", async () => {
-  for (const [status, type, told] of [
+  for (const [status, type, reported] of [
     [401, "text/plain", "It wants authorization (HTTP 401)"],
     [403, "text/plain", "It denies access (HTTP 403)"],
     [404, "text/plain", "It answered with HTTP 404."],
@@ -79,8 +79,8 @@ test("a stream that is refused, or is none, is not opened again", async () => {
         .problems()
         .map(({ message }) => message)
         .join(),
-    ).toContain(told);
-    expect(client.problems()).toHaveLength(told === "" ? 0 : 1);
+    ).toContain(reported);
+    expect(client.problems()).toHaveLength(reported === "" ? 0 : 1);
     await client.close();
   }
 });

@@ -7,7 +7,7 @@ export interface HttpRequest {
   readonly method: string;
   readonly headers: Headers;
   /** Whether it is a JSON-RPC request, which wants a result. */
-  readonly wantsResult: boolean;
+  readonly expectsResult: boolean;
 }
 
 const notMcp = "What answers at its address does not speak MCP";
@@ -42,7 +42,7 @@ export function refusedResponse(request: HttpRequest, response: Response): Serve
     });
   }
   const isEmpty = status === 202 || status === 204 || status === 205;
-  if (request.wantsResult && isEmpty)
+  if (request.expectsResult && isEmpty)
     return new ServerFailure(`${notMcp}: it gives no result (HTTP ${status}).`, { outcome: "unknown" });
   if (request.method === "GET" && response.ok && !isEventStream(response))
     return new ServerFailure(`${notMcp}: its events are no stream of them.`, { outcome: "refused" });

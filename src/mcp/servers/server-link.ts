@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { times } from "../limits.ts";
 import type { Catalogue } from "../tools/listed-tool.ts";
 import { readCatalogue } from "../tools/read-catalogue.ts";
-import { type Connection, openConnection, type SpokenProtocol, type ToolRequest } from "./connection.ts";
+import { type Connection, type NegotiatedProtocol, openConnection, type ToolRequest } from "./connection.ts";
 import { ServerFailure } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
@@ -36,7 +36,7 @@ export interface ServerLink {
 /** Creates a link. Nothing is started before the server is needed. */
 export function createServerLink(settings: ServerSettings, clock: Clock): ServerLink {
   const backoff = createBackoff(clock.now);
-  const spoken: SpokenProtocol = { isOld: false };
+  const protocol: NegotiatedProtocol = { isOld: false };
   const ending = new AbortController();
   let connection: Connection | undefined;
   let opening: Promise<Connection> | undefined;
@@ -67,7 +67,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     if (wait > 0) await clock.sleep(wait, ending.signal);
     unheard = undefined;
     try {
-      const opened = await openConnection(settings, spoken, {
+      const opened = await openConnection(settings, protocol, {
         onToolsChanged: () => {
           isStale = true;
         },

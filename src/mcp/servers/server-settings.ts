@@ -114,20 +114,20 @@ function createValues(env: Environment): Values {
   const secrets = new Set<string>();
   const missing = new Set<string>();
   const faults: string[] = [];
-  const keep = (text: string): void => {
+  const push = (text: string): void => {
     // A token is also what is left of `Bearer <token>`.
     for (const part of [text, ...text.split(/\s+/)]) if (part.length >= 8 || part === text) secrets.add(part);
   };
   return {
     fill(pairs, { secret = false } = {}) {
       const filled = pairs.map(([name, text]) => {
-        const value = text.replace(variable, (_, wanted: string) => {
-          const set = Object.hasOwn(env, wanted) ? env[wanted] : undefined;
-          if (set === undefined) missing.add(wanted);
-          else if (secret || secretName.test(wanted)) keep(set);
+        const value = text.replace(variable, (_, variableName: string) => {
+          const set = Object.hasOwn(env, variableName) ? env[variableName] : undefined;
+          if (set === undefined) missing.add(variableName);
+          else if (secret || secretName.test(variableName)) push(set);
           return set ?? "";
         });
-        if (secretName.test(name)) keep(value);
+        if (secretName.test(name)) push(value);
         return [name, value] as const;
       });
       return Object.fromEntries(filled);

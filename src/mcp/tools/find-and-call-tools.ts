@@ -74,12 +74,12 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
     timeoutMs: times.patience + Math.max(...links.map(timeoutOf)),
     standsFor: ({ tool }) => tool,
     servedBy: (args) => knownOrigin(links, isRecord(args) ? args.tool : undefined),
-    async execute({ tool: wanted, arguments: args = {} }, context) {
+    async execute({ tool: name, arguments: args = {} }, context) {
       // The server's name is in the tool's: the others need not be asked.
-      const owner = links.filter((link) => wanted.startsWith(`mcp__${link.name}__`));
+      const owner = links.filter((link) => name.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
-      const found = offers.find(({ tool }) => tool.fullName === wanted);
-      if (found === undefined) return missingTool(wanted, offers, owner);
+      const found = offers.find(({ tool }) => tool.fullName === name);
+      if (found === undefined) return missingTool(name, offers, owner);
       const issues = await issuesOf(found.tool, args, validateJson);
       if (issues.length > 0 || !isRecord(args)) return wrongArguments(found.tool, issues);
       return runServerTool(found.link, { tool: found.tool, args }, context);
@@ -118,7 +118,7 @@ function describeFound(
   const sections: string[] = [];
   let chars = 0;
   for (const tool of ranked.slice(0, found.searchLimit)) {
-    const section = `${tool.fullName}\n${tool.description}\nInput schema: ${JSON.stringify(tool.schema.shown)}`;
+    const section = `${tool.fullName}\n${tool.description}\nInput schema: ${JSON.stringify(tool.schema.bounded)}`;
     chars += section.length;
     if (sections.length > 0 && chars > maxAnswerChars) break;
     sections.push(section);
@@ -146,20 +146,20 @@ function missingOf(links: readonly ServerLink[]): readonly string[] {
   });
 }
 
-function missingTool(wanted: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
+function missingTool(toolName: string, offers: readonly Offer[], owner: readonly ServerLink[]): ToolOutput {
   const isDown = owner.filter((link) => link.failure() !== undefined);
-  const content = leftOutText(wanted, owner) ?? missingOf(isDown).join(" ");
+  const content = leftOutText(toolName, owner) ?? missingOf(isDown).join(" ");
   if (content !== "") return { content, isError: true };
   const near = suggest(
-    wanted,
+    toolName,
     offers.map(({ tool }) => tool.fullName),
   );
   const hint = near === undefined ? "Find tools with mcp_search." : `Did you mean ${near}?`;
-  return { content: `There is no tool named "${wanted}" now. ${hint}`, isError: true };
+  return { content: `There is no tool named "${toolName}" now. ${hint}`, isError: true };
 }
 
 function wrongArguments(tool: ListedTool, issues: readonly string[]): ToolOutput {
-  const schema = JSON.stringify(tool.schema.shown);
+  const schema = JSON.stringify(tool.schema.bounded);
   return {
     content: `The arguments are not what ${tool.fullName} takes: ${issues.join("; ")}. Its input schema: ${schema}`,
     isError: true,

@@ -12,17 +12,17 @@ type WordWeights = ReadonlyMap<string, number>;
  * word of the name more than one of the description, and a beginning of a word more than half of it.
  */
 export function rankTools(tools: readonly ListedTool[], query: string): readonly ListedTool[] {
-  const wanted = [...new Set(wordsOf(query))];
+  const queryWords = [...new Set(wordsOf(query))];
   const indexed = tools.map((tool) => ({ tool, words: wordWeights(tool) }));
   const rarity = new Map(
-    wanted.map((word) => {
+    queryWords.map((word) => {
       const holders = indexed.filter(({ words }) => weightOf(words, word) > 0).length;
       return [word, Math.log(1 + tools.length / Math.max(1, holders))] as const;
     }),
   );
   const scored = indexed.map(({ tool, words }) => {
     let score = query.includes(tool.fullName) || query.trim() === tool.name ? 1_000 : 0;
-    for (const word of wanted) score += weightOf(words, word) * (rarity.get(word) ?? 0);
+    for (const word of queryWords) score += weightOf(words, word) * (rarity.get(word) ?? 0);
     return { tool, score };
   });
   return scored
@@ -31,13 +31,13 @@ export function rankTools(tools: readonly ListedTool[], query: string): readonly
     .map(({ tool }) => tool);
 }
 
-function weightOf(words: WordWeights, wanted: string): number {
-  const exact = words.get(wanted);
+function weightOf(words: WordWeights, queryWord: string): number {
+  const exact = words.get(queryWord);
   if (exact !== undefined) return exact;
-  if (wanted.length < 3) return 0;
+  if (queryWord.length < 3) return 0;
   let best = 0;
   for (const [word, weight] of words) {
-    if (word.startsWith(wanted) || (word.length > 3 && wanted.startsWith(word)))
+    if (word.startsWith(queryWord) || (word.length > 3 && queryWord.startsWith(word)))
       best = Math.max(best, 0.6 * weight);
   }
   return best;
@@ -60,7 +60,7 @@ function weigh(tool: ListedTool): WordWeights {
   const add = (text: string, weight: number): void => {
     for (const word of wordsOf(text)) words.set(word, Math.max(words.get(word) ?? 0, weight));
   };
-  const { properties } = tool.schema.shown;
+  const { properties } = tool.schema.bounded;
   add(tool.name, weights.name);
   add(tool.title, weights.title);
   add(tool.server, weights.server);

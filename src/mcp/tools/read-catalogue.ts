@@ -109,7 +109,7 @@ function readTool(name: string, raw: SchemaObject, { server, secrets }: Catalogu
   const annotations = isRecord(raw.annotations) ? raw.annotations : {};
   const schema = vetSchema(raw.inputSchema);
   const title = textOf(raw.title ?? annotations.title);
-  const shown = JSON.stringify({
+  const serialized = JSON.stringify({
     title: cleanLine(title, 200),
     description: describe(textOf(raw.description) || title, schema.alternatives),
     schema,
@@ -117,10 +117,16 @@ function readTool(name: string, raw: SchemaObject, { server, secrets }: Catalogu
   });
   // A server knows its own secrets, and may put them where a model reads them.
   const masked: Pick<ListedTool, "title" | "description" | "schema" | "repeatable"> = JSON.parse(
-    maskSecrets(shown, secrets),
+    maskSecrets(serialized, secrets),
   );
   const definition = raw.inputSchema as SchemaObject;
-  return { ...masked, server, name, definition, fingerprint: hashOf([shown, JSON.stringify(definition)]) };
+  return {
+    ...masked,
+    server,
+    name,
+    definition,
+    fingerprint: hashOf([serialized, JSON.stringify(definition)]),
+  };
 }
 
 // Which name a tool has depends on the others: it is part of what makes it the same tool.

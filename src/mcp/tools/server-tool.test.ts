@@ -132,8 +132,11 @@ test("a text of any length is handed on whole: what is cut of it is said where i
 
 test("texts are stored and sent: no NUL, no half characters, no secrets", () => {
   const mask = (value: string): string => value.replaceAll("s3cret", "[secret]");
-  const told = { type: "resource_link", uri: "file:///s3cret", name: "s3cret" };
-  const result = toToolOutput({ content: [text("a\0b\ud800 s3cret"), told], structuredContent: {} }, mask);
+  const reported = { type: "resource_link", uri: "file:///s3cret", name: "s3cret" };
+  const result = toToolOutput(
+    { content: [text("a\0b\ud800 s3cret"), reported], structuredContent: {} },
+    mask,
+  );
   expect(result).toEqual({
     content: [text("ab\ufffd [secret]"), text("[Resource file:///[secret]: [secret].]")],
   });

@@ -90,7 +90,7 @@ function inputOf(tool: ListedTool, validateJson: ValidateJson): StandardSchemaV1
         if (issues.length > 0) return { issues: issues.map((message) => ({ message })) };
         return { value: value as Arguments };
       },
-      jsonSchema: { input: () => ({ ...tool.schema.shown }) },
+      jsonSchema: { input: () => ({ ...tool.schema.bounded }) },
     },
   };
 }
@@ -156,28 +156,28 @@ function toPart(block: unknown): Part {
     case "image":
       return toImage(block.mimeType, block.data);
     case "audio":
-      return note(`Audio of type ${named(block.mimeType)}, which models are not given.`);
+      return note(`Audio of type ${describeName(block.mimeType)}, which models are not given.`);
     case "resource_link": {
       const title = textOf(block.title) || textOf(block.name);
       const description = cleanLine(textOf(block.description), 300);
-      return note(`Resource ${named(block.uri)}: ${named(title)}. ${description}`);
+      return note(`Resource ${describeName(block.uri)}: ${describeName(title)}. ${description}`);
     }
     case "resource":
       return toResource(isRecord(block.resource) ? block.resource : {});
     default:
-      return note(`A part of type ${named(block.type)}, which kit does not know, is left out.`);
+      return note(`A part of type ${describeName(block.type)}, which kit does not know, is left out.`);
   }
 }
 
 function toResource({ uri, text, blob, mimeType }: SchemaObject): Part {
-  if (typeof text === "string") return { type: "text", text: `[Resource ${named(uri)}]\n${text}` };
+  if (typeof text === "string") return { type: "text", text: `[Resource ${describeName(uri)}]\n${text}` };
   if (imageTypes.has(mimeType)) return toImage(mimeType, blob);
-  return note(`Resource ${named(uri)} of type ${named(mimeType)}, which is no text.`);
+  return note(`Resource ${describeName(uri)} of type ${describeName(mimeType)}, which is no text.`);
 }
 
 function toImage(mediaType: unknown, data: unknown): Part {
   if (typeof mediaType !== "string" || !imageTypes.has(mediaType))
-    return note(`An image of type ${named(mediaType)}, which models are not given.`);
+    return note(`An image of type ${describeName(mediaType)}, which models are not given.`);
   if (typeof data !== "string") return note("An image that cannot be read.");
   const bytes = Math.floor((data.length * 3) / 4);
   if (bytes > limits.imageBytes) return note(`An image of ${bytes} bytes, which is too large for models.`);
@@ -206,6 +206,6 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-function named(value: unknown): string {
+function describeName(value: unknown): string {
   return cleanLine(textOf(value), 300) || "unknown";
 }

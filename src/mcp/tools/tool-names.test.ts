@@ -30,7 +30,7 @@ test("any tools of any server have names that providers take, each its own, in w
   fc.assert(
     fc.property(server, tools, (name, list) => {
       const names = toolNames(name, list);
-      for (const full of names) expect(full).toMatch(/^mcp__[A-Za-z0-9_-]{1,59}$/);
+      for (const complete of names) expect(complete).toMatch(/^mcp__[A-Za-z0-9_-]{1,59}$/);
       expect(new Set(names).size).toBe(list.length);
       const reversed = toolNames(name, list.toReversed()).toReversed();
       expect(reversed).toEqual(names);

@@ -43,7 +43,7 @@ export function createOfflineGuide(): LanguageModelV4 {
 
 function answer(options: LanguageModelV4CallOptions): LanguageModelV4StreamPart[] {
   const conversation = readConversation(options.prompt);
-  if (conversation.wantsResult) throw noTypedResults();
+  if (conversation.expectsResult) throw noTypedResults();
   const calls = planCalls(conversation, new Set((options.tools ?? []).map((tool) => tool.name)));
   const parts: LanguageModelV4StreamPart[] = [{ type: "stream-start", warnings: [] }];
   if (calls.length > 0) {
@@ -183,12 +183,12 @@ function planCalls(conversation: Conversation, tools: ReadonlySet<string>): read
   const calls: { tool: string; input: Record<string, unknown> }[] = [];
   const files = pathsIn(question);
   const words = wordsIn(question, files);
-  const asksWhatItSays = /\b(read|show|open|print|content|contents|look at|what does|explain)\b/i.test(
+  const contentQuestion = /\b(read|show|open|print|content|contents|look at|what does|explain)\b/i.test(
     question,
   );
   for (const file of files) {
     calls.push({ tool: "guidelines_for", input: { file } });
-    if (asksWhatItSays) calls.push({ tool: "read", input: { path: file, limit: 40 } });
+    if (contentQuestion) calls.push({ tool: "read", input: { path: file, limit: 40 } });
   }
   if (files.length > 0) calls.push({ tool: "spec_impact", input: { files } });
   else if (words.length > 0) calls.push({ tool: "spec_search", input: { q: words.join(" ") } });
@@ -251,7 +251,7 @@ interface Conversation {
   readonly question: string;
   readonly lookups: readonly Lookup[];
   /** Whether the question asks for JSON of a given shape, which the guide cannot make. */
-  readonly wantsResult: boolean;
+  readonly expectsResult: boolean;
 }
 
 const guidelinesIntro = "Guidelines of this repository for the files you just touched";
@@ -286,7 +286,7 @@ function readConversation(prompt: LanguageModelV4Prompt): Conversation {
       });
     }
   }
-  return { question, lookups, wantsResult: question.includes("give your final result as JSON") };
+  return { question, lookups, expectsResult: question.includes("give your final result as JSON") };
 }
 
 function isQuestion(message: LanguageModelV4Prompt[number] | undefined): boolean {

@@ -228,21 +228,21 @@ function mismatch(
   return new KitError({
     code: "replay_mismatch",
     message: `The recording has no answer for this request of ${model}: it differs from line ${nearest.at + 1} first at ${toText(first.path)}.`,
-    hint: `Recorded: ${shown(first.recorded, first.asked)}. Asked now: ${shown(first.asked, first.recorded)}. Record it again with KIT_RECORD, or name the field in \`ignore\`.`,
+    hint: `Recorded: ${excerptOf(first.recorded, first.asked)}. Asked now: ${excerptOf(first.asked, first.recorded)}. Record it again with KIT_RECORD, or name the field in \`ignore\`.`,
     meta: { path: toText(first.path), line: nearest.at + 1, differences: nearest.found.length },
   });
 }
 
-const shownChars = 60;
+const maxExcerpt = 60;
 
 /** A value where it begins to differ from another one. */
-function shown(value: unknown, other: unknown): string {
+function excerptOf(value: unknown, other: unknown): string {
   if (value === undefined) return "nothing";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const against = typeof other === "string" ? other : (JSON.stringify(other) ?? "");
   let same = 0;
   while (same < text.length && text[same] === against[same]) same += 1;
-  const from = Math.max(0, same - shownChars / 3);
-  const part = text.slice(from, from + shownChars).toWellFormed();
-  return JSON.stringify(`${from > 0 ? "…" : ""}${part}${from + shownChars < text.length ? "…" : ""}`);
+  const from = Math.max(0, same - maxExcerpt / 3);
+  const part = text.slice(from, from + maxExcerpt).toWellFormed();
+  return JSON.stringify(`${from > 0 ? "…" : ""}${part}${from + maxExcerpt < text.length ? "…" : ""}`);
 }

@@ -53,20 +53,20 @@ export function createRecorder(file: string, mask: RecordingMask): Recorder {
         return value === null ? [] : [[name, value]];
       }),
     );
-    const keep = (chunks: readonly string[], isCut: boolean): void =>
+    const record = (chunks: readonly string[], isCut: boolean): void =>
       save({ status: answer.status, headers, chunks, ...(isCut ? { cut: true } : {}) });
     if (answer.body === null) {
-      keep([], false);
+      record([], false);
       return answer;
     }
-    return new Response(answer.body.pipeThrough(tap(mask, keep)), answer);
+    return new Response(answer.body.pipeThrough(tap(mask, record)), answer);
   };
 }
 
 /** Passes bytes on as they come, and keeps their text. */
 function tap(
   mask: RecordingMask,
-  keep: (chunks: readonly string[], isCut: boolean) => void,
+  saveExchange: (chunks: readonly string[], isCut: boolean) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
   const chunks: string[] = [];
   const decoder = new TextDecoder();
@@ -80,7 +80,7 @@ function tap(
     isKept = true;
     add(masked.push(decoder.decode()));
     add(masked.end());
-    keep(chunks, isCut);
+    saveExchange(chunks, isCut);
   };
   return new TransformStream<Uint8Array, Uint8Array>({
     transform(bytes, controller) {

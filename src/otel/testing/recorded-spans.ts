@@ -13,7 +13,7 @@ export interface RecordedSpans {
   spans(): readonly ReadableSpan[];
   /** Each span with the names of those above it: `invoke_agent a > chat m`. */
   paths(): readonly string[];
-  named(name: string): ReadableSpan;
+  withName(name: string): ReadableSpan;
 }
 
 export function recordSpans(how: { readonly sameIds?: boolean } = {}): RecordedSpans {
@@ -27,7 +27,7 @@ export function recordSpans(how: { readonly sameIds?: boolean } = {}): RecordedS
     tracer: provider.getTracer("kit"),
     spans,
     paths: () => pathsOf(spans()),
-    named(name) {
+    withName(name) {
       const found = spans().find((span) => span.name === name);
       if (found === undefined) throw new Error(`There is no span "${name}": ${pathsOf(spans()).join("; ")}`);
       return found;

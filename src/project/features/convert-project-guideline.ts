@@ -78,10 +78,10 @@ function decode(bytes: Uint8Array, path: string): string {
 }
 
 function unknownGuideline(id: string): KitError {
-  const shown = id.replace(/[^\w-]/g, "?").slice(0, 64);
+  const safeId = id.replace(/[^\w-]/g, "?").slice(0, 64);
   return new KitError({
     code: "guideline_not_found",
-    message: `There is no guideline with the id "${shown}".`,
+    message: `There is no guideline with the id "${safeId}".`,
   });
 }
 

@@ -163,10 +163,10 @@ async function readTest(
 }
 
 function testsOf(
-  { named }: ResolvedReferences,
+  { namedCriteria }: ResolvedReferences,
   { path, text }: { readonly path: string; readonly text: TestText },
 ): { readonly criterion: number; readonly test: CriterionTest }[] {
-  return named.map(({ criterion, line, evidence, isWhole }) => {
+  return namedCriteria.map(({ criterion, line, evidence, isWhole }) => {
     const test: CriterionTest = { path, line, evidence, quote: text.quote(line) };
     return { criterion, test: isWhole ? { ...test, whole_requirement: true } : test };
   });

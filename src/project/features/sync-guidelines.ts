@@ -119,8 +119,8 @@ function targetsOf(given: {
 }): readonly SyncFormat[] {
   const { context, request, source, files } = given;
   const present = new Set(files.flatMap(({ records }) => records.map(({ source_type }) => source_type)));
-  const named = request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
-  const targets = syncFormats.filter((format) => named.includes(format) && format !== source);
+  const formats = request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
+  const targets = syncFormats.filter((format) => formats.includes(format) && format !== source);
   if (targets.length > 0) return targets;
   throw new KitError({
     code: "invalid_request",

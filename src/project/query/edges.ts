@@ -201,11 +201,11 @@ function duplicates(database: Connection): Diagnostic[] {
        WHERE b.base = ? AND b.id_kind = 'declared' ORDER BY f.path, b.position`,
       base,
     );
-    const places = keys.map(([key]) => {
+    const locations = keys.map(([key]) => {
       const placed = readPlacedBlock(database, key);
       return { path: placed.path, line: readStoredBlock(database, placed).span.start_line };
     });
-    const [first, ...others] = places;
+    const [first, ...others] = locations;
     return first === undefined ? [] : others.map((place) => duplicateId(base, place, first));
   });
 }

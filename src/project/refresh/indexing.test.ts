@@ -27,14 +27,14 @@ test("while a project is indexed it answers, says so, and knows what applies to 
   const pass = index.refresh();
   expect(index.indexing()).toEqual({ done: 0, total: 0 });
   expect(index.guidelineRecords()).toEqual([]);
-  const wanted = `p${packages - 3}`;
-  await index.ready(`${wanted}/src/a.ts`);
+  const required = `p${packages - 3}`;
+  await index.ready(`${required}/src/a.ts`);
   // Far from all is read.
   expect(index.indexing()).toMatchObject({ total: 2 * packages + 1 });
   const known = index.guidelineRecords().map(({ source_file }) => source_file);
   expect(known.length).toBeLessThan(packages);
   expect(known).toEqual(
-    expect.arrayContaining(["CLAUDE.md", `${wanted}/CLAUDE.md`, `${wanted}/.cursor/rules/style.mdc`]),
+    expect.arrayContaining(["CLAUDE.md", `${required}/CLAUDE.md`, `${required}/.cursor/rules/style.mdc`]),
   );
   await pass;
   expect(index.indexing()).toBeUndefined();

@@ -64,7 +64,7 @@ export class ProjectRefresh {
       try {
         return await work();
       } catch (error) {
-        if (attempt === maxAttempts || !this.#context.session.beginAnew(error)) throw error;
+        if (attempt === maxAttempts || !this.#context.session.rebuild(error)) throw error;
       }
     }
   }

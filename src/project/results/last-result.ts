@@ -14,11 +14,11 @@ export function lastResultOf(
   { titles, line }: { readonly titles: readonly TestTitle[]; readonly line: number },
 ): LastResult | undefined {
   if (results.length === 0) return undefined;
-  const wanted = titlesAt(titles, line);
+  const expected = titlesAt(titles, line);
   const found =
-    wanted === undefined
+    expected === undefined
       ? results
-      : results.filter((result) => wanted.some((title) => isNamed(result, title)));
+      : results.filter((result) => expected.some((title) => isNamed(result, title)));
   const [first] = found;
   if (first === undefined) return undefined;
   const failed = found.find(({ status }) => status === "failed");
@@ -37,8 +37,8 @@ export function lastResultOf(
 /** The titles that a place belongs to; undefined for a file without any. */
 function titlesAt(titles: readonly TestTitle[], line: number): readonly string[] | undefined {
   if (titles.length === 0) return undefined;
-  const at = (wanted: number): readonly string[] =>
-    titles.filter((title) => title.line === wanted).map(({ text }) => text);
+  const at = (expected: number): readonly string[] =>
+    titles.filter((title) => title.line === expected).map(({ text }) => text);
   const own = at(line);
   if (own.length > 0) return own;
   const next = titles.find((title) => title.line > line);
@@ -52,16 +52,16 @@ const placeholder = /%[sdifjopc#$%]|\$\{[^}]{0,100}\}|\$[\w.]{1,100}/;
 
 /** Whether a result is that of a test, or of one inside a suite, of this title as the source has it. */
 function isNamed({ titles }: StoredResult, title: string): boolean {
-  const wanted = unescaped(title);
-  if (titles.includes(wanted)) return true;
-  const pieces = wanted.split(placeholder);
+  const expected = unescaped(title);
+  if (titles.includes(expected)) return true;
+  const pieces = expected.split(placeholder);
   if (pieces.length > 1)
     return pieces.join("").trim().length >= 3 && titles.some((one) => hasInOrder(one, pieces));
   // Runners put a title behind that of its suite, and the values of a case behind a name.
   const last = titles.at(-1) ?? "";
   return (
-    wanted.length >= 3 &&
-    (last.endsWith(` ${wanted}`) || last.startsWith(`${wanted}[`) || last.startsWith(`${wanted}(`))
+    expected.length >= 3 &&
+    (last.endsWith(` ${expected}`) || last.startsWith(`${expected}[`) || last.startsWith(`${expected}(`))
   );
 }
 

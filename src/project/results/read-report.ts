@@ -6,7 +6,7 @@ import type { ReportFormat } from "../../protocol/enums.ts";
 /** A test as a report has it. */
 export interface ReportedTest {
   /** Names that may lead to its file, the surest first: a path, or `tests.test_auth.TestLogin`. */
-  readonly places: readonly string[];
+  readonly locations: readonly string[];
   /** Its own title last, those of what it lies in before. */
   readonly titles: readonly string[];
   readonly status: "passed" | "failed" | "skipped";
@@ -58,7 +58,7 @@ function fromVitest(report: unknown): readonly ReportedTest[] {
       const { title, ancestorTitles, status, duration, failureMessages } = test;
       const above = Array.isArray(ancestorTitles) ? ancestorTitles : [];
       take(tests, {
-        places: [file.name],
+        locations: [file.name],
         titles: [...above, title].filter((one) => typeof one === "string"),
         status: status === "passed" || status === "failed" ? status : "skipped",
         duration_ms: typeof duration === "number" ? duration : undefined,
@@ -119,8 +119,8 @@ async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
       if (test.status === "passed") test.status = "skipped";
     }
   };
-  const addText = (said: string): void => {
-    if (inFailure && test !== undefined && test.message.length < longestMessage) test.message += said;
+  const addText = (chunk: string): void => {
+    if (inFailure && test !== undefined && test.message.length < longestMessage) test.message += chunk;
   };
   parser.ontext = addText;
   parser.oncdata = addText;
@@ -146,7 +146,7 @@ function toTest({ attributes, status, message }: OpenTest, suites: readonly Open
   const suite = suites.at(-1);
   const seconds = Number(time);
   return {
-    places: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
+    locations: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
     // Vitest joins the titles of a test; of others, a suite that is no path is one.
     titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
     status,
@@ -160,7 +160,7 @@ function take(tests: ReportedTest[], test: ReportedTest): void {
     throw badReport(`The report has more than ${mostTests.toLocaleString("en")} tests.`);
   tests.push({
     ...test,
-    places: test.places.map((place) => place.slice(0, 4_096)),
+    locations: test.locations.map((place) => place.slice(0, 4_096)),
     titles: [...new Set(test.titles.map((title) => title.trim().slice(0, longestTitle)))].slice(-20),
     message:
       test.message === undefined || test.message === "" ? undefined : test.message.slice(0, longestMessage),

@@ -33,11 +33,11 @@ export async function recordResults(
   const files = new Map<string, Omit<StoredResult, "recorded_at">[]>();
   const unknown = new Set<string>();
   const count = { passed: 0, failed: 0, skipped: 0, unknown_tests: 0 };
-  for (const { places, ...test } of tests) {
-    const path = find(places);
+  for (const { locations, ...test } of tests) {
+    const path = find(locations);
     if (path === undefined) {
       count.unknown_tests += 1;
-      if (unknown.size < mostUnknown) unknown.add(nameOf(project.root, { places, ...test }));
+      if (unknown.size < mostUnknown) unknown.add(nameOf(project.root, { locations, ...test }));
       continue;
     }
     count[test.status] += 1;
@@ -58,7 +58,7 @@ export async function recordResults(
 }
 
 /** The name of a place that the project does not have, without what belongs to the machine. */
-function nameOf(root: string, { places: [place = "(no file)"] }: ReportedTest): string {
+function nameOf(root: string, { locations: [place = "(no file)"] }: ReportedTest): string {
   const name = place.replaceAll("\\", "/");
   return name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name;
 }
@@ -68,7 +68,7 @@ function createFileFinder({
   root,
   files,
   realPath,
-}: Pick<Project, "root" | "files" | "realPath">): (places: readonly string[]) => string | undefined {
+}: Pick<Project, "root" | "files" | "realPath">): (locations: readonly string[]) => string | undefined {
   const all = new Set(files());
   const byName = Map.groupBy(all, (path) => path.slice(path.lastIndexOf("/") + 1));
   const byStem = Map.groupBy(all, (path) => stemOf(path.slice(path.lastIndexOf("/") + 1)));
@@ -103,8 +103,8 @@ function createFileFinder({
     return undefined;
   };
 
-  return (places) => {
-    for (const place of places) {
+  return (locations) => {
+    for (const place of locations) {
       if (!found.has(place)) {
         const path = findPath(place) ?? findModule(place);
         found.set(place, path && realPath(path));

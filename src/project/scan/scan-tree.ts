@@ -93,8 +93,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     else take(before, reading);
   };
 
-  const wanted = options.folders && [...options.folders].sort();
-  const known = options.isStale || previous.size === 0 ? [""] : (wanted ?? previous.keys());
+  const sortedFolders = options.folders && [...options.folders].sort();
+  const known = options.isStale || previous.size === 0 ? [""] : (sortedFolders ?? previous.keys());
   const done = new Set<string>();
   let visited = 0;
   for (const path of known) {

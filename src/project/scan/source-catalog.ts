@@ -25,12 +25,12 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
   const isSpecAllowed = createFilter(config.specs);
   // Spec files that the configuration names are read even where they look like fixtures.
   const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
-  const named = new Set(["custom", ...own.map(({ name }) => name)]);
+  const customNames = new Set(["custom", ...own.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);
   const specAdapterFor = (path: string): SpecAdapter | undefined => {
     const adapter = registry.adapterFor(path);
     if (adapter === undefined || !isSpecAllowed(path)) return undefined;
-    return readsFixtures || named.has(adapter.name) || !isFixturePath(path, adapter.name)
+    return readsFixtures || customNames.has(adapter.name) || !isFixturePath(path, adapter.name)
       ? adapter
       : undefined;
   };

@@ -25,7 +25,7 @@ export class IndexPlace {
     this.#file = indexFile === undefined || indexFile === inMemory ? kept : resolve(indexFile);
     if (indexFile === inMemory) this.#moveAway();
     if (indexFile !== undefined) return;
-    this.#problem = whyNotKept(root);
+    this.#problem = reasonNotPersistent(root);
     if (this.#problem !== undefined) this.#moveAway();
   }
 
@@ -74,7 +74,7 @@ function obstacleIn(error: unknown): string | undefined {
   return fault.isDamage || fault.isBusy ? undefined : fault.reason;
 }
 
-function whyNotKept(root: string): string | undefined {
+function reasonNotPersistent(root: string): string | undefined {
   const folder = join(root, ".kit");
   const obstacle = writeObstacle(folder);
   if (obstacle !== undefined) return obstacle;

@@ -63,7 +63,7 @@ export class IndexSession {
     try {
       return this.#ask(question);
     } catch (error) {
-      if (!this.beginAnew(error)) throw error;
+      if (!this.rebuild(error)) throw error;
       return this.#askNew(question);
     } finally {
       this.#isReading = false;
@@ -81,7 +81,7 @@ export class IndexSession {
       return this.#ask(question);
     } catch (error) {
       // The temporary files may be on the same full disk.
-      if (isDamage(error) || !this.beginAnew(error)) throw error;
+      if (isDamage(error) || !this.rebuild(error)) throw error;
       return this.#askNew(question);
     }
   }
@@ -160,7 +160,7 @@ export class IndexSession {
    * After an error of a damaged index, deletes it; after an error of a place that cannot be written, moves elsewhere. The next
    * question opens a new index. False after any other error.
    */
-  beginAnew(error: unknown): boolean {
+  rebuild(error: unknown): boolean {
     if (isDamage(error)) {
       const inode = this.#database?.inode;
       this.close();

@@ -31,7 +31,7 @@ export async function watchProject(
   let isGitDirty = false;
   let timer: NodeJS.Timeout | undefined;
   let poll: NodeJS.Timeout | undefined;
-  let looks: readonly NodeJS.Timeout[] = [];
+  let timers: readonly NodeJS.Timeout[] = [];
   let running: Promise<void> | undefined;
   let isClosed = false;
 
@@ -83,16 +83,16 @@ export async function watchProject(
     },
     onError: failed,
   });
-  const lookForCommit = (): void => {
+  const scheduleCommitChecks = (): void => {
     isGitDirty = true;
     schedule();
   };
   const stopLooking = (): void => {
-    for (const look of looks) clearTimeout(look);
+    for (const commitTimer of timers) clearTimeout(commitTimer);
   };
   const commitWatch = watchCommits(index.root, () => {
     stopLooking();
-    looks = commitLooksMs.map((ms) => setTimeout(lookForCommit, ms).unref());
+    timers = commitLooksMs.map((ms) => setTimeout(scheduleCommitChecks, ms).unref());
   });
   folderWatch.setFolders(index.tree().keys());
   // Finds changes between the last pass and the first watch.
@@ -178,9 +178,9 @@ function watchEach({ root, onChange, onError }: WatchFoldersOptions): FolderWatc
   };
   return {
     setFolders(paths) {
-      const wanted = new Set(paths);
-      for (const path of watchers.keys()) if (!wanted.has(path)) drop(path);
-      return [...wanted].filter((path) => !watchers.has(path) && open(path));
+      const expected = new Set(paths);
+      for (const path of watchers.keys()) if (!expected.has(path)) drop(path);
+      return [...expected].filter((path) => !watchers.has(path) && open(path));
     },
     close() {
       for (const path of [...watchers.keys()]) drop(path);

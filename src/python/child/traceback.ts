@@ -17,13 +17,13 @@ export function formatTraceback(
   frames: readonly Place[],
   originOf: (line: number) => LineOrigin | undefined,
 ): string {
-  const shown = frames.flatMap((frame) => {
+  const printed = frames.flatMap((frame) => {
     const origin = originOf(frame.line);
     return origin === undefined ? [] : [frameText(frame, origin)];
   });
-  const dropped = shown.length - maxFrames;
-  if (dropped > 0) shown.splice(maxFrames / 2, dropped, `  [… ${dropped} more calls …]`);
-  const lines = shown.length === 0 ? [] : ["Traceback (most recent call last):", ...shown];
+  const dropped = printed.length - maxFrames;
+  if (dropped > 0) printed.splice(maxFrames / 2, dropped, `  [… ${dropped} more calls …]`);
+  const lines = printed.length === 0 ? [] : ["Traceback (most recent call last):", ...printed];
   return [...lines, exceptionLine(exception)].join("\n");
 }
 

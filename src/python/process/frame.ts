@@ -42,24 +42,24 @@ export function createFrameReader(): { push(chunk: Buffer): readonly Frame[] } {
   let chunks: Buffer[] = [];
   let size = 0;
   // Bytes that must be there before anything can be read; joining earlier would be quadratic.
-  let wanted = 4;
+  let expectedBytes = 4;
   return {
     push(chunk) {
       chunks.push(chunk);
       size += chunk.length;
       const frames: Frame[] = [];
-      while (size >= wanted) {
+      while (size >= expectedBytes) {
         const joined = chunks.length === 1 ? (chunks[0] ?? chunk) : Buffer.concat(chunks);
         const end = 4 + checkedFrameLength(joined.readUInt32BE(0));
         if (size < end) {
           chunks = [joined];
-          wanted = end;
+          expectedBytes = end;
           break;
         }
         frames.push(decodeFrame(joined.subarray(4, end)));
         chunks = [joined.subarray(end)];
         size -= end;
-        wanted = 4;
+        expectedBytes = 4;
       }
       return frames;
     },

@@ -191,8 +191,8 @@ class Pool implements ProcessPool {
       next?.start(process);
     }
     const turns = this.#options.maxRunning - this.#computing;
-    const wanted = Math.min(turns, this.#line.filter(({ own }) => own === undefined).length);
-    while (this.#starting + this.#parking < wanted) if (!this.#makeRoom()) return;
+    const needed = Math.min(turns, this.#line.filter(({ own }) => own === undefined).length);
+    while (this.#starting + this.#parking < needed) if (!this.#makeRoom()) return;
   }
 
   /** Parking a program takes a millisecond, starting a process a quarter of a second: it comes last. */

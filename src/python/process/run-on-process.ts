@@ -79,21 +79,21 @@ class ProgramOnLease {
   async toEnd(): Promise<RunEnd> {
     const { message, attachment } = this.#run;
     this.#over.throwIfAborted();
-    let heard = await this.#compute(message, attachment);
-    while ("call" in heard) {
-      const answer = await this.#answer(heard.call);
+    let reply = await this.#compute(message, attachment);
+    while ("call" in reply) {
+      const answer = await this.#answer(reply.call);
       if ("end" in answer) return answer;
       const snapshot = await raceSignal(this.#lease.resume(this.#over), this.#over);
-      heard = await (snapshot === undefined
+      reply = await (snapshot === undefined
         ? this.#compute(answer)
         : this.#compute(this.#resumeMessage(answer), snapshot));
     }
-    return heard;
+    return reply;
   }
 
   #compute(message: HostMessage, attachment?: Uint8Array): Promise<Heard> {
     const { process } = this.#lease;
-    const heard = Promise.withResolvers<Heard>();
+    const reply = Promise.withResolvers<Heard>();
     let last: NodeJS.Immediate | undefined;
     const timer = setTimeout(
       () => {
@@ -104,15 +104,15 @@ class ProgramOnLease {
     );
     const since = performance.now();
     process.listen({
-      message: (said, bytes) => {
-        if (said.type === "output") this.#run.output(said.text);
-        else if (said.type === "call") heard.resolve({ call: said });
-        else if (isEnd(said)) heard.resolve({ message: said, attachment: bytes });
+      message: (frame, bytes) => {
+        if (frame.type === "output") this.#run.output(frame.text);
+        else if (frame.type === "call") reply.resolve({ call: frame });
+        else if (isEnd(frame)) reply.resolve({ message: frame, attachment: bytes });
       },
-      ended: (end) => heard.resolve({ end }),
+      ended: (end) => reply.resolve({ end }),
     });
     process.send(message, attachment);
-    return raceSignal(heard.promise, this.#over).finally(() => {
+    return raceSignal(reply.promise, this.#over).finally(() => {
       clearTimeout(timer);
       clearImmediate(last);
       this.#executedMs += performance.now() - since;
@@ -125,10 +125,10 @@ class ProgramOnLease {
     const died = Promise.withResolvers<{ readonly end: ProcessEnd }>();
     const parked = Promise.withResolvers<Uint8Array | undefined>();
     process.listen({
-      message: (said, bytes) => {
-        if (said.type === "parked") this.#progress = said.progress;
-        if (said.type === "parked" || said.type === "stays") {
-          parked.resolve(said.type === "parked" ? bytes : undefined);
+      message: (frame, bytes) => {
+        if (frame.type === "parked") this.#progress = frame.progress;
+        if (frame.type === "parked" || frame.type === "stays") {
+          parked.resolve(frame.type === "parked" ? bytes : undefined);
         }
       },
       ended: (end) => {

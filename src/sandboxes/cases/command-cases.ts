@@ -91,15 +91,15 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
   },
 
   "output is heard while the command runs": async (sandbox) => {
-    const heard: string[] = [];
+    const received: string[] = [];
     await sandbox.exec({
       command: "echo one; sleep 0.2; echo two >&2",
       onOutput({ stream, text }) {
-        heard.push(`${stream}:${text}`);
+        received.push(`${stream}:${text}`);
         throw new Error("A listener that fails must not harm the command.");
       },
     });
-    assert.deepEqual(heard, ["stdout:one\n", "stderr:two\n"]);
+    assert.deepEqual(received, ["stdout:one\n", "stderr:two\n"]);
   },
 
   "many commands run side by side": async (sandbox) => {

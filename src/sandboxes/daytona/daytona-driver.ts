@@ -217,16 +217,16 @@ async function runInShell(
 ): Promise<{ readonly exitCode: number }> {
   const { process } = machine;
   const { cmdId = "" } = await process.executeSessionCommand(shell, { command: `(${line})`, runAsync: true });
-  const heard = { stdout: 0, stderr: 0 };
-  const hear = (stream: "stdout" | "stderr", text: string): void => {
-    heard[stream] += text.length;
+  const received = { stdout: 0, stderr: 0 };
+  const receive = (stream: "stdout" | "stderr", text: string): void => {
+    received[stream] += text.length;
     onOutput(stream, text);
   };
   await process.getSessionCommandLogs(
     shell,
     cmdId,
-    (text) => hear("stdout", text),
-    (text) => hear("stderr", text),
+    (text) => receive("stdout", text),
+    (text) => receive("stderr", text),
   );
   for (let tries = 0; tries < 7; tries += 1) {
     const { exitCode } = await process.getSessionCommand(shell, cmdId);
@@ -238,7 +238,7 @@ async function runInShell(
     if (tries > 0) {
       const whole = await process.getSessionCommandLogs(shell, cmdId);
       for (const stream of ["stdout", "stderr"] as const) {
-        const rest = (whole[stream] ?? "").slice(heard[stream]);
+        const rest = (whole[stream] ?? "").slice(received[stream]);
         if (rest !== "") onOutput(stream, rest);
       }
     }

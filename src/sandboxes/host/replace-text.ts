@@ -21,8 +21,8 @@ export function replaceText(
 ): { readonly text: string; readonly replacements: number } {
   if (change.old === "") throw invalid("The text to replace is empty.");
   const text = decode(bytes, path);
-  const wanted = text.includes(change.old) ? change : withCarriageReturns(change);
-  const parts = text.split(wanted.old);
+  const edit = text.includes(change.old) ? change : withCarriageReturns(change);
+  const parts = text.split(edit.old);
   const replacements = parts.length - 1;
   if (replacements === 0) throw conflict(`The text to replace is not in ${path}.`);
   if (replacements > 1 && change.all !== true) {
@@ -30,7 +30,7 @@ export function replaceText(
       `The text to replace is in ${path} ${replacements} times; give more of what is around it, or replace all.`,
     );
   }
-  return { text: parts.join(wanted.new), replacements };
+  return { text: parts.join(edit.new), replacements };
 }
 
 function decode(bytes: Uint8Array, path: string): string {

@@ -31,7 +31,7 @@ export function toWorkspacePath({ workspace, cwd }: PlaceOfPaths, path: string):
   for (const name of from.split("/")) {
     if (name === "" || name === ".") continue;
     if (name !== "..") names.push(name);
-    else if (names.pop() === undefined) throw forbidden(`${shown(path)} leads out of the workspace.`);
+    else if (names.pop() === undefined) throw forbidden(`${quotePath(path)} leads out of the workspace.`);
   }
   return names.join("/");
 }
@@ -55,7 +55,7 @@ function belowRoot({ root, calledRoot }: PlaceOfPaths["workspace"], path: string
 }
 
 // The path of a mistaken call may be the absolute one after all, behind a few dots.
-function shown(path: string): string {
+function quotePath(path: string): string {
   return isAbsolute(path) ? "This path" : path.length > 200 ? `${path.slice(0, 200)}…` : path;
 }
 

@@ -37,8 +37,8 @@ export async function runOnModal(
     hasStarted = true;
     const ending = program._wait(giveUp.signal);
     const output = Promise.all([
-      hear(program.stdout, giveUp.signal, (text) => request.onOutput("stdout", text)),
-      hear(program.stderr, giveUp.signal, (text) => {
+      receive(program.stdout, giveUp.signal, (text) => request.onOutput("stdout", text)),
+      receive(program.stderr, giveUp.signal, (text) => {
         if (text.includes(`${id}:again`)) throw remoteError(vendor, "lost");
         request.onOutput("stderr", text);
       }),
@@ -70,7 +70,7 @@ function wordsOf({ script, args, stdin, isCommand }: RemoteRun, id: string) {
   };
 }
 
-async function hear(
+async function receive(
   stream: ReadableStream<string>,
   signal: AbortSignal,
   listener: (text: string) => void,

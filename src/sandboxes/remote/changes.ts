@@ -61,12 +61,12 @@ function statesOf(sums: Buffer | undefined, kinds: Buffer | undefined): Readonly
   const states = new Map(
     namesOf(sums ?? Buffer.alloc(0)).map((line) => [plain(line.slice(66)), line.slice(0, 64)]),
   );
-  const told = namesOf(kinds ?? Buffer.alloc(0));
-  for (let at = 0; at < told.length; at += 1) {
-    const path = plain((told[at] ?? "").slice(1));
-    if (told[at]?.startsWith("l") === true) {
+  const changedNames = namesOf(kinds ?? Buffer.alloc(0));
+  for (let at = 0; at < changedNames.length; at += 1) {
+    const path = plain((changedNames[at] ?? "").slice(1));
+    if (changedNames[at]?.startsWith("l") === true) {
       at += 1;
-      states.set(path, `leads to ${told[at]}`);
+      states.set(path, `leads to ${changedNames[at]}`);
     } else states.set(path, `${states.get(path)} runs`);
   }
   return states;
@@ -165,9 +165,9 @@ const leadsOut = ({ path, target }: PatchedLink): KitError =>
     hint: "Take the rest of the patch by hand: 'kit sandboxes diff' prints it.",
   });
 
-const doesNotFit = (said: string): KitError =>
+const doesNotFit = (reason: string): KitError =>
   new KitError({
     code: "conflict",
     message: "The changes do not fit the project as it is now; nothing was changed.",
-    hint: said.trim().split("\n").slice(0, 5).join(" "),
+    hint: reason.trim().split("\n").slice(0, 5).join(" "),
   });

@@ -100,9 +100,11 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
   const start = async (): Promise<OpenMachine> => {
     await resting;
     // When two callers open a new session at once, the second finds the machine of the first.
-    return (await records.read(owner)) === undefined ? await records.alone(owner, bringUp) : await bringUp();
+    return (await records.read(owner)) === undefined
+      ? await records.alone(owner, startMachine)
+      : await startMachine();
   };
-  const bringUp = async (): Promise<OpenMachine> => {
+  const startMachine = async (): Promise<OpenMachine> => {
     const { machine, isNew } = await find();
     aliveUntil = performance.now() + aliveMs;
     try {

@@ -126,8 +126,9 @@ function networkFor(
   if (asked === "any") return undefined;
   const port = asked.find((host) => /:\d+$/.test(host));
   if (port !== undefined) throw invalid(`${driver.name} has no network rules for ports: ${port}.`);
-  const keeps = driver.network === "hosts" || (driver.network === "all-or-none" && asked.length === 0);
-  if (keeps) return asked;
+  const enforcesNetwork =
+    driver.network === "hosts" || (driver.network === "all-or-none" && asked.length === 0);
+  if (enforcesNetwork) return asked;
   throw new KitError({
     code: "invalid_request",
     message:

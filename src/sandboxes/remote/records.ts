@@ -27,7 +27,7 @@ export interface MachineRecords {
 const folderName = ".kit/machines";
 
 /** `named`: the project's name where its configuration has one; otherwise one is made and kept. */
-export function createMachineRecords(root: string, vendor: string, named?: string): MachineRecords {
+export function createMachineRecords(root: string, vendor: string, stateFolder?: string): MachineRecords {
   const folder = join(root, folderName);
   const fileOf = (owner: SandboxOwner): string => join(folder, `${vendor}-${workspaceName(owner)}`);
   const make = async (): Promise<void> => {
@@ -37,7 +37,8 @@ export function createMachineRecords(root: string, vendor: string, named?: strin
   let project: Promise<string> | undefined;
   return {
     project() {
-      project ??= named === undefined ? make().then(() => ownName(root, folder)) : Promise.resolve(named);
+      project ??=
+        stateFolder === undefined ? make().then(() => ownName(root, folder)) : Promise.resolve(stateFolder);
       project.catch(() => {
         project = undefined;
       });

@@ -65,15 +65,18 @@ export function remoteError(
   reason: RemoteReason,
   { cause, hint, retryAfterS }: RemoteErrorDetails = {},
 ): KitError {
-  const said =
+  const vendorMessage =
     cause instanceof Error && cause.message !== "" ? cause.message.split("\n")[0]?.slice(0, 300) : undefined;
-  const told = [hint ?? hints[reason], said === undefined ? undefined : `${vendor} says: ${said}`];
-  const shown = told.filter((part) => part !== undefined).join(" ");
+  const hintParts = [
+    hint ?? hints[reason],
+    vendorMessage === undefined ? undefined : `${vendor} says: ${vendorMessage}`,
+  ];
+  const fullHint = hintParts.filter((part) => part !== undefined).join(" ");
   return new KitError({
     code: codes[reason],
     message: `${vendor}: ${messages[reason]}`,
     meta: { reason, ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }) },
-    ...(shown === "" ? {} : { hint: shown }),
+    ...(fullHint === "" ? {} : { hint: fullHint }),
     cause,
   });
 }

@@ -6,7 +6,7 @@ import { createBoundedOutput } from "../../processes/bounded-output.ts";
 import { markName } from "../../processes/end-group.ts";
 import { stopOn } from "../../processes/start-process.ts";
 import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
-import { nobodyThere } from "../host/exec/environment.ts";
+import { nonInteractive } from "../host/exec/environment.ts";
 import { isolationBy } from "./remote-options.ts";
 import { closed, failure, pathIn, type RemoteView } from "./remote-view.ts";
 
@@ -102,8 +102,8 @@ function wordsOf(command: ExecRequest["command"]): readonly string[] {
 
 /** Variables of every command, unless the command sets its own. */
 function settings(env: Readonly<Record<string, string>>): string {
-  const names = Object.keys(nobodyThere).filter((name) => !Object.hasOwn(env, name));
-  return `export ${names.map((name) => `${name}=${nobodyThere[name]}`).join(" ")}\n`;
+  const names = Object.keys(nonInteractive).filter((name) => !Object.hasOwn(env, name));
+  return `export ${names.map((name) => `${name}=${nonInteractive[name]}`).join(" ")}\n`;
 }
 
 function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

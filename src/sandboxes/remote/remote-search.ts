@@ -123,7 +123,7 @@ export async function walkRemotely(
   }: { readonly signal?: AbortSignal | undefined; readonly allLinks?: boolean } = {},
 ): Promise<Walk> {
   signal?.throwIfAborted();
-  const look = async (free: boolean) => {
+  const searchOnce = async (free: boolean) => {
     const text = await answer(view, inside, {
       script: scripts.walk,
       args: [free ? "1" : "0", allLinks ? "1" : "0"],
@@ -132,7 +132,7 @@ export async function walkRemotely(
     const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));
     return { start: start?.toString("utf8") ?? "", files, links, ignores };
   };
-  const found = await look(false);
+  const found = await searchOnce(false);
   signal?.throwIfAborted();
   const path = found.start.slice(1);
   if (found.start.startsWith("F")) return { kind: "file", path, files: [path], links: new Set() };
@@ -141,7 +141,7 @@ export async function walkRemotely(
   );
   const scopes = createScopes(texts);
   const isFree = scopes.leavesOut(path);
-  const { files, links } = isFree ? await look(true) : found;
+  const { files, links } = isFree ? await searchOnce(true) : found;
   const kept = (bytes: Buffer | undefined): readonly string[] => {
     const all = namesOf(bytes ?? Buffer.alloc(0)).map((name) => joinPath(path, name));
     return isFree ? all : all.filter((name) => !scopes.ignores(name));

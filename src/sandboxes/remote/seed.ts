@@ -137,7 +137,7 @@ async function readProjectFile(root: string, path: string, maxBytes: number): Pr
 async function readSkills(root: string, folders: readonly string[]): Promise<readonly ArchivedFile[]> {
   const files: ArchivedFile[] = [];
   for (const folder of folders) {
-    const { paths } = await findFiles(root, folder, { wants: () => true });
+    const { paths } = await findFiles(root, folder, { accepts: () => true });
     for (const path of paths.slice(0, mostSkillFiles)) {
       const content = await readProjectFile(root, path, 1024 * 1024).catch(() => undefined);
       if (content !== undefined && !isSecretName(path)) files.push({ path, content });

@@ -130,7 +130,7 @@ async function list(
   labels: Readonly<Record<string, string>>,
 ): Promise<readonly MachineInfo[]> {
   const found = new Map<string, MachineInfo>();
-  const lookFor = async (status: (typeof liveStates)[number]): Promise<void> => {
+  const awaitStatus = async (status: (typeof liveStates)[number]): Promise<void> => {
     const rests = status === "suspended" || status === "suspending";
     for await (const { id, metadata, create_time_ms } of client.devboxes.list({ status, limit: 100 })) {
       // The vendor cannot look for labels by itself.
@@ -139,7 +139,7 @@ async function list(
       found.set(id, { id, state: rests ? "paused" : "running", labels: metadata, created_at });
     }
   };
-  await Promise.all(liveStates.map(lookFor));
+  await Promise.all(liveStates.map(awaitStatus));
   return [...found.values()];
 }
 

@@ -107,20 +107,20 @@ async function follow(
   const { executions } = client.devboxes;
   const shared = signal === undefined ? {} : { signal };
   const options = { timeout: streamTimeoutMs, ...shared };
-  const heard = { stdout: 0, stderr: 0 };
+  const received = { stdout: 0, stderr: 0 };
   const read = async (stream: "stdout" | "stderr"): Promise<void> => {
-    const from = { offset: String(heard[stream]) };
+    const from = { offset: String(received[stream]) };
     const chunks =
       stream === "stdout"
         ? await executions.streamStdoutUpdates(id, execution, from, options)
         : await executions.streamStderrUpdates(id, execution, from, options);
     for await (const { output } of chunks) {
-      heard[stream] += Buffer.byteLength(output);
+      received[stream] += Buffer.byteLength(output);
       if (output !== "") onOutput(stream, output);
     }
   };
   for (let tries = 1; ; tries += 1) {
-    const before = heard.stdout + heard.stderr;
+    const before = received.stdout + received.stderr;
     try {
       // All of them, so that none goes on beside its own repetition.
       const streams = await Promise.allSettled([read("stdout"), ...(isCommand ? [read("stderr")] : [])]);
@@ -129,7 +129,7 @@ async function follow(
       const now = await executions.retrieve(id, execution, {}, shared);
       if (now.status === "completed") return now;
     } catch (error) {
-      if (heard.stdout + heard.stderr > before) tries = 1;
+      if (received.stdout + received.stderr > before) tries = 1;
       if (tries >= mostTries || signal?.aborted === true) throw error;
     }
     await setTimeout(100 * Math.min(tries, 20), undefined, shared);

@@ -11,8 +11,8 @@ test("each call is one round trip, and a command that ends within a second, too"
   const once = "POST /v1/devboxes/ID/execute";
   const first = await bench.requestsOf(() => sandbox.writeFile("a.txt", "one"));
   // It looks for one with these labels in each state, page by page, and for its network policy.
-  const looks = /^GET \/v1\/devboxes$|network-policies$/;
-  expect(first.filter((line) => !looks.test(line))).toEqual([
+  const reads = /^GET \/v1\/devboxes$|network-policies$/;
+  expect(first.filter((line) => !reads.test(line))).toEqual([
     "POST /v1/devboxes",
     "POST /v1/devboxes/ID/wait_for_status",
     once,
@@ -35,7 +35,7 @@ test("each call is one round trip, and a command that ends within a second, too"
 test("a command that takes longer is heard as it goes, and a stream that breaks is taken up where it was", async () => {
   const sandbox = await bench.open();
   await sandbox.list();
-  const heard: string[] = [];
+  const received: string[] = [];
   const cut = setTimeout(() => {
     bench.fake.trouble.cutNext = true;
   }, 300);
@@ -43,11 +43,11 @@ test("a command that takes longer is heard as it goes, and a stream that breaks 
   const requests = await bench.requestsOf(async () => {
     const { stdout, stderr, exit_code } = await sandbox.exec({
       command: "echo öne; echo low >&2; sleep 1.3; echo two; exit 3",
-      onOutput: ({ text }) => heard.push(text),
+      onOutput: ({ text }) => received.push(text),
     });
     expect({ stdout, stderr, exit_code }).toEqual({ stdout: "öne\ntwo\n", stderr: "low\n", exit_code: 3 });
   });
-  expect([...heard].sort()).toEqual(["low\n", "two\n", "öne\n"]);
+  expect([...received].sort()).toEqual(["low\n", "two\n", "öne\n"]);
   expect(requests.filter((line) => line.endsWith("/execute"))).toHaveLength(1);
   expect(requests.filter((line) => line.endsWith("_updates")).length).toBeGreaterThan(2);
 });

@@ -23,7 +23,7 @@ export async function openVirtual(options: VirtualOptions, owner: SandboxOwner):
     });
   }
   const sandbox = toSandbox(path, options, owner);
-  await bringSkills(sandbox, owner);
+  await copySkills(sandbox, owner);
   return sandbox;
 }
 
@@ -76,12 +76,12 @@ const mostSkillBytes = 1024 * 1024;
  * Has the workspace hold the project's skills as they are now, because models are told where their files lie. What
  * cannot be read is left out, as it is of no use to a model either.
  */
-async function bringSkills(sandbox: Sandbox, owner: SandboxOwner): Promise<void> {
+async function copySkills(sandbox: Sandbox, owner: SandboxOwner): Promise<void> {
   const { project_root, skill_folders = [] } = owner;
   if (project_root === undefined || skill_folders.length === 0) return;
   const root = await realpath(project_root);
   for (const folder of skill_folders) {
-    const { paths } = await findFiles(root, folder, { wants: () => true });
+    const { paths } = await findFiles(root, folder, { accepts: () => true });
     for (const path of paths.slice(0, mostSkillFiles)) {
       const bytes = await readProjectFile(root, path).catch(() => undefined);
       if (bytes === undefined) continue;

@@ -235,8 +235,8 @@ export function checkOrigin(
 // A proxy in front may speak TLS, so either scheme stands for the host that the request names.
 function isSameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined) return false;
-  const named = origin.toLowerCase();
-  return named === `http://${host.toLowerCase()}` || named === `https://${host.toLowerCase()}`;
+  const lowered = origin.toLowerCase();
+  return lowered === `http://${host.toLowerCase()}` || lowered === `https://${host.toLowerCase()}`;
 }
 
 /** The rules by which `Host` names are answered. */
@@ -324,7 +324,7 @@ export function networkOf(address: string): string {
 }
 
 /** Counts one request of a sender. Throws `too_many_requests` when its allowance is used up. */
-type RateLimiter = (who: string) => void;
+type RateLimiter = (client: string) => void;
 
 interface Bucket {
   tokens: number;
@@ -343,13 +343,13 @@ export function createRateLimiter(
   const perMs = limit.requests / ((limit.per_seconds ?? 60) * 1_000);
   // The map keeps the order of last use.
   const buckets = new Map<string, Bucket>();
-  return (who) => {
+  return (client) => {
     const at = now();
-    const bucket = buckets.get(who) ?? { tokens: burst, filledAt: at };
+    const bucket = buckets.get(client) ?? { tokens: burst, filledAt: at };
     bucket.tokens = Math.min(burst, bucket.tokens + (at - bucket.filledAt) * perMs);
     bucket.filledAt = at;
-    buckets.delete(who);
-    buckets.set(who, bucket);
+    buckets.delete(client);
+    buckets.set(client, bucket);
     if (buckets.size > maxBuckets) {
       for (const oldest of buckets.keys()) {
         buckets.delete(oldest);

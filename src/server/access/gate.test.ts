@@ -150,22 +150,22 @@ describe("authorize", () => {
 describe("an idempotency key is its principal's own:", () => {
   const another = { authorization: "Bearer another" };
   const options = { access: { apiKeys: [key, "another"] } };
-  const keyed = { ...bearer, "idempotency-key": "1" };
-  const keyedByAnother = { ...another, "idempotency-key": "1" };
+  const withKey = { ...bearer, "idempotency-key": "1" };
+  const withOtherKey = { ...another, "idempotency-key": "1" };
 
   test("a sender is not given the result of another's run", async () => {
     // A sender who may run a workflow need not be one who may read the results of others' runs.
     const authorize = ({ action }: AuthorizeRequest): boolean => action === "workflow.run";
     await withServer({ ...options, authorize }, async ({ send, stream, service }) => {
       const path = "/workflows/strict?wait=result";
-      const mine = await send(path, { body: { n: 1 }, headers: keyed });
-      const again = await send(path, { body: { n: 1 }, headers: keyed });
+      const mine = await send(path, { body: { n: 1 }, headers: withKey });
+      const again = await send(path, { body: { n: 1 }, headers: withKey });
       expect(again.body).toEqual(mine.body);
-      const theirs = await send(path, { body: { n: 1 }, headers: keyedByAnother });
+      const theirs = await send(path, { body: { n: 1 }, headers: withOtherKey });
       expect(theirs.status).toBe(200);
       expect(theirs.body.run_id).not.toBe(mine.body.run_id);
       const events = await collectEvents(
-        await stream("/workflows/strict", { body: { n: 1 }, headers: keyedByAnother }),
+        await stream("/workflows/strict", { body: { n: 1 }, headers: withOtherKey }),
       );
       expect(events[0]?.data.run_id).toBe(theirs.body.run_id);
       // Nor told that another has used the key.
@@ -182,12 +182,16 @@ describe("an idempotency key is its principal's own:", () => {
     await withServer(options, async ({ send, service }) => {
       const prompt = (headers: Record<string, string>) =>
         send("/agents/echo/1", { body: { message: "mine" }, headers });
-      const [mine, again, theirs] = [await prompt(keyed), await prompt(keyed), await prompt(keyedByAnother)];
+      const [mine, again, theirs] = [
+        await prompt(withKey),
+        await prompt(withKey),
+        await prompt(withOtherKey),
+      ];
       expect(again.body).toEqual(mine.body);
       expect(theirs.body.result.metadata.operation_id).not.toBe(mine.body.result.metadata.operation_id);
       const dispatch = (headers: Record<string, string>) =>
         send("/agents/echo/2/dispatch", { body: { input: "mine" }, headers });
-      const receipts = [await dispatch(keyed), await dispatch(keyed), await dispatch(keyedByAnother)];
+      const receipts = [await dispatch(withKey), await dispatch(withKey), await dispatch(withOtherKey)];
       expect(receipts[1]?.body).toEqual(receipts[0]?.body);
       expect(receipts[2]?.body.dispatch_id).not.toBe(receipts[0]?.body.dispatch_id);
       const { body } = await send("/dispatches?instance_id=2", { headers: bearer });
@@ -197,8 +201,8 @@ describe("an idempotency key is its principal's own:", () => {
       ]);
       const { run_id } = await service.startRun("waiting", {});
       for (const [headers, payload] of [
-        [keyedByAnother, "theirs"],
-        [keyed, "mine"],
+        [withOtherKey, "theirs"],
+        [withKey, "mine"],
       ] as const) {
         const signal = { name: payload === "mine" ? "word" : "other", payload };
         expect((await send(`/runs/${run_id}/signal`, { body: signal, headers })).status).toBe(202);
@@ -209,9 +213,9 @@ describe("an idempotency key is its principal's own:", () => {
 });
 
 test("auth is told the agent and the instance, decoded, and may refuse by them", async () => {
-  const told: Pick<AuthRequest, "agent" | "instance">[] = [];
+  const reported: Pick<AuthRequest, "agent" | "instance">[] = [];
   const auth = ({ agent, instance, instance_id }: AuthRequest): boolean => {
-    told.push({
+    reported.push({
       ...(agent === undefined ? {} : { agent }),
       ...(instance === undefined ? {} : { instance }),
     });
@@ -226,7 +230,7 @@ test("auth is told the agent and the instance, decoded, and may refuse by them",
     expect((await send("/prompt/s", { body: { message: "x" } })).status).toBe(200);
     expect((await send("/health")).status).toBe(200);
   });
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { agent: "echo", instance: "müller" },
     { agent: "echo", instance: "other tenant" },
     {},

@@ -39,8 +39,8 @@ test("beyond loopback an address is answered, and a name only where keys are ask
   expect(passes("[2001:db8::1]", open)).toBe(true);
   expect(passes("kit.example", open)).toBe(false);
   expect(passes("kit.example", { ...open, guarded: true })).toBe(true);
-  const named = { ...open, guarded: true, allowedHosts: new Set(["kit.example"]) };
-  expect(passes("evil.example", named)).toBe(false);
+  const withName = { ...open, guarded: true, allowedHosts: new Set(["kit.example"]) };
+  expect(passes("evil.example", withName)).toBe(false);
 });
 
 test("a malformed or missing Host is refused", () => {

@@ -38,7 +38,7 @@ test("a refusal says when to come again, in whole seconds", () => {
 
 test("a hundred thousand are remembered, and of more the one that came last the longest time ago is not", () => {
   const take = createRateLimiter({ requests: 1 }, () => 0);
-  const tries = (who: string): boolean => allowed(() => take(who));
+  const tries = (client: string): boolean => allowed(() => take(client));
   for (let count = 0; count < 100_000; count += 1) take(String(count));
   expect(tries("0")).toBe(false);
   expect(tries("one more")).toBe(true);

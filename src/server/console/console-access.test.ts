@@ -30,8 +30,8 @@ test("the page needs no key, and what it asks for does", async () => {
         expect((await fetch(url, { headers })).status).toBe(401);
       }
       expect((await fetch(`${url}/agents`, { headers: html })).status).toBe(401);
-      const named = { ...html, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" };
-      expect((await fetch(`${url}/console/`, { headers: named })).status).toBe(403);
+      const withName = { ...html, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" };
+      expect((await fetch(`${url}/console/`, { headers: withName })).status).toBe(403);
     },
   );
 });

@@ -15,7 +15,7 @@ interface Head {
  * Whether a request is for the page or one of its files, which hold nothing secret and need no key. `/` is the page
  * for browsers only: clients get JSON there.
  */
-export function asksForPage({ method, path, headers }: Omit<Head, "host">): boolean {
+export function isPageRequest({ method, path, headers }: Omit<Head, "host">): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
   if (path === "/") return headers.get("accept")?.includes("text/html") === true;
   return isPagePath(path);
@@ -42,11 +42,11 @@ const readingPosts: ReadonlySet<string> = new Set([
 export function checkLooksOnly({ method, path, headers, host }: Head): void {
   const isHandshake = headers.get("upgrade")?.toLowerCase() === "websocket";
   const reads = method === "GET" || method === "HEAD" || method === "OPTIONS" || readingPosts.has(path);
-  if ((!reads || isHandshake) && isOfOwnPage(headers, host)) throw looksOnly();
+  if ((!reads || isHandshake) && isOfOwnPage(headers, host)) throw readOnlyError();
 }
 
 /** The refusal of a write by a page that may only look. */
-export function looksOnly(): KitError {
+export function readOnlyError(): KitError {
   return new KitError({
     code: "forbidden",
     message: 'This page may only look: server.console is "read".',

@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const ask = (path: string, headers: Record<string, string> = {}, looksOnly = false): Promise<Response> =>
-  createConsole({ looksOnly, folder }).answer({ path, headers: new Headers(headers) });
+const ask = (path: string, headers: Record<string, string> = {}, isReadOnly = false): Promise<Response> =>
+  createConsole({ isReadOnly, folder }).answer({ path, headers: new Headers(headers) });
 
 describe("the page", () => {
   test.each([
@@ -57,7 +57,7 @@ describe("the page", () => {
   });
 
   test("says what to do where it is not built", async () => {
-    const missing = createConsole({ looksOnly: false, folder: join(folder, "nowhere") });
+    const missing = createConsole({ isReadOnly: false, folder: join(folder, "nowhere") });
     const reply = await missing.answer({ path: "/", headers: new Headers() });
     expect([reply.status, await reply.text()]).toEqual([503, expect.stringContaining("npm run build")]);
   });

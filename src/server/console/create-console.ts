@@ -13,7 +13,7 @@ export interface Console {
 
 export interface ConsoleOptions {
   /** The page offers nothing that changes anything. */
-  readonly looksOnly: boolean;
+  readonly isReadOnly: boolean;
   /** Default: the folder that belongs to this build of kit. */
   readonly folder?: string;
 }
@@ -43,7 +43,7 @@ interface StaticFile {
 }
 
 /** Reads a file when it is first asked for, and keeps it: all of them are less than a megabyte. */
-export function createConsole({ looksOnly, folder = builtFolder() }: ConsoleOptions): Console {
+export function createConsole({ isReadOnly, folder = builtFolder() }: ConsoleOptions): Console {
   let listed: Promise<ReadonlySet<string>> | undefined;
   const list = (): Promise<ReadonlySet<string>> => {
     listed ??= listFolder(folder);
@@ -69,7 +69,7 @@ export function createConsole({ looksOnly, folder = builtFolder() }: ConsoleOpti
       .replace("<head>", `<head><base href="${baseOf(path)}">`)
       .replace(
         'name="kit-console" content="full"',
-        `name="kit-console" content="${looksOnly ? "read" : "full"}"`,
+        `name="kit-console" content="${isReadOnly ? "read" : "full"}"`,
       );
     const etag = `"${createHash("sha256").update(html).digest("base64url").slice(0, 22)}"`;
     // A browser takes the headers of this reply for those of the page that it has.

@@ -83,9 +83,9 @@ function encode(text: string): string {
 /** A file that a spec names, else a source file rather than a lock or a picture, where there is one. */
 function exampleFile(project: Project): string | undefined {
   const { specs } = project.specs.query({ limit: 100 });
-  const named = specs.flatMap(({ metadata }) => metadata.code_refs ?? []).find(isSource);
+  const codeFile = specs.flatMap(({ metadata }) => metadata.code_refs ?? []).find(isSource);
   const files = project.files();
-  return named ?? files.find(isSource) ?? files[0];
+  return codeFile ?? files.find(isSource) ?? files[0];
 }
 
 function isSource(file: string): boolean {

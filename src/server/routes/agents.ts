@@ -12,7 +12,7 @@ import {
   principalOf,
   type ServiceContext,
 } from "../service-context.ts";
-import { wantsEvents } from "../streams/event-streams.ts";
+import { acceptsEvents } from "../streams/event-streams.ts";
 import { streamInstance } from "../streams/instance-stream.ts";
 import { streamPrompt } from "../streams/prompt-stream.ts";
 
@@ -141,7 +141,7 @@ async function answerPrompt(
   sender: Sender,
   prompt: Prompt,
 ): Promise<{ readonly result: PromptReply } | Response> {
-  if (wantsEvents(sender.accept)) return await answerWithEvents(context, sender, prompt);
+  if (acceptsEvents(sender.accept)) return await answerWithEvents(context, sender, prompt);
   const call = { ...callOf(sender), signal: sender.clientGone({ silent: true }) };
   return { result: await context.service.prompt(prompt.key, prompt.request, call) };
 }
@@ -169,16 +169,16 @@ function callOf(sender: Sender): { readonly idempotencyKey?: string; readonly pr
 /** A message as clients see it, without the parts that are for its provider alone. */
 function toHistoryMessage(message: Message): HistoryMessage {
   const { role, content, timestamp } = message;
-  const shown = { role, content: content.map(withoutProvider), timestamp };
-  if (message.role === "tool") return shown;
-  if (message.role === "user") return { ...shown, source: message.source };
+  const visible = { role, content: content.map(withoutProvider), timestamp };
+  if (message.role === "tool") return visible;
+  if (message.role === "user") return { ...visible, source: message.source };
   const { source, model, usage, finish_reason } = message;
-  return { ...shown, source, model, usage, finish_reason };
+  return { ...visible, source, model, usage, finish_reason };
 }
 
 function withoutProvider(part: Message["content"][number]): HistoryMessage["content"][number] {
   if (part.type === "tool_result") return { ...part, content: part.content.map(withoutProvider) };
   if (!("provider" in part)) return { ...part };
-  const { provider: _, ...shown } = part;
-  return shown;
+  const { provider: _, ...visible } = part;
+  return visible;
 }

@@ -21,8 +21,8 @@ async function serve(engine: {
   return now;
 }
 
-const dispatch = (to: ServedService, instance: string, who: string) =>
-  to.send(`/agents/echo/${instance}/dispatch`, { body: { input: "hold" }, headers: as(who) });
+const dispatch = (to: ServedService, instance: string, sender: string) =>
+  to.send(`/agents/echo/${instance}/dispatch`, { body: { input: "hold" }, headers: as(sender) });
 
 /** Each way in, as another principal: resolves once its work is done. */
 const entrances: Readonly<Record<string, (to: ServedService) => Promise<unknown>>> = {
@@ -71,7 +71,8 @@ test("a principal whose share of the line is full is told so, and when to come a
     { type: "too_many_requests", meta: { scope: "principal", waiting: 5 } },
   ]);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-  for (const who of ["shy", "third"]) expect((await dispatch(to, `of-${who}`, who)).status).toBe(202);
+  for (const sender of ["shy", "third"])
+    expect((await dispatch(to, `of-${sender}`, sender)).status).toBe(202);
   const prompt = to.send("/agents/echo/p", { body: { message: "hold" }, headers: as("loud") });
   expect((await prompt).body.error.meta.scope).toBe("principal");
 });

@@ -121,17 +121,17 @@ test("a file that becomes a link out after it was indexed is not followed", asyn
 });
 
 test("a key alone does not read files: authorize is asked", async () => {
-  const keyed = await serveService({
+  const withKey = await serveService({
     files,
     access: { apiKeys: ["k"] },
     authorize: ({ action }) => action !== "file.read",
   });
   try {
     const headers = { authorization: "Bearer k" };
-    expect((await keyed.send("/api/files?path=src/app.ts")).status).toBe(401);
-    expect((await keyed.send("/api/files?path=src/app.ts", { headers })).status).toBe(403);
-    expect((await keyed.send("/api/specs", { headers })).status).toBe(200);
+    expect((await withKey.send("/api/files?path=src/app.ts")).status).toBe(401);
+    expect((await withKey.send("/api/files?path=src/app.ts", { headers })).status).toBe(403);
+    expect((await withKey.send("/api/specs", { headers })).status).toBe(200);
   } finally {
-    await keyed.close();
+    await withKey.close();
   }
 });

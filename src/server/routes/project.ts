@@ -21,7 +21,7 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
-import { isOfOwnPage, looksOnly } from "../console/console-request.ts";
+import { isOfOwnPage, readOnlyError } from "../console/console-request.ts";
 import { invalidSegment } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 
@@ -92,7 +92,7 @@ export function bindGuidelineRoutes(
   { pageLooksOnly = false }: { readonly pageLooksOnly?: boolean } = {},
 ): readonly Route[] {
   const checkWrite = async ({ raw, header, principal, itemAction: action }: WriteRequest): Promise<void> => {
-    if (pageLooksOnly && isOfOwnPage(raw.headers, header("host") ?? "")) throw looksOnly();
+    if (pageLooksOnly && isOfOwnPage(raw.headers, header("host") ?? "")) throw readOnlyError();
     await authorization.check({ principal, action });
   };
   const { guidelines } = project;

@@ -146,8 +146,10 @@ describe("runs", () => {
     const path = `/runs/${body.run_id}/stream`;
     const live = readEventStream(await served.stream(path));
     expect((await live.next()).value?.event).toBe("run_start");
-    const told = await served.send(`/runs/${body.run_id}/signal`, { body: { name: "word", payload: "go" } });
-    expect([told.status, told.body]).toEqual([202, { status: "accepted" }]);
+    const reported = await served.send(`/runs/${body.run_id}/signal`, {
+      body: { name: "word", payload: "go" },
+    });
+    expect([reported.status, reported.body]).toEqual([202, { status: "accepted" }]);
     const rest = [];
     for await (const event of live) rest.push(event);
     expect(rest.at(-1)).toMatchObject({ event: "result", data: { result: { said: "go" } } });

@@ -32,8 +32,8 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         if (waiting.has(nameOf(session))) return "waiting";
         return service.isAtWork(session) ? "working" : "idle";
       };
-      const shown = await permitted(sessions, input);
-      return { sessions: shown.map((session) => ({ ...session, status: statusOf(session) })), next_cursor };
+      const visible = await permitted(sessions, input);
+      return { sessions: visible.map((session) => ({ ...session, status: statusOf(session) })), next_cursor };
     },
     async "POST /sessions/prune"(input) {
       const { older_than_seconds, dry_run, ...page } = input.body;

@@ -20,8 +20,8 @@ export function bindWebhookRoutes({
   const handlers: Handlers<typeof webhookRoutes> = {
     async "GET /deliveries"({ query, principal, itemAction: action }) {
       const { items, next_cursor } = deliveries.page(query);
-      const shown = await authorization.permitted(items, ({ webhook }) => ({ principal, action, webhook }));
-      return { deliveries: shown, next_cursor };
+      const visible = await authorization.permitted(items, ({ webhook }) => ({ principal, action, webhook }));
+      return { deliveries: visible, next_cursor };
     },
     async "POST /webhooks/{name}"({ segment, raw, incoming, clientGone }) {
       const name = segment("name");

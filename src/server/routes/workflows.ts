@@ -2,7 +2,7 @@ import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
 import { readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
 import { checkWorkflow, principalOf, type ServiceContext } from "../service-context.ts";
-import { wantsEvents } from "../streams/event-streams.ts";
+import { acceptsEvents } from "../streams/event-streams.ts";
 import { streamRun, toCompleted } from "../streams/run-stream.ts";
 
 /** `/workflows`: the list of them, and starting a run of one. */
@@ -26,7 +26,7 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
     },
     async "POST /workflows/{name}"(input) {
       const idempotencyKey = readIdempotencyKey(input);
-      const streams = wantsEvents(input.accept);
+      const streams = acceptsEvents(input.accept);
       const place = streams ? context.streams.reserve(input.principal) : undefined;
       const waits = input.query.wait === "result" && !streams;
       const gone = waits ? input.clientGone({ silent: true }) : undefined;

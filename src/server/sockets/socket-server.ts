@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { KitError } from "../../base/kit-error.ts";
 import { socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { Gate } from "../access/access.ts";
-import { createPlaces, type Place } from "../access/places.ts";
+import { type ConnectionSlot, createConnectionSlots } from "../access/connection-slots.ts";
 import type { RequestEntry } from "../answer-request.ts";
 import { toErrorReply } from "../reply.ts";
 import type { ServiceContext } from "../service-context.ts";
@@ -37,7 +37,7 @@ export interface SocketServer {
 interface Admission {
   readonly target: SocketTarget;
   readonly peer: ConnectionPeer;
-  readonly place: Place;
+  readonly place: ConnectionSlot;
 }
 
 interface OpenSocket {
@@ -53,9 +53,9 @@ export function createSocketServer(
 ): SocketServer {
   const { limits, authorization } = context;
   const open = new Set<OpenSocket>();
-  const places = createPlaces({
+  const slots = createConnectionSlots({
     what: "connections",
-    places: limits.webSockets,
+    slots: limits.webSockets,
     share: limits.webSocketsPerPrincipal,
   });
   const server = new WebSocketServer({
@@ -120,7 +120,7 @@ export function createSocketServer(
     }
     const count = (): void => gate.count(principal, handshake.remoteAddress);
     const peer = { principal, count, request: toRequest(handshake) };
-    return { target, peer, place: places.take(principal?.id) };
+    return { target, peer, place: slots.take(principal?.id) };
   };
 
   return {

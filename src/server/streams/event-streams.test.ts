@@ -225,8 +225,8 @@ describe("a stream", () => {
 
 describe("with keys, a principal", () => {
   const keys = { first: "first-key-of-sixteen", second: "second-key-of-sixteen" };
-  const as = (who: keyof typeof keys): { readonly headers: Record<string, string> } => ({
-    headers: { authorization: `Bearer ${keys[who]}` },
+  const as = (client: keyof typeof keys): { readonly headers: Record<string, string> } => ({
+    headers: { authorization: `Bearer ${keys[client]}` },
   });
 
   test("has a share of the streams, prompts and runs among them, and leaves room for others", async () => {
@@ -294,7 +294,7 @@ test("a thousand idle streams are held open at once, and all of them hear what i
     Array.from({ length: 1_000 }, async () => {
       const socket = await openRaw("/agents/echo/crowd/events");
       let text = "";
-      const heard = new Promise<void>((resolve) => {
+      const received = new Promise<void>((resolve) => {
         socket.on("data", (chunk: Buffer) => {
           text += chunk.toString();
           if (text.includes("event: idle")) resolve();
@@ -303,10 +303,10 @@ test("a thousand idle streams are held open at once, and all of them hear what i
       const opened = once(socket, "data");
       socket.resume();
       await opened;
-      return { socket, heard };
+      return { socket, received };
     }),
   );
   expect((await served.send("/agents/echo/crowd", { body: { message: "all" } })).status).toBe(200);
-  await Promise.all(readers.map(({ heard }) => heard));
+  await Promise.all(readers.map(({ received }) => received));
   for (const { socket } of readers) socket.destroy();
 });

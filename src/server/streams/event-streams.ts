@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { type DeltaEvent, EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
-import type { Place, Places } from "../access/places.ts";
+import type { ConnectionSlot, ConnectionSlots } from "../access/connection-slots.ts";
 import { eventStreamReply } from "../reply.ts";
 
 export interface EventStreamsOptions {
@@ -11,12 +11,12 @@ export interface EventStreamsOptions {
   /** After so long a stream that its reader can take up again ends; undefined: it goes on. */
   readonly streamMs?: number | undefined;
   /** The places of the streams that may be open at once. */
-  readonly places: Places;
+  readonly slots: ConnectionSlots;
 }
 
 export interface StreamOptions {
   /** The place from `reserve`; the stream releases it when it ends. */
-  readonly place: Place;
+  readonly place: ConnectionSlot;
   /** Whether the server may end it when it closes: for streams that their reader can take up again. */
   readonly resumable: boolean;
   /** Whether it ends after `streamMs`, because its reader gets the rest with another request; default `resumable`. */
@@ -33,7 +33,7 @@ export interface EventStreams {
    * Takes a place for a stream, before work is begun for it. Throws `unavailable` when too many are open, or the server
    * closes, and `too_many_requests` when the principal has its share of them. Whoever opens no stream with it gives it back.
    */
-  reserve(principal: Principal | undefined): Place;
+  reserve(principal: Principal | undefined): ConnectionSlot;
   /**
    * A reply of server-sent events. The source is asked for the next chunk only when the client has read
    * what came before. Throws `unavailable` when the server closes.
@@ -52,7 +52,7 @@ interface OpenStream {
 
 const encoder = new TextEncoder();
 
-export function createEventStreams({ heartbeatMs, streamMs, places }: EventStreamsOptions): EventStreams {
+export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStreamsOptions): EventStreams {
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
@@ -77,7 +77,7 @@ export function createEventStreams({ heartbeatMs, streamMs, places }: EventStrea
   return {
     reserve(principal) {
       checkOpen();
-      return places.take(principal?.id);
+      return slots.take(principal?.id);
     },
     open(source, options) {
       checkOpen();
@@ -248,7 +248,7 @@ function encodeComment(text: string): string {
 }
 
 /** Whether a client would rather have a stream of events. */
-export function wantsEvents(accept: string): boolean {
+export function acceptsEvents(accept: string): boolean {
   return accept
     .split(",")
     .some(

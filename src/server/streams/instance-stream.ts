@@ -1,6 +1,6 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { agentStream } from "../../engine/contract.ts";
-import type { Place } from "../access/places.ts";
+import type { ConnectionSlot } from "../access/connection-slots.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition, positionReset } from "./event-streams.ts";
 
@@ -9,7 +9,7 @@ export interface InstanceStreamOptions {
   readonly session?: string | undefined;
   /** Whether `after` is where an earlier stream ended. */
   readonly resumes: boolean;
-  readonly place: Place;
+  readonly place: ConnectionSlot;
   /** Throws when the instance may not be read any more. */
   readonly permit: () => Promise<void>;
 }

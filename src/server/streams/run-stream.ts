@@ -2,12 +2,12 @@ import { KitError } from "../../base/kit-error.ts";
 import { type Engine, runStream } from "../../engine/contract.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted, RunRecord } from "../../protocol/run.ts";
-import type { Place } from "../access/places.ts";
+import type { ConnectionSlot } from "../access/connection-slots.ts";
 import type { WorkContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition } from "./event-streams.ts";
 
 export interface RunStreamOptions {
-  readonly place: Place;
+  readonly place: ConnectionSlot;
   readonly after?: number | undefined;
   /** Throws when the run may not be read any more. Absent for who has just begun it. */
   readonly permit?: (() => Promise<void>) | undefined;

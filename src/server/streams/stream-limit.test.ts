@@ -32,9 +32,9 @@ test("a stream of an instance's events ends with a comment, and a reader goes on
 });
 
 test("a prompt with a key gives its result after its stream has ended; one without is never cut", async () => {
-  const keyed = client.agents.stream("echo", { id: "held", message: "hold" }, { idempotencyKey: "k-1" });
+  const withKey = client.agents.stream("echo", { id: "held", message: "hold" }, { idempotencyKey: "k-1" });
   const plain = served.stream("/agents/echo/held-too", { body: { message: "hold" } });
-  const results = Promise.all([keyed.result(), plain.then((reply) => reply.text())]);
+  const results = Promise.all([withKey.result(), plain.then((reply) => reply.text())]);
   await served.echo.held(2);
   await new Promise((resolve) => setTimeout(resolve, 150));
   served.echo.release();

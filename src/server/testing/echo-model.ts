@@ -48,9 +48,9 @@ export function createEchoModel(): EchoModel {
       gate.resolve();
       gate = Promise.withResolvers<void>();
     },
-    async held(wanted) {
-      if (count >= wanted) return;
-      await new Promise<void>((resolve) => waiting.push({ count: wanted, resolve }));
+    async held(expected) {
+      if (count >= expected) return;
+      await new Promise<void>((resolve) => waiting.push({ count: expected, resolve }));
     },
   };
 }

@@ -46,10 +46,12 @@ const index = indexCriteria(listCriteria(blocksOf(shop)));
 
 function namedIn(text: string, path = "src/some.test.ts", among: CriteriaIndex = index): string[] {
   const { references } = readTestText(text);
-  const { named } = resolveReferences(among, { path, references, namedBy: [] });
+  const { namedCriteria } = resolveReferences(among, { path, references, namedBy: [] });
   return [
     ...new Set(
-      named.map(({ criterion, isWhole }) => `${among.criteria[criterion]?.id}${isWhole ? " whole" : ""}`),
+      namedCriteria.map(
+        ({ criterion, isWhole }) => `${among.criteria[criterion]?.id}${isWhole ? " whole" : ""}`,
+      ),
     ),
   ];
 }
@@ -143,7 +145,7 @@ test("a number alone belongs to the feature whose spec names the file", () => {
   const { references } = readTestText("Requirement 1.1");
   const gifts = index.features.findIndex(({ label }) => label === "gift-cards");
   const file = { path: "src/some.test.ts", references, namedBy: [gifts] };
-  expect(resolveReferences(index, file).named).toEqual([
+  expect(resolveReferences(index, file).namedCriteria).toEqual([
     {
       criterion: index.criteria.findIndex(({ id }) => id === "gift-cards#1.1"),
       line: 1,
@@ -177,7 +179,7 @@ test("an id names all of its requirement, or the one criterion that its block is
   const among = indexCriteria({ criteria: single, features });
   const { references } = readTestText("fw_a-gift-cards-requirements-req3");
   const wholeness = (each: CriteriaIndex) =>
-    resolveReferences(each, { path: "a.test.ts", references, namedBy: [] }).named.map(
+    resolveReferences(each, { path: "a.test.ts", references, namedBy: [] }).namedCriteria.map(
       ({ evidence, isWhole }) => [evidence, isWhole],
     );
   expect(wholeness(index)).toEqual([["key", true]]);
@@ -229,10 +231,10 @@ test("tests that a spec names count for the criterion that names them, or for al
       "- [x] 1. Test it in `tests/a.test.ts`\n  - _Requirements: 1.1, 2_\n- [ ] 2. Later in `tests/later.test.ts`\n  - _Requirements: 1.2_\n",
   });
   const among = indexCriteria(listCriteria(blocks));
-  const named = testsNamedBySpecs(among, blocks).map(
+  const found = testsNamedBySpecs(among, blocks).map(
     (one) => `${among.criteria[one.criterion]?.id} ${one.path}${one.whole_requirement ? " whole" : ""}`,
   );
-  expect(named).toEqual([
+  expect(found).toEqual([
     "auth#1.3 tests/z.test.ts",
     "auth#2.1 tests/b.test.ts whole",
     "auth#2.2 tests/b.test.ts whole",

@@ -48,7 +48,7 @@ export function indexCriteria(list: CriteriaList): CriteriaIndex {
     for (const name of shortNamesOf(label)) if (!labels.has(name)) addName(name, index);
   }
   const indexes = criteria.map((_, index) => index);
-  const named = features.map(({ label }, feature): NamedFeature => {
+  const featureNames = features.map(({ label }, feature): NamedFeature => {
     return { feature, words: wordsOf(withoutNumber(label.split("/").at(-1) ?? "")) };
   });
   return {
@@ -59,7 +59,7 @@ export function indexCriteria(list: CriteriaList): CriteriaIndex {
     bySpecId: group(indexes, (index) => criteria[index]?.spec_id),
     featureByName,
     featureByPath: new Map(features.map(({ path }, index) => [path, index])),
-    featureByWord: group(named, ({ words }) => words[0]),
+    featureByWord: group(featureNames, ({ words }) => words[0]),
   };
 }
 

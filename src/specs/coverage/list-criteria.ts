@@ -67,9 +67,11 @@ function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature"
     const isCode = /^[A-Za-z]/.test(own);
     // A scenario of user story 1 would otherwise have the number of a criterion of requirement 1.
     const dotted = own.includes(".") ? own : `${whole}.${own}`;
-    const full = isCode ? own : typeof story === "string" ? dotted.replace(/^[^.]*/, story) : dotted;
-    const criterion = { ...place, number: full, line: entry.line, text: entry.text };
-    const requirement = full.startsWith(`${whole}.`) ? whole : full.slice(0, full.indexOf("."));
+    const qualified = isCode ? own : typeof story === "string" ? dotted.replace(/^[^.]*/, story) : dotted;
+    const criterion = { ...place, number: qualified, line: entry.line, text: entry.text };
+    const requirement = qualified.startsWith(`${whole}.`)
+      ? whole
+      : qualified.slice(0, qualified.indexOf("."));
     return isCode ? criterion : { ...criterion, requirement };
   });
 }

@@ -20,7 +20,7 @@ export interface DanglingReference {
 }
 
 export interface ResolvedReferences {
-  readonly named: readonly NamedCriterion[];
+  readonly namedCriteria: readonly NamedCriterion[];
   readonly dangling: readonly DanglingReference[];
   /** The features that the file belongs to. */
   readonly features: ReadonlySet<number>;
@@ -49,7 +49,7 @@ export function resolveReferences(
   },
 ): ResolvedReferences {
   const links = linksOf(index, file);
-  const named: NamedCriterion[] = [];
+  const namedCriteria: NamedCriterion[] = [];
   const dangling: DanglingReference[] = [];
   let marker: number | undefined;
   for (const reference of file.references) {
@@ -58,7 +58,7 @@ export function resolveReferences(
     if (kind === "spec") {
       for (const criterion of index.bySpecId.get(trimId(index, reference.id)) ?? []) {
         const isWhole = index.criteria[criterion]?.requirement !== undefined;
-        named.push({ criterion, line, evidence: "key", isWhole });
+        namedCriteria.push({ criterion, line, evidence: "key", isWhole });
       }
     }
     if (kind !== "key" && kind !== "number") continue;
@@ -66,12 +66,12 @@ export function resolveReferences(
       kind === "key" ? featureOfKey(index, reference.name) : (marker ?? clearest(index, links, reference));
     if (feature === undefined) continue;
     const found = criteriaNamed(index, feature, reference.number);
-    for (const one of found) named.push({ ...one, line, evidence: kind });
+    for (const one of found) namedCriteria.push({ ...one, line, evidence: kind });
     if (found.length === 0 && isMeant(reference)) {
       dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
     }
   }
-  return { named, dangling, features: new Set(links.keys()) };
+  return { namedCriteria, dangling, features: new Set(links.keys()) };
 }
 
 /**

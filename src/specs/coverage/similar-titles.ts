@@ -39,7 +39,7 @@ export function createTitleComparison(
   criteria: readonly Criterion[],
   indexes: readonly number[],
 ): TitleComparison {
-  const words = new Map(indexes.map((index) => [index, tellingWords(criteria[index]?.text ?? "")]));
+  const words = new Map(indexes.map((index) => [index, significantWords(criteria[index]?.text ?? "")]));
   const having = new Map<string, number[]>();
   for (const [index, own] of words) {
     for (const word of own) {
@@ -74,7 +74,7 @@ export function createTitleComparison(
   return {
     add({ path, titles, features }) {
       for (const title of titles) {
-        for (const [index, likeness] of compare(tellingWords(title.text))) {
+        for (const [index, likeness] of compare(significantWords(title.text))) {
           const isOwn = features.has(criteria[index]?.feature ?? -1);
           // A file of the feature needs less likeness, one of another feature more.
           const score = Math.min(1, likeness * (isOwn ? 1.25 : features.size > 0 ? 0.8 : 1));
@@ -93,7 +93,7 @@ function keepBest(found: Map<number, SimilarTitle[]>, index: number, title: Simi
   found.set(index, best.slice(0, mostSuggestions));
 }
 
-function tellingWords(text: string): ReadonlySet<string> {
+function significantWords(text: string): ReadonlySet<string> {
   const words = wordsOf(text.slice(0, 2000)).filter((word) => word.length > 2 && !stopWords.has(word));
   // Plurals and third persons are the same word to a reader.
   return new Set(words.map((word) => (word.length > 3 ? word.replace(/(?<!s)s$/, "") : word)));

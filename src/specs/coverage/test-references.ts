@@ -146,7 +146,7 @@ interface NamedTest extends CriterionTest {
  * the task names (`_Requirements: 1.2_`).
  */
 export function testsNamedBySpecs(index: CriteriaIndex, blocks: Iterable<SpecBlock>): NamedTest[] {
-  const named: NamedTest[] = [];
+  const namedTests: NamedTest[] = [];
   for (const block of blocks) {
     const tests = block.metadata.test_refs ?? [];
     if (tests.length === 0) continue;
@@ -159,11 +159,11 @@ export function testsNamedBySpecs(index: CriteriaIndex, blocks: Iterable<SpecBlo
           evidence: "path",
           quote: block.title.slice(0, 200),
         };
-        named.push(isWhole ? { ...test, whole_requirement: true } : test);
+        namedTests.push(isWhole ? { ...test, whole_requirement: true } : test);
       }
     }
   }
-  return named;
+  return namedTests;
 }
 
 function criteriaFor(

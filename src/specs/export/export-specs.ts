@@ -141,8 +141,14 @@ function lostFields(block: SpecBlock, own: SpecBlock): string[] {
 
 /** Metadata without what follows from the text's place in its file and in the project, and from its history. */
 function ownMetadata(metadata: SpecMetadata): Readonly<Record<string, unknown>> {
-  const { source: _source, related_specs: _related, code_refs: _code, test_refs: _tests, ...said } = metadata;
-  const { author: _author, ...own } = said;
+  const {
+    source: _source,
+    related_specs: _related,
+    code_refs: _code,
+    test_refs: _tests,
+    ...exported
+  } = metadata;
+  const { author: _author, ...own } = exported;
   const criteria = metadata.ears_patterns?.map(({ line: _line, ...criterion }) => criterion);
   return { ...own, ears_patterns: criteria };
 }

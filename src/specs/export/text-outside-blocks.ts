@@ -40,13 +40,13 @@ export function textOutsideBlocks({ source, blocks, written = "" }: ExportedSour
   }
   if (lost === 0) return undefined;
   if (blocks.length === 0) return `${source.path}: no spec was read from it, so nothing of it is exported.`;
-  const named = parts.slice(0, mostParts).map(({ from, to, heading }) => {
+  const listed = parts.slice(0, mostParts).map(({ from, to, heading }) => {
     const lines = from === to ? `${from}` : `${from}–${to}`;
     return heading === "" ? lines : `${lines} (${heading})`;
   });
   const more = parts.length > mostParts ? ` and ${parts.length - mostParts} more` : "";
   const verb = lost === 1 ? "line outside of specs is" : "lines outside of specs are";
-  return `${source.path}: ${lost} ${verb} left out: ${named.join(", ")}${more}.`;
+  return `${source.path}: ${lost} ${verb} left out: ${listed.join(", ")}${more}.`;
 }
 
 /** Headings and rules order a text; comments are no part of it. */

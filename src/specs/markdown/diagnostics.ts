@@ -23,7 +23,7 @@ export interface FrontMatterReading {
 }
 
 export function duplicateKey(key: string, line: number): FrontMatterProblem {
-  const message = `The key "${shownKey(key)}" occurs twice in the front matter; the last one counts.`;
+  const message = `The key "${quoteKey(key)}" occurs twice in the front matter; the last one counts.`;
   return { code: "frontmatter_duplicate_key", message, line, severity: "error" };
 }
 
@@ -32,7 +32,7 @@ export function invalid(message: string, line: number): FrontMatterProblem {
 }
 
 /** A key for a message: short and without control characters. */
-export function shownKey(key: string): string {
+export function quoteKey(key: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   return key.slice(0, 60).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
 }

@@ -6,7 +6,7 @@ import {
   type FrontMatterProblem,
   type FrontMatterReading,
   invalid,
-  shownKey,
+  quoteKey,
 } from "./diagnostics.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
@@ -153,7 +153,7 @@ function readFrontMatterLines(
     if (reading !== undefined)
       problems.push(...reading.problems.map((found) => ({ ...found, line: found.line + entry.line - 1 })));
     if (value === undefined)
-      problems.push(invalid(`The value of "${shownKey(entry.key)}" is not YAML.`, entry.line));
+      problems.push(invalid(`The value of "${quoteKey(entry.key)}" is not YAML.`, entry.line));
     else if (entry.key !== "__proto__") data.set(entry.key, value.value);
   }
   problems.sort((a, b) => a.line - b.line);

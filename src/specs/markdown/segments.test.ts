@@ -26,8 +26,8 @@ test("segments do not overlap, and keep the headings below the chosen levels", (
 
 test("a comment or nothing at all says nothing", () => {
   expect(
-    segments("<!-- a -->\n# A\n<!-- b -->\n# B\n\n## C\n", 2).map(({ says, hasChildren }) => [
-      says,
+    segments("<!-- a -->\n# A\n<!-- b -->\n# B\n\n## C\n", 2).map(({ hasContent, hasChildren }) => [
+      hasContent,
       hasChildren,
     ]),
   ).toEqual([

@@ -25,7 +25,7 @@ export interface Segment {
   /** The body with its own line ends, without blank lines at its start and end. */
   readonly body: string;
   /** Whether the body holds more than blank lines and comments. */
-  readonly says: boolean;
+  readonly hasContent: boolean;
   /** Whether another segment lies directly below this one. */
   readonly hasChildren: boolean;
 }
@@ -35,14 +35,14 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
   const headings = scan.headings.filter((heading) => heading.level <= maxLevel);
   const segments: Segment[] = [];
   const beforeFirst = (headings[0]?.line ?? scan.lineCount + 1) - 1;
-  if (says(scan, scan.bodyLine, beforeFirst)) {
+  if (hasContent(scan, scan.bodyLine, beforeFirst)) {
     const { from, to } = withoutBlankEdges(scan, scan.bodyLine, beforeFirst);
     const lines = { startLine: from, endLine: to, bodyStart: from, bodyEnd: to };
     segments.push({
       parents: [],
       ...lines,
       body: textOfLines(scan, from, to),
-      says: true,
+      hasContent: true,
       hasChildren: false,
     });
   }
@@ -63,7 +63,7 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
       bodyStart: from,
       bodyEnd: to,
       body: textOfLines(scan, from, to),
-      says: says(scan, from, to),
+      hasContent: hasContent(scan, from, to),
       hasChildren: next !== undefined && next.level > heading.level,
     });
     open.push({ level: heading.level, title: heading.title });
@@ -71,7 +71,7 @@ export function segmentsOf(scan: MarkdownScan, maxLevel: number): Segment[] {
   return segments;
 }
 
-function says(scan: MarkdownScan, from: number, to: number): boolean {
+function hasContent(scan: MarkdownScan, from: number, to: number): boolean {
   for (let line = from; line <= to; line += 1) {
     if (scan.kinds[line - 1] !== lineKinds.comment && lineText(scan, line).trim() !== "") return true;
   }

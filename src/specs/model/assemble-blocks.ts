@@ -111,28 +111,28 @@ interface AssignedIds {
  * bases never meet: X-k belongs to the base X alone. An index can keep them current group by group.
  */
 export function assignIds(requests: readonly IdRequest[]): AssignedIds {
-  const groups = new Map<string, { readonly kinds: DraftId["kind"][]; readonly places: number[] }>();
+  const groups = new Map<string, { readonly kinds: DraftId["kind"][]; readonly positions: number[] }>();
   const taken = new Set<string>();
-  const firstPlaces = new Map<string, IdRequest>();
+  const firstRequests = new Map<string, IdRequest>();
   const diagnostics: Diagnostic[] = [];
   for (const [place, request] of requests.entries()) {
     const { id } = request;
     const base = id.kind === "sequence" ? id.prefix : id.value;
-    const group = groups.get(base) ?? { kinds: [], places: [] };
+    const group = groups.get(base) ?? { kinds: [], positions: [] };
     group.kinds.push(id.kind);
-    group.places.push(place);
+    group.positions.push(place);
     groups.set(base, group);
     if (id.kind === "sequence") continue;
     taken.add(base);
     if (id.kind === "base") continue;
-    const first = firstPlaces.get(base);
-    if (first === undefined) firstPlaces.set(base, request);
+    const first = firstRequests.get(base);
+    if (first === undefined) firstRequests.set(base, request);
     else diagnostics.push(duplicateId(base, request, first));
   }
   const ids = new Array<string>(requests.length).fill("");
-  for (const [base, { kinds, places }] of groups) {
+  for (const [base, { kinds, positions }] of groups) {
     const numbers = numberGroup(base, { kinds, isTaken: (id) => taken.has(id) });
-    for (const [at, place] of places.entries()) ids[place] = toId(kinds[at], base, numbers[at] ?? 1);
+    for (const [at, place] of positions.entries()) ids[place] = toId(kinds[at], base, numbers[at] ?? 1);
   }
   return { ids, diagnostics };
 }

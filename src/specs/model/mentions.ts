@@ -75,13 +75,13 @@ function pathsOfLine(line: string): string[] {
 
 /** The offset of a mark in a line, outside of code spans. */
 function uncovered(line: string, mark: string, spans: readonly CodeSpan[]): number[] {
-  const places: number[] = [];
+  const positions: number[] = [];
   let span = 0;
   for (let at = line.indexOf(mark); at !== -1; at = line.indexOf(mark, at + mark.length)) {
     while (span < spans.length && (spans[span]?.to ?? 0) <= at) span += 1;
-    if ((spans[span]?.from ?? line.length) > at) places.push(at);
+    if ((spans[span]?.from ?? line.length) > at) positions.push(at);
   }
-  return places;
+  return positions;
 }
 
 /** A link destination (section 6.3): in angle brackets, or without spaces and with balanced parentheses. */

@@ -16,7 +16,7 @@ function problemsOf(block: unknown): string[] {
 
 test("a block with the required fields is valid, and so is one with all of them", () => {
   expect(validateBlocks([valid])).toEqual([]);
-  const full = {
+  const complete = {
     ...valid,
     id: "b",
     summary: "s".repeat(500),
@@ -27,7 +27,7 @@ test("a block with the required fields is valid, and so is one with all of them"
     updated_at: "2026-01-01T10:00:00Z",
     metadata: {},
   };
-  expect(validateBlocks([valid, full])).toEqual([]);
+  expect(validateBlocks([valid, complete])).toEqual([]);
 });
 
 test.each(["id", "path", "framework", "spec_type", "title", "content"])("%s is required", (field) => {

@@ -27,20 +27,20 @@ const enumFields: readonly (readonly [field: string, values: readonly string[]])
  */
 export function validateBlocks(blocks: readonly unknown[]): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  const places = new Map<string, string>();
+  const locations = new Map<string, string>();
   for (const [index, block] of blocks.entries()) {
     const place = `blocks[${index}]`;
     diagnostics.push(...validateBlock(block, place));
     const id = isRecord(block) ? block.id : undefined;
     if (typeof id !== "string" || id.trim() === "") continue;
-    const first = places.get(id);
-    if (first === undefined) places.set(id, place);
+    const first = locations.get(id);
+    if (first === undefined) locations.set(id, place);
     else
       diagnostics.push(
         problem(block, place, {
           rule: "duplicate-id",
           field: "id",
-          message: `${first} has the id ${shown(id)} already.`,
+          message: `${first} has the id ${describeValue(id)} already.`,
         }),
       );
   }
@@ -93,7 +93,7 @@ function enumProblems(block: Untrusted): Problem[] {
       {
         rule: "enum",
         field,
-        message: `"${field}" must be one of ${values.join(", ")}, not ${shown(value)}.`,
+        message: `"${field}" must be one of ${values.join(", ")}, not ${describeValue(value)}.`,
       },
     ];
   });
@@ -107,7 +107,7 @@ function timestampProblems(block: Untrusted): Problem[] {
       {
         rule: "timestamp",
         field,
-        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with seconds and offset (2026-05-26T18:03:03Z), not ${shown(value)}.`,
+        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with seconds and offset (2026-05-26T18:03:03Z), not ${describeValue(value)}.`,
       },
     ];
   });
@@ -165,7 +165,7 @@ function kindOf(value: unknown): string {
 }
 
 /** A value for a message: quoted and short. */
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value !== "string") return kindOf(value);
   return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
 }

@@ -35,7 +35,7 @@ const listSessions = (place: string, order: "ASC" | "DESC"): string =>
 
 const readPatienceMs = 1_000;
 /** Writes acknowledged within this time after the file was deleted may be lost with it; the check costs a system call. */
-const lookMs = 10;
+const checkMs = 10;
 
 /** The most pages that one deletion frees on disk: some megabytes, in a few milliseconds. */
 const givenBackPages = 1_024;
@@ -179,7 +179,7 @@ export class SqliteSessionStore implements SessionStore {
   #writeTogether(due: readonly DueAppend[]): void {
     const [only] = due;
     if (due.length === 1 && only !== undefined && this.#appendRow(only.request)) {
-      this.#file.check(lookMs);
+      this.#file.check(checkMs);
       only.resolve();
       return;
     }
@@ -195,7 +195,7 @@ export class SqliteSessionStore implements SessionStore {
           }
         }
       });
-      this.#file.check(lookMs);
+      this.#file.check(checkMs);
     } catch (error) {
       // It holds positions of a transaction that was undone.
       this.#known.clear();
@@ -225,7 +225,7 @@ export class SqliteSessionStore implements SessionStore {
    */
   #append(request: AppendRequest): void {
     const { key, expected, entries, fence } = request;
-    if (expected + entries.length > maxPosition) throw full();
+    if (expected + entries.length > maxPosition) throw storeFullError();
     if (fence !== undefined) this.#checkFence(key, fence);
     const texts = entries.map(encodeEntry);
     const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
@@ -253,7 +253,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   read(key: SessionKey, after = 0): readonly SessionEntry[] {
-    const rows = this.#look((): unknown[] => {
+    const rows = this.#readAttached((): unknown[] => {
       const id = this.#find(key)?.id;
       return id === undefined ? [] : this.#statements.read.all(id, after);
     });
@@ -263,13 +263,13 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   info(key: SessionKey): SessionInfo | undefined {
-    const row = this.#look(() => this.#statements.list.get(key.agent, key.instance_id, key.session));
+    const row = this.#readAttached(() => this.#statements.list.get(key.agent, key.instance_id, key.session));
     return row === undefined ? undefined : toInfo(row);
   }
 
   list(filter: { readonly agent: string; readonly instance_id?: string }): readonly SessionInfo[] {
     const { agent, instance_id = null } = filter;
-    return this.#look(() => this.#statements.list.all(agent, instance_id, null)).map(toInfo);
+    return this.#readAttached(() => this.#statements.list.all(agent, instance_id, null)).map(toInfo);
   }
 
   delete(key: SessionKey): MaybePromise<void> {
@@ -278,7 +278,7 @@ export class SqliteSessionStore implements SessionStore {
       // A trigger takes the entries along, the foreign key the sessions below.
       this.#statements.delete.run(key.agent, key.instance_id, key.session);
       this.#known.clear();
-      this.#file.check(lookMs);
+      this.#file.check(checkMs);
     });
   }
 
@@ -287,7 +287,7 @@ export class SqliteSessionStore implements SessionStore {
     const statement = order === "newest" ? listNewest : listOldest;
     const place = cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
     return toTouchedPage(
-      this.#look(() => statement.all(place, limit + 1, agent ?? null, instance_id ?? null)),
+      this.#readAttached(() => statement.all(place, limit + 1, agent ?? null, instance_id ?? null)),
       limit,
     );
   }
@@ -300,7 +300,7 @@ export class SqliteSessionStore implements SessionStore {
       deleted = this.#statements.deleteUntouched.run(agent, instance_id, session, before).changes === 1;
       if (!deleted) return;
       this.#known.clear();
-      this.#file.check(lookMs);
+      this.#file.check(checkMs);
     });
     // Files of an older kit keep their size, and use what is free in them first.
     if (deleted)
@@ -315,7 +315,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   readText(name: string): string | undefined {
-    const row = this.#look(() => this.#statements.readText.get(name));
+    const row = this.#readAttached(() => this.#statements.readText.get(name));
     return row === undefined ? undefined : String(row.text);
   }
 
@@ -338,8 +338,8 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /** Readers have to wait only in the moment in which another process repairs the file, or is the last to close it. */
-  #look<Value>(read: () => Value): Value {
-    this.#file.check(lookMs);
+  #readAttached<Value>(read: () => Value): Value {
+    this.#file.check(checkMs);
     try {
       return read();
     } catch (error) {
@@ -356,7 +356,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   #insert({ id, position }: KnownSession, text: string, input: string | null): void {
-    if (position >= maxPosition) throw full();
+    if (position >= maxPosition) throw storeFullError();
     const { insert } = this.#statements;
     this.#now = Math.max(this.#now, Date.now());
     if (orConflict(() => insert.run(id, position + 1, text, input, this.#now)).changes === 0)
@@ -413,7 +413,7 @@ function touched(session: string): string {
   return `(SELECT at FROM entries WHERE id > ${session} << 24 AND id < (${session} + 1) << 24 ORDER BY id DESC LIMIT 1)`;
 }
 
-function full(): KitError {
+function storeFullError(): KitError {
   return new KitError({
     code: "conflict",
     message: `The session is full: it has ${maxPosition} entries.`,

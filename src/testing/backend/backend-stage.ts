@@ -105,7 +105,7 @@ function stageTools(ran: string[]) {
 }
 
 /** A turn that asks for the price of an article. */
-export function asks(article: string, more: Omit<ScriptedTurn, "toolCalls"> = {}): ScriptedTurn {
+export function requires(article: string, more: Omit<ScriptedTurn, "toolCalls"> = {}): ScriptedTurn {
   return { toolCalls: [{ name: "price", input: { article } }], ...more };
 }
 

@@ -4,7 +4,15 @@ import { defineTool } from "../../agents/define/tool.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import type { Script, ScriptedTurn } from "../scripted-model.ts";
-import { asks, type BackendSubject, key, nextEvent, openStage, resultsOf, rolesOf } from "./backend-stage.ts";
+import {
+  type BackendSubject,
+  key,
+  nextEvent,
+  openStage,
+  requires,
+  resultsOf,
+  rolesOf,
+} from "./backend-stage.ts";
 
 type Check = (subject: BackendSubject) => Promise<void>;
 
@@ -77,7 +85,10 @@ export const durableChecks: Readonly<Record<string, Check>> = {
 
   "asked for again after its end, an operation gives its answer without the model": async (subject) => {
     const memory = new InMemorySessionStore();
-    const first = openStage(subject, { script: [asks("cup"), { text: "done" }], over: { store: memory } });
+    const first = openStage(subject, {
+      script: [requires("cup"), { text: "done" }],
+      over: { store: memory },
+    });
     await first.agent.session().prompt("go", { operationId: "op_1" });
     const second = openStage(subject, { script: [], over: { store: memory } });
     const { text, usage, metadata } = await second.agent.session().prompt("go", { operationId: "op_1" });
@@ -135,8 +146,8 @@ const answerSchema = { type: "object", properties: { answer: { const: 42 } }, re
 
 /** Its next turn follows from what it is shown alone: each of its texts says which it is. */
 const conversation: Script = ({ prompt }): ScriptedTurn => {
-  const shown = JSON.stringify(prompt.slice(1));
-  const latest = Math.max(-1, ...[...shown.matchAll(/\[turn (\d+)\]/g)].map((match) => Number(match[1])));
+  const output = JSON.stringify(prompt.slice(1));
+  const latest = Math.max(-1, ...[...output.matchAll(/\[turn (\d+)\]/g)].map((match) => Number(match[1])));
   const usage = { input: 10, output: 1 };
   const call = (name: string) => ({ name, id: "call_1", input: { in: String(latest) } });
   const turns: readonly ScriptedTurn[] = [

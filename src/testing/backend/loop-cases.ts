@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { defineTool } from "../../agents/define/tool.ts";
 import type { ToolCallPart } from "../../protocol/message.ts";
-import { asks, type BackendSubject, openStage, resultsOf, rolesOf } from "./backend-stage.ts";
+import { type BackendSubject, openStage, requires, resultsOf, rolesOf } from "./backend-stage.ts";
 
 type Check = (subject: BackendSubject) => Promise<void>;
 
@@ -34,7 +34,7 @@ export const loopChecks: Readonly<Record<string, Check>> = {
   "a call is run and its result shown to the model, which then answers": async (subject) => {
     const stage = openStage(subject, {
       script: [
-        asks("lamp", { usage: { input: 10, output: 2 } }),
+        requires("lamp", { usage: { input: 10, output: 2 } }),
         { text: "12", usage: { input: 20, output: 1 } },
       ],
     });
@@ -52,18 +52,18 @@ export const loopChecks: Readonly<Record<string, Check>> = {
 
   "the model sees the system prompt, the tools and the whole history": async (subject) => {
     const stage = openStage(subject, {
-      script: [asks("lamp"), { text: "It is 12." }, { text: "Still 12." }],
+      script: [requires("lamp"), { text: "It is 12." }, { text: "Still 12." }],
       profile: { instructions: "Be brief, says the shop." },
     });
     await stage.agent.session().prompt("the lamp?");
     await stage.agent.session().prompt("and now?");
     const call = stage.model.calls[2];
     assert.ok(call?.tools?.some(({ name }) => name === "price"));
-    const shown = JSON.stringify(call?.prompt);
+    const output = JSON.stringify(call?.prompt);
     for (const part of ["Be brief, says the shop.", "the lamp?", "lamp costs 12", "It is 12.", "and now?"])
-      assert.ok(shown.includes(part), part);
+      assert.ok(output.includes(part), part);
     // Prompts are live arrays: the last has what came of it, but nothing twice.
-    assert.equal(shown.split("lamp costs 12").length, 2);
+    assert.equal(output.split("lamp costs 12").length, 2);
   },
 
   "calls of one turn run side by side, and their results stand in the order of the calls": async (
@@ -168,7 +168,7 @@ export const loopChecks: Readonly<Record<string, Check>> = {
   },
 
   "an answer of nothing at all is an answer": async (subject) => {
-    const stage = openStage(subject, { script: [{ text: "" }, asks("cup"), {}, { text: "   " }] });
+    const stage = openStage(subject, { script: [{ text: "" }, requires("cup"), {}, { text: "   " }] });
     const session = stage.agent.session();
     assert.equal((await session.prompt("say nothing")).text, "");
     assert.equal((await session.prompt("look, and say nothing")).text, "");
@@ -178,14 +178,16 @@ export const loopChecks: Readonly<Record<string, Check>> = {
 
   "text beside calls is kept, and an answer may be long and strange": async (subject) => {
     const strange = `${"a".repeat(100_000)} \u2028 🦊 \${x} {{y}} <script>`;
-    const stage = openStage(subject, { script: [asks("cup", { text: "Let me look." }), { text: strange }] });
+    const stage = openStage(subject, {
+      script: [requires("cup", { text: "Let me look." }), { text: strange }],
+    });
     assert.equal((await stage.agent.session().prompt("go")).text, strange);
     assert.ok(JSON.stringify(await stage.log()).includes("Let me look."));
   },
 
   "forty turns are as good as one": async (subject) => {
     const stage = openStage(subject, {
-      script: [...Array.from({ length: 40 }, (_, at) => asks(`lamp ${at}`)), { text: "done" }],
+      script: [...Array.from({ length: 40 }, (_, at) => requires(`lamp ${at}`)), { text: "done" }],
     });
     assert.equal((await stage.agent.session().prompt("go")).text, "done");
     assert.equal(stage.ran.length, 40);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { defineTool } from "../../agents/define/tool.ts";
 import type { ProjectContext } from "../../agents/project-context.ts";
-import { asks, type BackendSubject, openStage, resultsOf, rolesOf } from "./backend-stage.ts";
+import { type BackendSubject, openStage, requires, resultsOf, rolesOf } from "./backend-stage.ts";
 
 type Check = (subject: BackendSubject) => Promise<void>;
 
@@ -29,7 +29,12 @@ const guarded: ProjectContext = {
 export const workChecks: Readonly<Record<string, Check>> = {
   "an answer is checked against its schema, and repaired by the model": async (subject) => {
     const stage = openStage(subject, {
-      script: [asks("cup"), { text: "forty-two" }, { text: '{"answer": "42"}' }, { text: '{"answer": 42}' }],
+      script: [
+        requires("cup"),
+        { text: "forty-two" },
+        { text: '{"answer": "42"}' },
+        { text: '{"answer": 42}' },
+      ],
     });
     const { result, metadata } = await stage.agent.session().prompt("count", { result: answerSchema });
     assert.deepEqual(result, { answer: 42 });
@@ -55,13 +60,13 @@ export const workChecks: Readonly<Record<string, Check>> = {
 
   "a budget of turns and of tokens ends the work, and the history is one to go on from": async (subject) => {
     const stage = openStage(subject, {
-      script: [asks("cup"), asks("pot"), { text: "on" }, asks("jar"), { text: "x" }],
+      script: [requires("cup"), requires("pot"), { text: "on" }, requires("jar"), { text: "x" }],
     });
     const session = stage.agent.session();
     await assert.rejects(session.prompt("go", { budget: { maxTurns: 2 } }), { code: "budget_exceeded" });
     assert.equal(rolesOf(await stage.log()), "user assistant tool assistant tool");
     assert.equal((await session.prompt("go on")).text, "on");
-    const rich = openStage(subject, { script: [asks("cup", { usage: { input: 90, output: 20 } })] });
+    const rich = openStage(subject, { script: [requires("cup", { usage: { input: 90, output: 20 } })] });
     await assert.rejects(rich.agent.session().prompt("go", { budget: { maxTokens: 100 } }), {
       code: "budget_exceeded",
     });
@@ -69,7 +74,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
 
   "an error of the provider is the operation's, after one request": async (subject) => {
     const refused = Object.assign(new Error("no such model"), { statusCode: 404 });
-    const stage = openStage(subject, { script: [asks("cup"), { error: refused }, { text: "well" }] });
+    const stage = openStage(subject, { script: [requires("cup"), { error: refused }, { text: "well" }] });
     const session = stage.agent.session();
     await assert.rejects(session.prompt("go"), (error: { code?: string; cause?: unknown }) => {
       assert.equal(error.code, "model_error");
@@ -84,7 +89,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
   "what passes is retried by kit alone": async (subject) => {
     const busy = Object.assign(new Error("busy"), { statusCode: 503 });
     const stage = openStage(subject, {
-      script: [{ error: busy }, asks("cup"), { error: busy }, { text: "done" }],
+      script: [{ error: busy }, requires("cup"), { error: busy }, { text: "done" }],
     });
     assert.equal((await stage.agent.session().prompt("go")).text, "done");
     assert.equal(stage.model.calls.length, 4);
@@ -138,13 +143,13 @@ export const workChecks: Readonly<Record<string, Check>> = {
   },
 
   "a history that grows past the window is shortened between turns": async (subject) => {
-    const full = { usage: { input: 900, output: 1 } };
+    const complete = { usage: { input: 900, output: 1 } };
     const stage = openStage(subject, {
       script: ({ prompt }) => {
-        const shown = JSON.stringify(prompt);
+        const output = JSON.stringify(prompt);
         if (JSON.stringify(prompt[0]).includes("colleague")) return { text: "They asked for prices." };
-        if (shown.includes("They asked for prices.")) return { text: "done" };
-        return asks("cup", full);
+        if (output.includes("They asked for prices.")) return { text: "done" };
+        return requires("cup", complete);
       },
       profile: { compaction: { contextWindowTokens: 1_000, reserveTokens: 200, keepRecentTokens: 1 } },
     });
@@ -162,7 +167,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
       script: ({ prompt }) => {
         if (JSON.stringify(prompt[0]).includes("colleague")) return { text: "They asked for prices." };
         if (JSON.stringify(prompt).includes("They asked for prices.")) return { text: "done" };
-        if (prompt.at(-1)?.role !== "tool") return asks("cup");
+        if (prompt.at(-1)?.role !== "tool") return requires("cup");
         refused = true;
         return { error: overflow };
       },
@@ -177,7 +182,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
   },
 
   "guidelines for the files that a tool touched stand before the model's next turn": async (subject) => {
-    const look = defineTool<{ readonly path: string }>({
+    const inspect = defineTool<{ readonly path: string }>({
       name: "look",
       description: "Looks.",
       input: { type: "object" },
@@ -190,13 +195,13 @@ export const workChecks: Readonly<Record<string, Check>> = {
         { toolCalls: [{ name: "look", input: { path: "shop.ts" } }] },
         { text: "done" },
       ],
-      profile: { tools: [look] },
+      profile: { tools: [inspect] },
       over: { project: guarded },
     });
     assert.equal((await stage.agent.session().prompt("go")).text, "done");
     assert.equal(rolesOf(await stage.log()), "user assistant tool guidelines assistant tool assistant");
-    const shown = JSON.stringify(stage.model.calls.at(-1)?.prompt);
-    assert.equal(shown.split("Round up in shop.ts.").length, 2);
+    const output = JSON.stringify(stage.model.calls.at(-1)?.prompt);
+    assert.equal(output.split("Round up in shop.ts.").length, 2);
   },
 
   "a task works in a session of its own, and its answer is the call's result": async (subject) => {
@@ -204,7 +209,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
       script: ({ prompt }) => {
         const isDone = prompt.at(-1)?.role === "tool";
         if (JSON.stringify(prompt[1]).includes("the child's work"))
-          return isDone ? { text: "the child is done" } : asks("cup");
+          return isDone ? { text: "the child is done" } : requires("cup");
         return isDone
           ? { text: "done" }
           : { toolCalls: [{ name: "task", input: { prompt: "the child's work" } }] };
@@ -218,7 +223,7 @@ export const workChecks: Readonly<Record<string, Check>> = {
   },
 
   "kit's own loop works for the call that asks for it": async (subject) => {
-    const stage = openStage(subject, { script: [asks("cup"), { text: "done" }] });
+    const stage = openStage(subject, { script: [requires("cup"), { text: "done" }] });
     assert.equal((await stage.agent.session().prompt("go", { backend: "typed" })).text, "done");
   },
 };

@@ -54,7 +54,7 @@ async function newPage(width = 1280): Promise<void> {
 }
 
 const open = (path: string) => page.goto(`${demo.kit.url}${path}`);
-const say = async (text: string): Promise<void> => {
+const print = async (text: string): Promise<void> => {
   await page.getByLabel("Message to mender").fill(text);
   await page.keyboard.press("Enter");
 };
@@ -64,7 +64,7 @@ describe("an agent", () => {
   test("answers in the page: thought, calls with their change, Markdown, and how it ended", async () => {
     await open("/console/agents/mender/mend");
     await page.getByText("Nothing was said to mender here yet").waitFor();
-    await say("Please mend the total.");
+    await print("Please mend the total.");
     await page.getByText("tokens").waitFor();
     await page
       .getByRole("group", { name: "Change of total.ts" })
@@ -79,7 +79,7 @@ describe("an agent", () => {
 
   test("is stopped, and says so", async () => {
     await open("/console/agents/mender/stop");
-    await say("count");
+    await print("count");
     await page.getByText("w5 ").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Stopped").waitFor();
@@ -87,7 +87,7 @@ describe("an agent", () => {
 
   test("goes on after a reload in the middle, each word once", async () => {
     await open("/console/agents/mender/reload");
-    await say("count");
+    await print("count");
     await page.getByText("w20 ").waitFor();
     await page.reload();
     await page.getByText("w399").waitFor();
@@ -96,7 +96,7 @@ describe("an agent", () => {
 
   test("cannot run, load or disguise anything by what it says", async () => {
     await open("/console/agents/mender/hostile");
-    await say("hostile");
+    await print("hostile");
     await page.getByText("<script>globalThis.hacked").waitFor();
     await page.getByText("access [U+202E]resu[U+202C] granted").waitFor();
     await page.getByText("Done").waitFor();
@@ -108,9 +108,9 @@ describe("an agent", () => {
 
   test("says a line of a megabyte, and the page still answers", async () => {
     await open("/console/agents/mender/long");
-    await say("long line");
+    await print("long line");
     await page.getByText("Done").waitFor();
-    await say("Please mend the total.");
+    await print("Please mend the total.");
     await page.getByText("once per line").waitFor();
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   });
@@ -229,7 +229,7 @@ test("a server with keys asks for one, and forgets it with the page unless it is
 // Last: the next server waits until the killed one no longer holds the work.
 test("an answer goes on after the server was killed in the middle, each word once", async () => {
   await open("/console/agents/mender/killed");
-  await say("count");
+  await print("count");
   await page.getByText("w20 ").waitFor();
   await demo.kit.end("SIGKILL");
   await demo.kit.start();

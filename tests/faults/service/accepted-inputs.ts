@@ -42,17 +42,17 @@ export async function checkHistories(
   for (const instance of new Set(accepted.map((one) => one.instance))) {
     const { body } = await send(`${url}/agents/worker/${instance}/history`);
     const inputs = accepted.filter((one) => one.instance === instance).map(({ input }) => input);
-    const told: string[] = [];
+    const reported: string[] = [];
     let current = "";
     for (const { role, content } of body.messages) {
       const text = JSON.stringify(content);
       if (role === "user") {
         current = inputs.find((input) => text.includes(`"${input}"`)) ?? text;
-        told.push(current);
-      } else if (role === "assistant" && text.includes(answerTo(current))) told.push(answerTo(current));
+        reported.push(current);
+      } else if (role === "assistant" && text.includes(answerTo(current))) reported.push(answerTo(current));
       else if (text.includes("unknown")) uncertain.add(`${instance}${current}`);
     }
-    expect(told).toEqual(inputs.flatMap((input) => [input, answerTo(input)]));
+    expect(reported).toEqual(inputs.flatMap((input) => [input, answerTo(input)]));
   }
   return uncertain;
 }

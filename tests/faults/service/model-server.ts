@@ -76,9 +76,9 @@ export async function startModelServer(random: (below: number) => number): Promi
     get abandoned() {
       return abandoned;
     },
-    async asked(wanted) {
-      if (count >= wanted) return;
-      await new Promise<void>((resolve) => waiting.push({ count: wanted, resolve }));
+    async asked(expected) {
+      if (count >= expected) return;
+      await new Promise<void>((resolve) => waiting.push({ count: expected, resolve }));
     },
     async close() {
       server.close();

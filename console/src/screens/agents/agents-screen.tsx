@@ -1,7 +1,7 @@
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import type { ListedSession } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
@@ -67,7 +67,7 @@ export function AgentScreen(): ReactNode {
   return (
     <Page title={name} crumbs={[{ label: "Agents", link: { to: "/console/agents" } }]}>
       <Body>
-        {looksOnly ? null : <Begin agent={name} />}
+        {isReadOnly ? null : <Begin agent={name} />}
         <Panel title="Conversations">
           <SessionList agent={name} />
         </Panel>
@@ -100,7 +100,7 @@ function Begin({ agent }: { readonly agent: string }): ReactNode {
           className="h-8 rounded-md border border-line-strong bg-panel px-2.5 font-mono text-sm placeholder:text-faint"
         />
       </div>
-      <Button look="solid" icon="agents" type="submit">
+      <Button variant="solid" icon="agents" type="submit">
         Open
       </Button>
     </form>

@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useRef, useState } from "react";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { asked, useChange, useClient } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
@@ -62,7 +62,7 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
     setImages((old) => [...old, ...read]);
   }
 
-  if (looksOnly)
+  if (isReadOnly)
     return (
       <p className="border-line border-t px-6 py-3 text-soft text-sm">
         This page only looks: nothing can be sent.
@@ -130,7 +130,7 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
             onChange={({ target }) => void attach(target.files)}
           />
           <Button
-            look="quiet"
+            variant="quiet"
             icon="plus"
             aria-label="Attach a picture"
             onClick={() => files.current?.click()}
@@ -143,7 +143,13 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
                 Stop
               </Button>
             ) : null}
-            <Button look="solid" icon="send" type="submit" aria-label="Send" disabled={text.trim() === ""} />
+            <Button
+              variant="solid"
+              icon="send"
+              type="submit"
+              aria-label="Send"
+              disabled={text.trim() === ""}
+            />
           </span>
         </div>
       </div>

@@ -90,7 +90,7 @@ interface ToolResult {
 /** The entries of messages, oldest first. */
 export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[] {
   const entries: Entry[] = [];
-  const places = new Map<string, number>();
+  const positions = new Map<string, number>();
   for (const message of messages) {
     const base = { operation_id: message.operation_id ?? "" };
     const name = `message-${message.position ?? message.timestamp}`;
@@ -117,7 +117,7 @@ export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[]
         if (text !== "") entries.push({ ...base, id, kind, turn_id: id, text, isOpen: false });
       } else if (part.type === "tool_call") {
         const call_id = String(part.tool_call_id);
-        places.set(call_id, entries.length);
+        positions.set(call_id, entries.length);
         entries.push({
           ...base,
           id,
@@ -129,7 +129,7 @@ export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[]
         });
       } else if (part.type === "tool_result") {
         const result: ToolResult = part;
-        const place = places.get(String(result.tool_call_id));
+        const place = positions.get(String(result.tool_call_id));
         const call = place === undefined ? undefined : entries[place];
         if (place === undefined || call?.kind !== "tool") continue;
         const content = Array.isArray(result.content) ? result.content : [];

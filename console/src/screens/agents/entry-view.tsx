@@ -61,7 +61,7 @@ export const EntryView = memo(function EntryView({ entry, agent, instance }: Ent
       return (
         <p
           role={entry.tone === "bad" ? "alert" : undefined}
-          className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm foreign ${noticeLooks[entry.tone]}`}
+          className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm foreign ${noticeStyles[entry.tone]}`}
         >
           <Icon name={entry.tone === "none" ? "wait" : "warning"} />
           <span className="min-w-0">{visible(entry.text)}</span>
@@ -80,7 +80,7 @@ export const EntryView = memo(function EntryView({ entry, agent, instance }: Ent
 });
 
 const taskTones = { running: "busy", done: "good", failed: "bad" } as const;
-const noticeLooks = {
+const noticeStyles = {
   bad: "bg-bad-back text-bad",
   warn: "bg-warn-back text-warn",
   none: "bg-sunken text-soft",
@@ -163,11 +163,11 @@ function Fold({ icon, title, aside, isOpen = false, isCode = false, children }: 
   );
 }
 
-const shownTypes = /^image\/(png|jpeg|gif|webp|avif)$/;
+const previewTypes = /^image\/(png|jpeg|gif|webp|avif)$/;
 
 function Pictures({ pictures }: { readonly pictures: readonly Picture[] }): ReactNode {
   return pictures.map(({ data, media_type }, at) =>
-    shownTypes.test(media_type) && !data.startsWith("http") ? (
+    previewTypes.test(media_type) && !data.startsWith("http") ? (
       <img
         // biome-ignore lint/suspicious/noArrayIndexKey: pictures have no other name.
         key={at}

@@ -59,7 +59,7 @@ export function InstanceScreen(): ReactNode {
           {hidden > 0 || loadOlder !== undefined ? (
             <div className="text-center">
               <Button
-                look="quiet"
+                variant="quiet"
                 onClick={() => (hidden > 0 ? setDrawn((count) => count + drawnAtMost) : void loadOlder?.())}
               >
                 Show earlier messages

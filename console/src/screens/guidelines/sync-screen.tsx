@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { SyncBody, SyncResult } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Chip, Choice, type Tone } from "../../ui/chips.tsx";
@@ -56,8 +56,8 @@ export function SyncScreen(): ReactNode {
       title="Sync"
       crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
       actions={
-        looksOnly || pending.length === 0 ? undefined : (
-          <Button look="solid" icon="check" isBusy={write.isPending} onClick={() => write.mutate(request)}>
+        isReadOnly || pending.length === 0 ? undefined : (
+          <Button variant="solid" icon="check" isBusy={write.isPending} onClick={() => write.mutate(request)}>
             {`Write ${pending.length} ${pending.length === 1 ? "file" : "files"}`}
           </Button>
         )
@@ -108,7 +108,7 @@ export function SyncScreen(): ReactNode {
   );
 }
 
-const lineLooks = {
+const lineStyles = {
   "+": "bg-good-back text-good",
   "-": "bg-bad-back text-bad",
   " ": "",
@@ -133,7 +133,7 @@ function FileDiff({ entry }: { readonly entry: Entry }): ReactNode {
         <Scroll label={`Changes of ${path}`} className="max-h-96 py-2 font-mono text-xs">
           {lines.map(({ mark, text }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a diff has nothing but its order.
-            <div key={index} className={`whitespace-pre-wrap px-4 foreign ${lineLooks[mark]}`}>
+            <div key={index} className={`whitespace-pre-wrap px-4 foreign ${lineStyles[mark]}`}>
               {`${mark} ${text}`}
             </div>
           ))}

@@ -1,7 +1,7 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Overview } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { useServer } from "../../api/use-server.ts";
 import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Answer, Notice } from "../../ui/states.tsx";
@@ -111,15 +111,15 @@ function Work({ agent }: { readonly agent: string }): ReactNode {
           const active = own
             .filter(({ status }) => status !== "idle")
             .toSorted((left, right) => right.status.localeCompare(left.status));
-          const shown = active.length > 0 ? active : own.slice(0, 5);
+          const listed = active.length > 0 ? active : own.slice(0, 5);
           return (
             <Panel
               title={active.length > 0 ? "At work, or waiting for you" : "Recent conversations"}
-              count={shown.length}
+              count={listed.length}
             >
-              {shown.length === 0 ? (
+              {listed.length === 0 ? (
                 <Notice icon="agents" title="Nothing has happened yet">
-                  {looksOnly ? null : (
+                  {isReadOnly ? null : (
                     <Link
                       to="/console/agents/$name"
                       params={{ name: agent }}
@@ -131,7 +131,7 @@ function Work({ agent }: { readonly agent: string }): ReactNode {
                 </Notice>
               ) : (
                 <ul className="divide-y divide-line">
-                  {shown.map((one) => (
+                  {listed.map((one) => (
                     <SessionRow key={`${one.agent}/${one.instance_id}/${one.session}`} session={one} />
                   ))}
                 </ul>

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { DispatchRecord, DispatchStatus, KitClient } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { asked, useChange, useClient, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
@@ -42,7 +42,7 @@ export function DispatchesScreen(): ReactNode {
       title="Dispatches"
       isFixed
       actions={
-        looksOnly || failed.length === 0 ? null : (
+        isReadOnly || failed.length === 0 ? null : (
           <Button
             icon="retry"
             isBusy={redrive.isPending}
@@ -146,14 +146,14 @@ export function DispatchScreen(): ReactNode {
       actions={
         <>
           {status === undefined ? null : <Status value={status} />}
-          {looksOnly || status !== "failed" ? null : (
+          {isReadOnly || status !== "failed" ? null : (
             <Button icon="retry" isBusy={retry.isPending} onClick={() => retry.mutate(dispatchId)}>
               Retry
             </Button>
           )}
-          {looksOnly || (status !== "queued" && status !== "running") ? null : (
+          {isReadOnly || (status !== "queued" && status !== "running") ? null : (
             <Button
-              look="bad"
+              variant="bad"
               icon="stop"
               isBusy={cancel.isPending}
               onClick={() => cancel.mutate(dispatchId)}

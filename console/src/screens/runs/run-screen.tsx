@@ -1,7 +1,7 @@
 import { useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import type { KitEvent, RunRecord } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { asked, useChange, useClient, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
@@ -38,8 +38,13 @@ export function RunScreen(): ReactNode {
             <Status value={record.status} />
             {isOver(record) ? (
               <StartRun workflows={[record.workflow]} label="Run again" payload={record.payload} />
-            ) : looksOnly ? null : (
-              <Button look="bad" icon="stop" isBusy={cancel.isPending} onClick={() => cancel.mutate(runId)}>
+            ) : isReadOnly ? null : (
+              <Button
+                variant="bad"
+                icon="stop"
+                isBusy={cancel.isPending}
+                onClick={() => cancel.mutate(runId)}
+              >
                 Cancel
               </Button>
             )}
@@ -79,7 +84,7 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
                     </span>
                   )}
                 </span>
-                {signal === undefined || looksOnly ? null : <Signal runId={run.run_id} name={signal} />}
+                {signal === undefined || isReadOnly ? null : <Signal runId={run.run_id} name={signal} />}
               </li>
             ))}
           </ul>

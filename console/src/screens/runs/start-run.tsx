@@ -1,6 +1,6 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { useChange } from "../../api/use-server.ts";
 import { Filter } from "../../ui/filter.tsx";
 import { JsonForm } from "../../ui/json-form.tsx";
@@ -21,12 +21,12 @@ export function StartRun({ workflows, label = "Run a workflow", payload }: Start
       client.workflows.start(name, value, { idempotencyKey: crypto.randomUUID() }),
     ["runs"],
   );
-  if (looksOnly || workflows.length === 0) return null;
+  if (isReadOnly || workflows.length === 0) return null;
   const name = chosen ?? workflows[0] ?? "";
   return (
     <JsonForm
       label={label}
-      look={payload === undefined ? "solid" : "plain"}
+      variant={payload === undefined ? "solid" : "plain"}
       value={payload}
       onSubmit={async (value) => {
         if (typeof value !== "object" || value === null || Array.isArray(value))

@@ -116,8 +116,8 @@ function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
     estimateSize: () => 36,
     overscan: 8,
   });
-  const shown = list.getVirtualItems();
-  const last = shown.at(-1)?.index ?? 0;
+  const visibleRows = list.getVirtualItems();
+  const last = visibleRows.at(-1)?.index ?? 0;
   useEffect(() => {
     if (last >= rows.length - 40) onEnd();
   }, [last, rows.length, onEnd]);
@@ -125,7 +125,7 @@ function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
     <Scroll ref={place} label="Blocks" className="min-h-0 flex-1">
       <p className="px-4 py-2 text-faint text-xs tabular sm:px-6">{total.toLocaleString()} blocks</p>
       <div className="relative" style={{ height: list.getTotalSize() }}>
-        {shown.map(({ index, start, size }) => {
+        {visibleRows.map(({ index, start, size }) => {
           const row = rows[index];
           return row === undefined ? null : (
             <div

@@ -110,8 +110,8 @@ export function ForkForm({
               </p>
             ) : null}
             <div className="flex justify-end gap-2">
-              <Dialog.Close render={<Button look="quiet">Close</Button>} />
-              <Button look="solid" type="submit" isBusy={fork.isPending}>
+              <Dialog.Close render={<Button variant="quiet">Close</Button>} />
+              <Button variant="solid" type="submit" isBusy={fork.isPending}>
                 Fork and compare
               </Button>
             </div>

@@ -82,7 +82,7 @@ export function TraceScreen(): ReactNode {
             </ul>
             {pages.hasNextPage ? (
               <div className="border-line border-t p-2">
-                <Button look="quiet" isBusy={pages.isFetching} onClick={() => void pages.fetchNextPage()}>
+                <Button variant="quiet" isBusy={pages.isFetching} onClick={() => void pages.fetchNextPage()}>
                   Show earlier ones
                 </Button>
               </div>

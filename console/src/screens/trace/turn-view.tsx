@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { PromptMessage, ReceiptItem, TurnDetail } from "../../../../src/client/index.ts";
-import { looksOnly } from "../../api/server.ts";
+import { isReadOnly } from "../../api/server.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Chip, Choice } from "../../ui/chips.tsx";
@@ -54,7 +54,7 @@ export function TurnView({
     <Panel
       title="What the model was sent"
       actions={
-        looksOnly || first.purpose !== "agent" ? null : <ForkForm agent={agent} id={id} turn={first} />
+        isReadOnly || first.purpose !== "agent" ? null : <ForkForm agent={agent} id={id} turn={first} />
       }
     >
       <div className="border-line border-b px-4 py-2">
@@ -108,7 +108,7 @@ function Messages({
   return (
     <div className="flex flex-col gap-4 p-3">
       {onEarlier === undefined ? null : (
-        <Button look="quiet" isBusy={isBusy} onClick={onEarlier}>
+        <Button variant="quiet" isBusy={isBusy} onClick={onEarlier}>
           Show earlier messages
         </Button>
       )}
@@ -273,7 +273,7 @@ function Receipt({
       </ul>
       {items.length > shown ? (
         <div className="border-line border-t p-2">
-          <Button look="quiet" onClick={() => setShown(shown + 500)}>
+          <Button variant="quiet" onClick={() => setShown(shown + 500)}>
             Show {Math.min(500, items.length - shown)} of {items.length - shown} more
           </Button>
         </div>

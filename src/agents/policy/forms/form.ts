@@ -80,14 +80,14 @@ export function form(spec: FormSpec): Form {
       return `it needs ${min === 1 ? "an operand" : `${min} operands`} beside its options`;
     const extra = given.operands[max];
     if (extra !== undefined) return `"${extra}" is one operand too many; ${most(max)}`;
-    const named =
+    const found =
       typeof kind === "function"
         ? kind(given.operands, given.options)
         : given.operands.flatMap((operand) => mentionOf(operand, kind));
-    if (typeof named === "string") return named;
+    if (typeof found === "string") return found;
     const reason = spec.check?.(given);
     if (reason !== undefined) return reason;
-    const paths = [...given.paths, ...named];
+    const paths = [...given.paths, ...found];
     return { paths, ...(spec.writes && { writes: true }), ...(spec.connects && { connects: true }) };
   };
 }
@@ -222,7 +222,7 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
 }
 
 /** How many known words a refusal shows. */
-const shown = 12;
+const maxListed = 12;
 
 function unknown(word: string, name: string, { rules }: OptionTable): string {
   const known = [...rules.keys()];
@@ -234,6 +234,6 @@ function unknown(word: string, name: string, { rules }: OptionTable): string {
 export function knownWords(word: string, known: readonly string[]): string {
   if (known.length === 0) return "; it takes none";
   const near = word.length > 2 ? suggest(word, known) : undefined;
-  const more = known.length > shown ? ` and ${known.length - shown} more` : "";
-  return `${near === undefined ? "" : `; did you mean ${near}?`}${near === undefined ? "; " : " "}known: ${known.slice(0, shown).join(" ")}${more}`;
+  const more = known.length > maxListed ? ` and ${known.length - maxListed} more` : "";
+  return `${near === undefined ? "" : `; did you mean ${near}?`}${near === undefined ? "; " : " "}known: ${known.slice(0, maxListed).join(" ")}${more}`;
 }

@@ -44,8 +44,8 @@ const readsConfig = form({
   options: configValues,
   check: (given) => {
     const [first, second] = given.operands;
-    const asks = has(given, ["--get", "--get-all", "--get-regexp"]);
-    if (given.operands.length <= (asks ? 2 : 1)) return undefined;
+    const reads = has(given, ["--get", "--get-all", "--get-regexp"]);
+    if (given.operands.length <= (reads ? 2 : 1)) return undefined;
     return first === "get" || first === "list" ? undefined : `"${second}" would be set; --get reads`;
   },
   max: 2,
@@ -222,7 +222,7 @@ interface DriverGuard {
   readonly refused?: string;
 }
 
-const shows = new Set(
+const printingOptions = new Set(
   "diff log show whatchanged diff-files diff-index diff-tree range-diff reflog stash".split(" "),
 );
 const merges = new Set("merge rebase cherry-pick revert stash pull checkout switch restore".split(" "));
@@ -241,7 +241,7 @@ export function guardDrivers(keys: readonly string[], subcommand: string): Drive
     ? []
     : subcommand === "blame"
       ? ["--no-textconv"]
-      : shows.has(subcommand)
+      : printingOptions.has(subcommand)
         ? ["--no-ext-diff", "--no-textconv"]
         : [];
   const driver = merges.has(subcommand) ? keys.find((key) => /^merge\..*\.driver$/is.test(key)) : undefined;

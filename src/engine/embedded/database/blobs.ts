@@ -40,7 +40,7 @@ export function createBlobStore(folder: string | undefined, database: DatabaseSy
       // A character takes three bytes of UTF-8 at most: short texts need no count.
       if (text.length * 3 <= largestInline || Buffer.byteLength(text) <= largestInline) return text;
       const hash = createHash("sha256").update(text).digest("hex");
-      await keep(folder, fileOf(hash), text);
+      await writeBlob(folder, fileOf(hash), text);
       return prefix + hash;
     },
     load: createBlobReader(folder),
@@ -81,7 +81,7 @@ function toText(value: unknown): string {
 }
 
 /** Whole or not at all: a file has its name only once its content is on disk. */
-async function keep(folder: string, file: string, text: string): Promise<void> {
+async function writeBlob(folder: string, file: string, text: string): Promise<void> {
   if (existsSync(file)) {
     // Young again, so that a sweep does not take it before the row that is about to name it is there.
     const now = new Date();

@@ -37,10 +37,10 @@ test("writes of one turn are one transaction, in the order in which they were as
   const other = new DatabaseSync(file);
   const queue = createCommitQueue(database, { faults });
   const seen: unknown[] = [];
-  const look = other.prepare("SELECT count(*) AS count FROM rows");
+  const inspect = other.prepare("SELECT count(*) AS count FROM rows");
   const all = [1, 2, 3].map((value) =>
     queue.commit((connection) => {
-      seen.push(look.get()?.count);
+      seen.push(inspect.get()?.count);
       return insert(value)(connection);
     }),
   );

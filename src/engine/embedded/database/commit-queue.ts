@@ -129,7 +129,7 @@ export function createCommitQueue(
     commit: (write) =>
       new Promise((resolve, reject) => {
         if (pending.length >= longestQueue) {
-          reject(full());
+          reject(queueFullError());
           return;
         }
         pending.push({ write, resolve: resolve as (value: unknown) => void, reject });
@@ -144,7 +144,7 @@ export function createCommitQueue(
   };
 }
 
-function full(): KitError {
+function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
     message: "Too much waits to be written.",

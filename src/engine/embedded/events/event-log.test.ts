@@ -167,9 +167,9 @@ test("a log that another program locks is read, written in memory, and on disk o
   await expect(log.flush()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await indexesOf(log)).toEqual([1, 2]);
   // A new stream as well, for readers that are there already, too.
-  const heard: number[] = [];
+  const received: number[] = [];
   const reading = (async () => {
-    for await (const { index } of log.subscribe("run/new")) heard.push(index);
+    for await (const { index } of log.subscribe("run/new")) received.push(index);
   })();
   for (const index of [1, 2]) log.append("run/new", delta(index));
   expect(await log.last("run/new")).toBe(2);
@@ -179,7 +179,7 @@ test("a log that another program locks is read, written in memory, and on disk o
   log.end("run/new");
   await clock.advance(2_000);
   await reading;
-  expect(heard).toEqual([1, 2, 3]);
+  expect(received).toEqual([1, 2, 3]);
   const reader = createEventLog({ folder, clock, lease: held(0).lease });
   expect(await indexesOf(reader)).toEqual([1, 2]);
   expect((await reader.read("run/new")).map(({ index }) => index)).toEqual([1, 2, 3]);

@@ -159,8 +159,8 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     const { after = 0, limit = 100, types } = options;
     if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
     const gap = findGap({ table, writer }, stream, after);
-    const isTold = gap !== undefined && (types === undefined || types.includes("gap"));
-    const events: KitEvent[] = isTold ? [gap] : [];
+    const reportsGap = gap !== undefined && (types === undefined || types.includes("gap"));
+    const events: KitEvent[] = reportsGap ? [gap] : [];
     if (events.length === limit) return events;
     let cursor = gap?.index ?? after;
     for (;;) {

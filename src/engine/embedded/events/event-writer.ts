@@ -83,7 +83,7 @@ export class EventWriter {
     const live = (this.isWriting() ? this.#streams.get(stream) : undefined) ?? this.#open(stream);
     if (!live.isOwn) this.#takeRows([stream]);
     if (event.index <= live.last) throw notAbove(event.index, live.last);
-    if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw full();
+    if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw bufferFullError();
     const { own, length } = toOwn(event);
     live.tail.push(own);
     live.unwritten += 1;
@@ -347,7 +347,7 @@ function leaseLost(cause: unknown): KitError {
   });
 }
 
-function full(): KitError {
+function bufferFullError(): KitError {
   return storeUnavailable({
     store: "The event log",
     reason: "too many events wait to be written",

@@ -86,7 +86,7 @@ async function checkTurns(
   let fence = 1;
   let open = openLog(folder, fence);
   const made: KitEvent[] = [];
-  const heard: KitEvent[] = [];
+  const received: KitEvent[] = [];
   const append = (body: Partial<KitEvent>): void => {
     const event = { ...context(made.length + 1), turn_id: "turn_1", ...body } as KitEvent;
     made.push(event);
@@ -100,7 +100,8 @@ async function checkTurns(
       if (next === "flush") await open.log.flush();
       if (next === "settle") await open.clock.advance(200);
       if (next === "other") append({ type: "text_delta", text: "of another", operation_id: "op_2" });
-      if (next === "read") heard.push(...(await open.log.read(stream, { after: heard.at(-1)?.index ?? 0 })));
+      if (next === "read")
+        received.push(...(await open.log.read(stream, { after: received.at(-1)?.index ?? 0 })));
       if (next === "reopen") {
         open.log.close();
         fence += 1;
@@ -114,8 +115,8 @@ async function checkTurns(
     const rest = await open.log.read(stream, { after, limit: 1_000 });
     expect(wordsOf(rest)).toEqual(wordsOf(made.slice(after)));
   }
-  heard.push(...(await open.log.read(stream, { after: heard.at(-1)?.index ?? 0, limit: 1_000 })));
-  expect(wordsOf(heard)).toEqual(wordsOf(made));
+  received.push(...(await open.log.read(stream, { after: received.at(-1)?.index ?? 0, limit: 1_000 })));
+  expect(wordsOf(received)).toEqual(wordsOf(made));
   open.log.close();
 }
 

@@ -27,14 +27,14 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
   let stretches: Stretch[] = [];
 
   /** Joins what stands in up to so many rows of a stretch. Gives how many it looked at, and what is left. */
-  function joinRows({ id, from, to }: Stretch, limit: number): { looked: number; rest?: Stretch } {
+  function joinRows({ id, from, to }: Stretch, limit: number): { readRows: number; rest?: Stretch } {
     const rows = table.rows(id, { from, to }, limit);
     const before = rows.flatMap(({ events }) => events);
     const { events } = joinDeltas(before, true);
     const batches = toBatches(events);
     if (events.length < before.length && batches.length <= rows.length) table.replaceRows(id, rows, batches);
     const last = rows.at(-1)?.last ?? to;
-    return { looked: rows.length, ...(last < to ? { rest: { id, from: last + 1, to } } : {}) };
+    return { readRows: rows.length, ...(last < to ? { rest: { id, from: last + 1, to } } : {}) };
   }
 
   return {
@@ -55,8 +55,8 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
       const left: Stretch[] = [];
       let rows = rowsAtATime;
       for (const stretch of stretches) {
-        const { looked, rest } = rows > 0 ? joinRows(stretch, rows) : { looked: 0, rest: stretch };
-        rows -= looked;
+        const { readRows, rest } = rows > 0 ? joinRows(stretch, rows) : { readRows: 0, rest: stretch };
+        rows -= readRows;
         if (rest !== undefined) left.push(rest);
       }
       return () => {

@@ -30,15 +30,15 @@ function openLog(folder: string, fence: number): EmbeddedEventLog {
 
 /** Lets a process write until it has said `lines` lines, kills it, and gives the last index it told. */
 async function killAfter(child: ReturnType<typeof startWriter>, lines: number): Promise<number> {
-  let told = 0;
+  let reported = 0;
   let seen = 0;
   for await (const line of createInterface(child.stdout)) {
-    told = Number(line);
+    reported = Number(line);
     seen += 1;
     if (seen === lines) child.kill("SIGKILL");
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-  return told;
+  return reported;
 }
 
 async function readAll(log: EmbeddedEventLog): Promise<readonly number[]> {
@@ -54,15 +54,15 @@ test("a killed writer's events are readable without a hole, and no index it gave
   const folder = mkdtempSync(join(root, "log-"));
   let before = 0;
   for (const [round, lines] of [1, 40, 2, 300].entries()) {
-    const told = await killAfter(startWriter(folder, round * 2 + 1), lines);
-    expect(told).toBeGreaterThan(before);
+    const reported = await killAfter(startWriter(folder, round * 2 + 1), lines);
+    expect(reported).toBeGreaterThan(before);
     const log = openLog(folder, round * 2 + 2);
     const indexes = await readAll(log);
     // Within what one process wrote there is no hole: what is lost is its end.
     const own = indexes.filter((index) => index > before);
     expect(own).toEqual(own.map((_, offset) => (own[0] ?? 0) + offset));
     before = await log.last(stream);
-    expect(before).toBeGreaterThanOrEqual(told);
+    expect(before).toBeGreaterThanOrEqual(reported);
     log.close();
   }
 });
@@ -72,11 +72,11 @@ test("readers in another process follow a writer while it writes, each from wher
   const child = startWriter(folder, 1);
   const killed = killAfter(child, Number.POSITIVE_INFINITY);
   const log = openLog(folder, 0);
-  const read = async (after: number, wanted: number): Promise<readonly number[]> => {
+  const read = async (after: number, expected: number): Promise<readonly number[]> => {
     const indexes: number[] = [];
     for await (const { index } of log.subscribe(stream, { after })) {
       indexes.push(index);
-      if (indexes.length === wanted) break;
+      if (indexes.length === expected) break;
     }
     return indexes;
   };

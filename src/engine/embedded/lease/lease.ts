@@ -86,9 +86,9 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
     return true;
   }
 
-  function isOurs(wanted: number): boolean {
+  function isOurs(expected: number): boolean {
     const row = read.get();
-    return row?.owner === owner && row.fence === wanted;
+    return row?.owner === owner && row.fence === expected;
   }
 
   return {
@@ -116,8 +116,8 @@ export function createLease(database: DatabaseSync, options: LeaseOptions): Leas
       // A frozen process that this one took over from may have woken, and let the lock go.
       return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
     },
-    check(wanted = fence) {
-      if (tenure.signal.aborted || !isOurs(wanted)) throw lost();
+    check(expected = fence) {
+      if (tenure.signal.aborted || !isOurs(expected)) throw lost();
     },
     lose() {
       lock.release();

@@ -40,7 +40,7 @@ export function createTimeline(database: DatabaseSync, clock: Clock): Timeline {
     `INSERT INTO timeline (id, time, wall) VALUES (1, ?, ?)
      ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall`,
   );
-  const keep = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
+  const keepUntil = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
   /** The timeline minus the process's own count, in ms. */
   let ahead = 0;
   /** The time of day minus the timeline, in ms. */
@@ -75,7 +75,7 @@ export function createTimeline(database: DatabaseSync, clock: Clock): Timeline {
       offset += by;
       return by;
     },
-    keepUntil: (ms) => void keep.run(Math.ceil(ms)),
+    keepUntil: (ms) => void keepUntil.run(Math.ceil(ms)),
     mayRemove() {
       return drift() <= 0 && Number(read.get()?.kept_until ?? 0) <= now();
     },

@@ -98,9 +98,9 @@ test(`runs whose process is killed ${rounds} times do each finished step once, a
     return number;
   };
   await engine.start(handlers({ run: (context) => followFlow(context, 40, note) }));
-  const wanted = Array.from({ length: 40 }, (_, step) => step);
+  const expected = Array.from({ length: 40 }, (_, step) => step);
   for (const id of ids) {
-    expect(await engine.awaitRun(id)).toMatchObject({ status: "completed", result: wanted });
+    expect(await engine.awaitRun(id)).toMatchObject({ status: "completed", result: expected });
   }
   await engine.drain();
   const times = timesOf(where);

@@ -14,7 +14,7 @@ import {
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { Dispatcher } from "../../shared/runs/execution-core.ts";
-import { RunJobs, sayCancelled } from "../../shared/runs/run-jobs.ts";
+import { RunJobs, recordCancelled } from "../../shared/runs/run-jobs.ts";
 import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/event-log.ts";
@@ -58,7 +58,7 @@ export class Runs
   #seen = 0;
   #tenure: AbortSignal | undefined;
   /** When the writing of other processes was last looked for. */
-  #lookedAt = 0;
+  #polledAt = 0;
 
   constructor(base: EmbeddedBase, { limits, events, admit }: RunsOptions) {
     const journals = createJournalRows(base);
@@ -136,7 +136,7 @@ export class Runs
     this.#seen = 0;
     this.#enqueueNew();
     this.#wakeUps.arm();
-    this.#lookedAt = clock.now();
+    this.#polledAt = clock.now();
     this.#endStreams(this.#sql.endedLast.all(lastMs));
     this.#wakeEnded();
     for (const { run_id } of this.#sql.orphans.all()) await this.cancelRun(run_id);
@@ -149,8 +149,8 @@ export class Runs
       this.#enqueueNew();
       for (const { run_id } of this.#sql.cancelling.all()) executions.get(run_id)?.cancel();
       for (const execution of executions.values()) execution.checkWaits();
-      this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#lookedAt, now) - lastMs));
-      this.#lookedAt = now;
+      this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#polledAt, now) - lastMs));
+      this.#polledAt = now;
     }
     this.#wakeEnded();
   }
@@ -233,7 +233,7 @@ export class Runs
     if (row.status === "running") this.#jobs.executions.get(runId)?.cancel();
     else {
       queue.leave({ id: runId, line: lineOfRun(row) });
-      await sayCancelled(this.#events, row, clock.now());
+      await recordCancelled(this.#events, row, clock.now());
       this.#noteEnd(runId);
     }
     return true;

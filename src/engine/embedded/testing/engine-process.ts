@@ -6,9 +6,9 @@ import type { EngineNews, EngineOrder, EngineProcessSettings } from "./serve-pro
 export interface EngineProcess {
   readonly pid: number;
   readonly news: readonly EngineNews[];
-  tell(order: EngineOrder): void;
+  notify(order: EngineOrder): void;
   /** The first news of a kind, from among those that have come or are to come. */
-  hear<News extends EngineNews["news"]>(
+  collect<News extends EngineNews["news"]>(
     news: News,
     after?: number,
   ): Promise<Extract<EngineNews, { news: News }>>;
@@ -30,8 +30,8 @@ export async function startEngineProcess(settings: EngineProcessSettings): Promi
   const engine: EngineProcess = {
     pid,
     news,
-    tell: (order) => void child.send(order),
-    async hear(kind, after = 0) {
+    notify: (order) => void child.send(order),
+    async collect(kind, after = 0) {
       for (;;) {
         const found = news.slice(after).find((one) => one.news === kind);
         if (found !== undefined) return found as Extract<EngineNews, { news: typeof kind }>;
@@ -46,6 +46,6 @@ export async function startEngineProcess(settings: EngineProcessSettings): Promi
       await closed;
     },
   };
-  await engine.hear("ready");
+  await engine.collect("ready");
   return engine;
 }

@@ -38,7 +38,7 @@ export type EngineNews =
 const settings: EngineProcessSettings = JSON.parse(process.argv[2] ?? "{}");
 const { log, work } = settings;
 const engine = createEmbeddedEngine(settings);
-const say = (news: EngineNews): void => {
+const print = (news: EngineNews): void => {
   process.send?.(news);
 };
 
@@ -47,7 +47,7 @@ async function start(): Promise<void> {
     run: async () => undefined,
     async dispatch({ id, signal }, { instance_id, input }) {
       if (log !== undefined) appendFileSync(log, `${instance_id} ${String(input)}\n`);
-      say({ news: "begun", dispatch_id: id });
+      print({ news: "begun", dispatch_id: id });
       if (work === "quick") {
         if (Number(input) % 3 === 0) await setTimeout(Number(input) % 5);
         return process.pid;
@@ -58,18 +58,18 @@ async function start(): Promise<void> {
         return process.pid;
       }
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-      say({ news: "aborted", code: signal.reason instanceof KitError ? signal.reason.code : "" });
+      print({ news: "aborted", code: signal.reason instanceof KitError ? signal.reason.code : "" });
       return "too late";
     },
   });
-  say({ news: "started" });
+  print({ news: "started" });
 }
 
 async function admit(request: AdmitRequest): Promise<void> {
   try {
-    say({ news: "admitted", dispatch_id: (await engine.admit(request)).dispatch_id });
+    print({ news: "admitted", dispatch_id: (await engine.admit(request)).dispatch_id });
   } catch (error) {
-    say({ news: "refused", code: error instanceof KitError ? error.code : String(error) });
+    print({ news: "refused", code: error instanceof KitError ? error.code : String(error) });
   }
 }
 
@@ -96,7 +96,7 @@ async function obey(order: EngineOrder): Promise<void> {
       return await load(order.instances, order.from);
     case "drain":
       await engine.drain({ timeoutMs: 0 });
-      say({ news: "drained" });
+      print({ news: "drained" });
       process.disconnect();
   }
 }
@@ -106,4 +106,4 @@ process.on("message", (order: EngineOrder) => {
     throw error;
   });
 });
-say({ news: "ready" });
+print({ news: "ready" });

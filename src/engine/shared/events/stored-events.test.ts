@@ -55,8 +55,8 @@ test("events that are joined, and joined again, say the same from every index on
       for (const { index: after } of [{ index: 0 }, ...events]) {
         const rest = stored.map((event) => eventAfter(event, after)).filter((event) => event !== undefined);
         expect(textsOf(rest)).toEqual(textsOf(events.filter(({ index }) => index > after)));
-        const heard = events.filter(({ index }) => index <= after);
-        expect(partialOf([...heard, ...rest])).toEqual(partialOf(events));
+        const received = events.filter(({ index }) => index <= after);
+        expect(partialOf([...received, ...rest])).toEqual(partialOf(events));
         expect(rest.every((event) => !("parts" in event))).toBe(true);
       }
     }

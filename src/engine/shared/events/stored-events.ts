@@ -100,9 +100,9 @@ export function eventAfter(event: StoredEvent, after: number): KitEvent | undefi
   if (event.index <= after) return undefined;
   if (event.parts === undefined || !isDelta(event)) return event;
   const { parts, ...whole } = event;
-  let heard = 0;
-  for (const length of parts.slice(0, Math.max(0, after + 1 - firstIndexOf(event)))) heard += length;
-  return heard === 0 ? whole : { ...whole, text: whole.text.slice(heard) };
+  let received = 0;
+  for (const length of parts.slice(0, Math.max(0, after + 1 - firstIndexOf(event)))) received += length;
+  return received === 0 ? whole : { ...whole, text: whole.text.slice(received) };
 }
 
 function firstIndexOf({ index, parts }: StoredEvent): number {

@@ -180,8 +180,8 @@ test("suspendable work is asked for as many slots as are wanted, the oldest regi
     bench.join(id, id);
     bench.queue.onSlotWanted(() => asked.push(id));
   }
-  const keep = bench.queue.onSlotWanted(() => asked.push("unregistered"));
-  keep();
+  const kept = bench.queue.onSlotWanted(() => asked.push("unregistered"));
+  kept();
   expect(asked).toEqual([]);
   bench.join("d", "d");
   bench.join("a2", "a");

@@ -38,7 +38,7 @@ export class JobQueue {
   readonly #clock: Clock;
   readonly #slots: number;
   readonly #lines = new Map<string, Line>();
-  readonly #places = new Map<string, Waiting>();
+  readonly #positions = new Map<string, Waiting>();
   readonly #turns: Turns<Line>;
   readonly #times = new ServiceTimes();
   readonly #idlers: (() => void)[] = [];
@@ -74,7 +74,7 @@ export class JobQueue {
       this.#lines.set(job.line, line);
     }
     const place: Waiting = { job, line };
-    this.#places.set(job.id, place);
+    this.#positions.set(job.id, place);
     line.queue.push(place);
     this.#count(job, 1);
     this.#advance(line);
@@ -85,7 +85,7 @@ export class JobQueue {
   leave({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
     if (line === undefined) return false;
-    const place = this.#places.get(id);
+    const place = this.#positions.get(id);
     if (line.retry !== undefined && line.head?.id === id) this.#forgetRetry(line);
     else if (place?.line === line) this.#takeOut(place);
     else return false;
@@ -97,12 +97,12 @@ export class JobQueue {
   /** Whether a job waits in its line, for its next attempt too. */
   isWaiting({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
-    return this.#places.has(id) || (line?.retry !== undefined && line.head?.id === id);
+    return this.#positions.has(id) || (line?.retry !== undefined && line.head?.id === id);
   }
 
   /** Whether a job waits in its line, or runs. */
   has({ id, line }: Pick<Job, "id" | "line">): boolean {
-    return this.#places.has(id) || this.#lines.get(line)?.head?.id === id;
+    return this.#positions.has(id) || this.#lines.get(line)?.head?.id === id;
   }
 
   /**
@@ -293,7 +293,7 @@ export class JobQueue {
   #putBack(line: Line, job: Job): void {
     this.#forgetRetry(line);
     const place: Waiting = { job, line };
-    this.#places.set(job.id, place);
+    this.#positions.set(job.id, place);
     line.queue.unshift(place);
     this.#count(job, 1);
   }
@@ -325,7 +325,7 @@ export class JobQueue {
   }
 
   #takeOut(place: Waiting): void {
-    this.#places.delete(place.job.id);
+    this.#positions.delete(place.job.id);
     place.line.queue.remove(place);
     // An owner is forgotten with its last job, so the line leaves its turns before.
     this.#updateTurn(place.line);

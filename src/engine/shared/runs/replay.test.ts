@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { type CallKind, createReplay, type JournalEntry } from "./replay.ts";
 
 const kinds: readonly CallKind[] = ["step", "sleep", "wait", "now", "uuid", "dispatch"];
-const asks = fc.array(fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }), { maxLength: 30 });
+const requests = fc.array(fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }), {
+  maxLength: 30,
+});
 
 function recorded(calls: readonly { kind: CallKind; name: string }[]): JournalEntry[] {
   return calls.map(({ kind, name }, index) => ({
@@ -16,7 +18,7 @@ function recorded(calls: readonly { kind: CallKind; name: string }[]): JournalEn
 
 test("the same calls find their entries, in order, and are behind until the last", () => {
   fc.assert(
-    fc.property(asks, fc.nat(), (calls, cut) => {
+    fc.property(requests, fc.nat(), (calls, cut) => {
       const known = cut % (calls.length + 1);
       const entries = recorded(calls.slice(0, known));
       const replay = createReplay(entries);
@@ -33,7 +35,7 @@ test("the same calls find their entries, in order, and are behind until the last
 test("another kind or name is a mismatch that says what was recorded and what was asked", () => {
   fc.assert(
     fc.property(
-      asks,
+      requests,
       fc.nat(),
       fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }),
       (calls, at, other) => {

@@ -128,17 +128,17 @@ export class RunJobs {
 /** The error in the record of a failed run. */
 function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
   if (end.kind !== "failed") return null;
-  const told = toEventError(end.error, causeOf);
-  const isOurs = end.error instanceof KitError && told.message === end.error.message;
-  const message = isOurs ? told.message : `The workflow ${JSON.stringify(workflow)} failed.`;
-  return JSON.stringify({ ...told, message });
+  const reported = toEventError(end.error, causeOf);
+  const isOurs = end.error instanceof KitError && reported.message === end.error.message;
+  const message = isOurs ? reported.message : `The workflow ${JSON.stringify(workflow)} failed.`;
+  return JSON.stringify({ ...reported, message });
 }
 
 /**
  * Ends the stream of a run that was cancelled while nothing of it was at work: its handler, who says so as a
  * rule, is not there. A process that does not hold the lease cannot write it, and the stream just ends.
  */
-export async function sayCancelled(events: EventLog, run: RunRow, now: number): Promise<void> {
+export async function recordCancelled(events: EventLog, run: RunRow, now: number): Promise<void> {
   const { run_id, workflow, started_at, accepted_at } = run;
   const stream = runStream(run_id);
   try {

@@ -8,18 +8,18 @@ const never = () => () => undefined;
 test("ends are reported in their order, whatever order they come in", async () => {
   await fc.assert(
     fc.asyncProperty(fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8], { minLength: 8 }), async (order) => {
-      const told: number[] = [];
+      const reported: number[] = [];
       const idle = Promise.withResolvers<void>();
       const deliveries = createDeliveries({
         whenStalled: never,
-        onIdle: () => (told.length === order.length ? idle.resolve() : undefined),
+        onIdle: () => (reported.length === order.length ? idle.resolve() : undefined),
       });
       for (const [index, endedAs] of order.entries()) {
-        deliveries.add(endedAs, () => told.push(endedAs));
+        deliveries.add(endedAs, () => reported.push(endedAs));
         if (index % 3 === 0) await setImmediate();
       }
       await idle.promise;
-      expect(told).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      expect(reported).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
       expect(deliveries.busy).toBe(false);
     }),
   );
@@ -41,7 +41,7 @@ test("all that hangs on one end is done before the next is told", async () => {
 });
 
 test("an outcome that the workflow does not ask for delays later outcomes for a limited time only", async () => {
-  const told: number[] = [];
+  const reported: number[] = [];
   let giveUp: () => void = () => undefined;
   const deliveries = createDeliveries({
     whenStalled: (callback) => {
@@ -50,16 +50,16 @@ test("an outcome that the workflow does not ask for delays later outcomes for a 
     },
     onIdle: () => undefined,
   });
-  deliveries.add(3, () => told.push(3));
-  deliveries.add(2, () => told.push(2));
+  deliveries.add(3, () => reported.push(3));
+  deliveries.add(2, () => reported.push(2));
   await setImmediate();
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   giveUp();
-  expect(told).toEqual([2]);
-  deliveries.add(1, () => told.push(1));
+  expect(reported).toEqual([2]);
+  deliveries.add(1, () => reported.push(1));
   await setImmediate();
   await setImmediate();
-  expect(told).toEqual([2, 1, 3]);
+  expect(reported).toEqual([2, 1, 3]);
 });
 
 test("once closed it tells nothing", async () => {

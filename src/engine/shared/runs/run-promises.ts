@@ -5,7 +5,7 @@
  */
 export interface Deliveries {
   /** An end with its place in the order (from 1, without gaps); `tell` is called when it is its turn. */
-  add(endedAs: number, tell: () => void): void;
+  add(endedAs: number, notify: () => void): void;
   /** Whether something is left to be told. */
   readonly busy: boolean;
   /** Tells nothing more. */
@@ -38,17 +38,17 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       callOff?.();
       callOff = undefined;
       // A turn of the event loop for each: what hangs on the end before it has been done by then.
-      setImmediate(tellNext);
+      setImmediate(notifyNext);
     } else if (waiting.size > 0) callOff ??= options.whenStalled(passOver);
     else options.onIdle();
   }
 
-  function tellNext(): void {
+  function notifyNext(): void {
     scheduled = false;
-    tell(next);
+    notifyEnded(next);
   }
 
-  function tell(endedAs: number): void {
+  function notifyEnded(endedAs: number): void {
     if (closed) return;
     const callback = waiting.get(endedAs);
     waiting.delete(endedAs);
@@ -64,7 +64,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
    */
   function passOver(): void {
     callOff = undefined;
-    tell(Math.min(...waiting.keys()));
+    notifyEnded(Math.min(...waiting.keys()));
   }
 
   return {

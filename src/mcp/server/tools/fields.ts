@@ -11,14 +11,14 @@ const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);
 const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).join(", ");
 
 /** An input that takes a framework's id or name and gives the id. */
-export const frameworkInput: z.ZodType<Framework> = named(
+export const frameworkInput: z.ZodType<Framework> = namedEnum(
   [...frameworks, ...frameworkNames],
   frameworkOf,
 ).meta({
   description: `The tool a spec was written for: ${frameworkList}.`,
 });
 
-export const sourceInput: z.ZodType<SourceType> = named(
+export const sourceInput: z.ZodType<SourceType> = namedEnum(
   [...sourceTypes, "kiro", "cursor", "claude"],
   sourceTypeOf,
 ).meta({
@@ -26,16 +26,16 @@ export const sourceInput: z.ZodType<SourceType> = named(
     "Where a guideline comes from: claude = CLAUDE.md, cursor = .cursor/rules, kiro = steering, agents = AGENTS.md.",
 });
 
-export const formatInput: z.ZodType<ConversionFormat> = named(
+export const formatInput: z.ZodType<ConversionFormat> = namedEnum(
   [...conversionFormats, "kiro", "cursor", "claude"],
   conversionFormatOf,
 ).meta({ description: "claude = CLAUDE.md section, cursor = .cursorrules section, kiro = steering file." });
 
-export const toolInput: z.ZodType<ExplainTool> = named(
+export const toolInput: z.ZodType<ExplainTool> = namedEnum(
   [...explainTools, "kiro", "cursor", "claude"],
   (name) => {
-    const wanted = frameworkOf(name) ?? name;
-    return explainTools.find((tool) => tool === wanted);
+    const framework = frameworkOf(name) ?? name;
+    return explainTools.find((tool) => tool === framework);
   },
 ).meta({ description: "The coding tool whose view to take; without it, every guideline that applies." });
 
@@ -57,7 +57,7 @@ export function limitInput(max: number): z.ZodInt {
 }
 
 // The schema lists the names, so that a model sees them; the value inside kit is the id.
-function named<Value extends string>(
+function namedEnum<Value extends string>(
   names: readonly string[],
   resolve: (name: string) => Value | undefined,
 ): z.ZodType<Value> {

@@ -86,9 +86,9 @@ function toCriterion({ id, path, line, text, tests, suggestions }: CriterionCove
 
 function toText({ totals, criteria, next_cursor }: Output): string {
   const lines = criteria.map(({ id, path, line, text, tests, suggestions }) => {
-    const named = tests.length > 0 ? `tests: ${tests.join(", ")}` : "no test";
+    const tested = tests.length > 0 ? `tests: ${tests.join(", ")}` : "no test";
     const similar = suggestions.length > 0 ? `; similar: ${suggestions.join(", ")}` : "";
-    return `- ${id} (${placeOf(path, line)}; ${named}${similar})\n  ${text}`;
+    return `- ${id} (${placeOf(path, line)}; ${tested}${similar})\n  ${text}`;
   });
   const head = `${totals.covered} of ${totals.criteria} acceptance criteria have a test that names them.`;
   return `${[head, ...lines].join("\n")}${nextPageMark(next_cursor)}`;

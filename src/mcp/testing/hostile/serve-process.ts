@@ -10,11 +10,11 @@ const scenario = process.argv[2] ?? "";
 const object = { type: "object", properties: {} };
 const plain = { name: "plain", description: "A tool.", inputSchema: object };
 
-const say = (message: unknown): void => {
+const print = (message: unknown): void => {
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...(message as object) })}\n`);
 };
-const answer = ({ id }: Request, result: unknown): void => say({ id, result });
-const refuse = ({ id }: Request): void => say({ id, error: { code: -32601, message: "Method not found" } });
+const answer = ({ id }: Request, result: unknown): void => print({ id, result });
+const refuse = ({ id }: Request): void => print({ id, error: { code: -32601, message: "Method not found" } });
 
 if (scenario === "exit-at-once") {
   process.stderr.write("config.json is missing; TOKEN=s3cret-value\n");
@@ -194,13 +194,13 @@ function call(request: Request): void {
       answer(request, { content: [{ type: "text", text: `It is ${process.env.API_TOKEN}.` }] });
       return;
     case "error-answer":
-      say({
+      print({
         id: request.id,
         error: { code: -32000, message: `\u001b[31mNo: ${process.env.API_TOKEN} ${"!".repeat(9_000)}` },
       });
       return;
     case "ask-back":
-      say({ id: 99, method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } });
+      print({ id: 99, method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } });
       answer(request, { content: [{ type: "text", text: "asked" }] });
       return;
     default:
@@ -223,7 +223,7 @@ function handle(request: Request): void {
       if (scenario === "hang-list") return;
       if (scenario === "deep-schema") listDeepSchema(request.id);
       else answer(request, listOf(request));
-      if (scenario === "change-schema" && lists === 1) say({ method: "notifications/tools/list_changed" });
+      if (scenario === "change-schema" && lists === 1) print({ method: "notifications/tools/list_changed" });
       return;
     case "tools/call":
       call(request);

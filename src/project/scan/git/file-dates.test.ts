@@ -17,7 +17,7 @@ async function read(root: string, cache?: Cache): Promise<FileDatesUpdate | unde
 
 function toCache(update: FileDatesUpdate | undefined, before?: Cache): Cache {
   if (update === undefined) throw new Error("Git gave no dates.");
-  const rows = new Map(update.full ? [] : before?.rows);
+  const rows = new Map(update.isComplete ? [] : before?.rows);
   for (const path of update.removed) rows.delete(path);
   for (const [path, dates] of update.dates) rows.set(path, dates);
   return { historyKey: update.historyKey, rows };
@@ -41,7 +41,7 @@ test("a file has the dates of its first and last commit, the commit of the last 
   await repository.git("config", "user.name", "Bob");
   const second = await repository.commit("two", 2000);
   const update = await read(repository.root);
-  expect(update?.full).toBe(true);
+  expect(update?.isComplete).toBe(true);
   expect(update?.dates.get("a.md")).toEqual({ first: 1000, last: 2000, commit: second, author: "Ann" });
   expect(times(update, "b.md")).toEqual([1000, 1000]);
 });
@@ -62,7 +62,7 @@ test("a renamed file keeps its first author, also on from the cache, and commits
   await repository.write("a.md", "another");
   await repository.commit("four", 4000);
   const continued = await read(repository.root, cache);
-  expect(continued?.full).toBe(false);
+  expect(continued?.isComplete).toBe(false);
   for (const update of [continued, await read(repository.root)])
     expect([authorOf(update, "b.md"), authorOf(update, "a.md")]).toEqual(["Ann", "Bob"]);
 });
@@ -76,7 +76,7 @@ test("people have the names that .mailmap gives them, also once it changes, and 
   await repository.write(".mailmap", "Dr. Anna <ann@example.org>\n");
   await repository.commit("two", 2000);
   const renamed = await read(root, toCache(update));
-  expect([renamed?.full, authorOf(renamed, "a.md")]).toEqual([true, "Dr. Anna"]);
+  expect([renamed?.isComplete, authorOf(renamed, "a.md")]).toEqual([true, "Dr. Anna"]);
 });
 
 test.each([
@@ -175,11 +175,12 @@ test("dates are continued from the cached head and equal those of a full pass", 
     await step();
     await repository.commit(`step ${index}`, 2000 + index * 100);
     const update = await read(repository.root, cache);
-    expect(update?.full).toBe(false);
+    expect(update?.isComplete).toBe(false);
     cache = toCache(update, cache);
-    const full = toCache(await read(repository.root));
+    const complete = toCache(await read(repository.root));
     const existing = (await repository.git("ls-files")).split("\n");
-    for (const path of existing) expect([path, cache.rows.get(path)]).toEqual([path, full.rows.get(path)]);
+    for (const path of existing)
+      expect([path, cache.rows.get(path)]).toEqual([path, complete.rows.get(path)]);
   }
   expect(cache.rows.get("b.md")).toMatchObject({ first: 1000, last: 2700 });
   expect((await read(repository.root, cache))?.dates.size).toBe(0);
@@ -195,7 +196,7 @@ test("rewritten history gives a full pass", async () => {
   await repository.write("b.md", "1");
   await repository.commit("other two", 3000);
   const update = await read(repository.root, cache);
-  expect(update?.full).toBe(true);
+  expect(update?.isComplete).toBe(true);
   expect(times(update, "a.md")).toEqual([1000, 1000]);
 });
 
@@ -215,7 +216,7 @@ test("a shallow clone leaves out dates that it cannot know, and finds them once 
   expect(update?.dates.has("b.md")).toBe(false);
   await clone.git("-C", root, "fetch", "--quiet", "--unshallow");
   const deepened = await read(root, toCache(update));
-  expect(deepened?.full).toBe(true);
+  expect(deepened?.isComplete).toBe(true);
   expect(times(deepened, "a.md")).toEqual([1000, 3000]);
   expect(authorOf(deepened, "a.md")).toBe("Ann");
 });

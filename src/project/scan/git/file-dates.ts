@@ -19,7 +19,7 @@ export interface FileDatesUpdate {
   /** Keep it with the dates and hand it back as `previous.historyKey`. */
   readonly historyKey: string;
   /** True: `dates` is everything, forget what was cached. False: it goes on top of the cache. */
-  readonly full: boolean;
+  readonly isComplete: boolean;
   /**
    * By path, relative to the root that was asked about. Deleted files are among them: keep those
    * too, because a file that comes back goes on where it was.
@@ -50,7 +50,7 @@ export async function readFileDates(options: ReadFileDatesOptions): Promise<File
   const { state, previous } = options;
   if (state.kind === "none" || state.head === undefined) return undefined;
   if (previous?.historyKey === state.historyKey) {
-    return { historyKey: state.historyKey, full: false, dates: new Map(), removed: [] };
+    return { historyKey: state.historyKey, isComplete: false, dates: new Map(), removed: [] };
   }
   const base = previous && (await continuation(options, state));
   const history = createHistory(state.boundary);
@@ -61,7 +61,7 @@ export async function readFileDates(options: ReadFileDatesOptions): Promise<File
   );
   if (!complete) return undefined;
   const lookup = base === undefined ? undefined : previous?.lookup;
-  return { historyKey: state.historyKey, full: base === undefined, ...history.finish(lookup) };
+  return { historyKey: state.historyKey, isComplete: base === undefined, ...history.finish(lookup) };
 }
 
 /** The cached head, when the new one descends from it, the same commits are missing and the mailmap is unchanged. */
@@ -350,8 +350,11 @@ function forgetDates(database: Connection): boolean {
   return had;
 }
 
-function writeDates(database: Connection, { full, dates, removed, historyKey }: FileDatesUpdate): boolean {
-  if (full) database.run("DELETE FROM dates");
+function writeDates(
+  database: Connection,
+  { isComplete, dates, removed, historyKey }: FileDatesUpdate,
+): boolean {
+  if (isComplete) database.run("DELETE FROM dates");
   for (const path of removed) database.run("DELETE FROM dates WHERE path = ?", path);
   for (const [path, { first, last, commit, author }] of dates) {
     database.run(
@@ -360,5 +363,5 @@ function writeDates(database: Connection, { full, dates, removed, historyKey }: 
     );
   }
   writeMeta(database, "history_key", historyKey);
-  return full || dates.size + removed.length > 0;
+  return isComplete || dates.size + removed.length > 0;
 }

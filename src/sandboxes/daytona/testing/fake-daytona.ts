@@ -6,9 +6,9 @@ import { WebSocketServer } from "ws";
 import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
 import {
   type FakeHandler,
-  type FakeHouse,
   type FakeRequest,
   type FakeVendor,
+  type FakeVendorState,
   type HttpFakeVendor,
   sendJson,
   startFakeVendor,
@@ -19,7 +19,7 @@ interface FakeCommand {
   readonly program: ChildProcess;
   /** Frames as the vendor sends them: three bytes that name the stream, and output. */
   readonly frames: Buffer[];
-  readonly heard: Set<() => void>;
+  readonly received: Set<() => void>;
   exitCode?: number;
 }
 
@@ -31,17 +31,17 @@ const machinePrefix = "/toolbox/";
 export async function startFakeDaytona(): Promise<FakeVendor> {
   const shells: Shells = new Map();
   let url = "";
-  const vendor = await startFakeVendor((house) => createHandler(house, shells, () => url));
+  const vendor = await startFakeVendor((state) => createHandler(state, shells, () => url));
   url = vendor.url;
   listenForLogs(vendor, shells);
   return vendor;
 }
 
-function createHandler(house: FakeHouse, shells: Shells, urlOf: () => string): FakeHandler {
+function createHandler(state: FakeVendorState, shells: Shells, urlOf: () => string): FakeHandler {
   return (request, response) =>
     request.path.startsWith(machinePrefix)
-      ? atMachine(house, shells, { request, response })
-      : atVendor(house, { request, response, url: urlOf() });
+      ? atMachine(state, shells, { request, response })
+      : atVendor(state, { request, response, url: urlOf() });
 }
 
 interface VendorCall {
@@ -50,9 +50,9 @@ interface VendorCall {
   readonly url: string;
 }
 
-function atVendor(house: FakeHouse, { request, response, url }: VendorCall): true | undefined {
+function atVendor(state: FakeVendorState, { request, response, url }: VendorCall): true | undefined {
   const { method, path, query, headers } = request;
-  const { refuse } = house.trouble;
+  const { refuse } = state.trouble;
   const fail = (statusCode: number, message: string): true =>
     sendJson(response, statusCode, { statusCode, message });
   if (refuse !== undefined) return fail(refuse.status, refuse.message);
@@ -62,13 +62,13 @@ function atVendor(house: FakeHouse, { request, response, url }: VendorCall): tru
     return sendJson(
       response,
       200,
-      viewOf(house.make({ labels: textsOf(asked.labels), env: textsOf(asked.env) }, asked), url),
+      viewOf(state.make({ labels: textsOf(asked.labels), env: textsOf(asked.env) }, asked), url),
     );
   }
   if (method === "GET" && path === "/sandbox") {
-    const wanted = Object.entries(textsOf(JSON.parse(query.get("labels") ?? "{}")));
-    const found = [...house.machines.values()].filter(({ labels }) =>
-      wanted.every(([name, value]) => labels[name] === value),
+    const expected = Object.entries(textsOf(JSON.parse(query.get("labels") ?? "{}")));
+    const found = [...state.machines.values()].filter(({ labels }) =>
+      expected.every(([name, value]) => labels[name] === value),
     );
     const from = Number(query.get("cursor") ?? 0);
     const nextCursor = from + 2 < found.length ? String(from + 2) : null;
@@ -79,11 +79,11 @@ function atVendor(house: FakeHouse, { request, response, url }: VendorCall): tru
   }
   const [, id = "", action] = /^\/sandbox\/([^/]+)(?:\/([\w-]+))?$/.exec(path) ?? [];
   if (id === "") return undefined;
-  const machine = house.machines.get(id);
+  const machine = state.machines.get(id);
   if (machine === undefined) return fail(404, `Sandbox with ID or name ${id} not found`);
   if (method === "DELETE") {
     machine.destroy();
-    house.machines.delete(id);
+    state.machines.delete(id);
     return sendJson(response, 200, { ...viewOf(machine, url), state: "destroyed" });
   }
   switch (`${method} ${action}`) {
@@ -128,18 +128,18 @@ interface MachineCall {
 }
 
 async function atMachine(
-  house: FakeHouse,
+  state: FakeVendorState,
   shells: Shells,
   { request, response }: MachineCall,
 ): Promise<true | undefined> {
   const [id = "", ...names] = request.path.slice(machinePrefix.length).split("/");
-  const machine = house.machines.get(id);
+  const machine = state.machines.get(id);
   const fail = (statusCode: number, message: string): true =>
     sendJson(response, statusCode, { statusCode, message });
   if (machine === undefined) return fail(404, "Sandbox not found");
   if (machine.state !== "running") return fail(400, "bad request: sandbox is not running");
   const call = `${request.method} ${names.join("/")}`;
-  if (call === "POST process/execute") return await execute(house, machine, { request, response });
+  if (call === "POST process/execute") return await execute(state, machine, { request, response });
   if (call === "POST files/bulk-upload") return await receive(machine, { request, response });
   if (call === "POST process/session") {
     shells.set(String(request.json().sessionId), new Map());
@@ -171,7 +171,7 @@ async function atMachine(
 }
 
 async function execute(
-  house: FakeHouse,
+  state: FakeVendorState,
   machine: FakeMachine,
   { request, response }: MachineCall,
 ): Promise<true> {
@@ -179,8 +179,8 @@ async function execute(
   const exitCode = await new Promise<number>((ended) => {
     program.once("close", (code) => ended(code ?? 137));
   });
-  if (house.trouble.cutNext === true) {
-    house.trouble.cutNext = false;
+  if (state.trouble.cutNext === true) {
+    state.trouble.cutNext = false;
     response.destroy();
     return true;
   }
@@ -209,19 +209,19 @@ async function receive(machine: FakeMachine, { request, response }: MachineCall)
 function start(machine: FakeMachine, line: string): FakeCommand {
   const program = machine.start({ words: ["/bin/sh", "-c", line] });
   program.stdin?.end();
-  const command: FakeCommand = { program, frames: [], heard: new Set() };
-  const tell = (): void => {
-    for (const each of command.heard) each();
+  const command: FakeCommand = { program, frames: [], received: new Set() };
+  const notify = (): void => {
+    for (const each of command.received) each();
   };
   for (const [index, stream] of [program.stdout, program.stderr].entries()) {
     stream?.on("data", (chunk: Buffer) => {
       command.frames.push(Buffer.concat([Buffer.alloc(3, index + 1), chunk]));
-      tell();
+      notify();
     });
   }
   program.once("close", (code) => {
     command.exitCode = code ?? 137;
-    tell();
+    notify();
   });
   return command;
 }
@@ -247,8 +247,8 @@ function listenForLogs(vendor: HttpFakeVendor, shells: Shells): void {
         for (; sent < command.frames.length; sent += 1) stream.send(command.frames[sent] ?? Buffer.alloc(0));
         if (command.exitCode !== undefined) stream.close(1000);
       };
-      command.heard.add(send);
-      stream.once("close", () => command.heard.delete(send));
+      command.received.add(send);
+      stream.once("close", () => command.received.delete(send));
       send();
     });
   });

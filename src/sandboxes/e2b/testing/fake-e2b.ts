@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
 import {
   type FakeHandler,
-  type FakeHouse,
   type FakeRequest,
   type FakeVendor,
+  type FakeVendorState,
   sendJson,
   startFakeVendor,
   textsOf,
@@ -27,34 +27,34 @@ export function startFakeE2b(): Promise<FakeVendor> {
   return startFakeVendor(createHandler);
 }
 
-function createHandler(house: FakeHouse): FakeHandler {
+function createHandler(state: FakeVendorState): FakeHandler {
   const programs = new Map<string, ChildProcess>();
   return (request, response) =>
     request.path.startsWith("/process.Process/")
-      ? atMachine(house, programs, { request, response })
+      ? atMachine(state, programs, { request, response })
       : request.path === "/health"
-        ? sendJson(response, machineOf(house, request)?.state === "running" ? 204 : 502)
-        : atVendor(house, request, response);
+        ? sendJson(response, machineOf(state, request)?.state === "running" ? 204 : 502)
+        : atVendor(state, request, response);
 }
 
-function atVendor(house: FakeHouse, request: FakeRequest, response: ServerResponse): true | undefined {
+function atVendor(state: FakeVendorState, request: FakeRequest, response: ServerResponse): true | undefined {
   const { method, path, query } = request;
-  const { refuse } = house.trouble;
+  const { refuse } = state.trouble;
   const fail = (code: number, message: string): true => sendJson(response, code, { code, message });
   if (refuse !== undefined) return fail(refuse.status, refuse.message);
   if (request.headers["x-api-key"] !== "e2b_test") return fail(401, "Invalid API key");
   if (method === "POST" && path === "/v2/sandboxes") {
     const asked = request.json();
-    const machine = house.make({ labels: textsOf(asked.metadata), env: textsOf(asked.envVars) }, asked);
+    const machine = state.make({ labels: textsOf(asked.metadata), env: textsOf(asked.envVars) }, asked);
     return sendJson(response, 201, viewOf(machine));
   }
   if (method === "GET" && path === "/v2/sandboxes") {
-    const wanted = [...new URLSearchParams(query.get("metadata") ?? "")].map(([name, value]) => [
+    const expected = [...new URLSearchParams(query.get("metadata") ?? "")].map(([name, value]) => [
       decodeURIComponent(name),
       decodeURIComponent(value),
     ]);
-    const found = [...house.machines.values()].filter(({ labels }) =>
-      wanted.every(([name = "", value]) => labels[name] === value),
+    const found = [...state.machines.values()].filter(({ labels }) =>
+      expected.every(([name = "", value]) => labels[name] === value),
     );
     // Two a page, so that callers have to turn them.
     const from = Number(query.get("nextToken") ?? 0);
@@ -62,12 +62,12 @@ function atVendor(house: FakeHouse, request: FakeRequest, response: ServerRespon
     return sendJson(response, 200, found.slice(from, from + 2).map(infoOf));
   }
   const [, id = "", action] = /^\/(?:v2\/)?sandboxes\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
-  const machine = house.machines.get(id);
+  const machine = state.machines.get(id);
   if (id === "") return undefined;
   if (machine === undefined) return fail(404, `Sandbox "${id}" doesn't exist or you don't have access to it`);
   if (method === "DELETE") {
     machine.destroy();
-    house.machines.delete(id);
+    state.machines.delete(id);
     return sendJson(response, 204);
   }
   switch (`${method} ${action}`) {
@@ -104,8 +104,8 @@ const infoOf = (machine: FakeMachine) => ({
   memoryMB: 512,
 });
 
-function machineOf(house: FakeHouse, { headers }: FakeRequest): FakeMachine | undefined {
-  return house.machines.get(String(headers["e2b-sandbox-id"]));
+function machineOf(state: FakeVendorState, { headers }: FakeRequest): FakeMachine | undefined {
+  return state.machines.get(String(headers["e2b-sandbox-id"]));
 }
 
 interface StartMessage {
@@ -123,17 +123,17 @@ interface InputMessage {
 }
 
 async function atMachine(
-  house: FakeHouse,
+  state: FakeVendorState,
   programs: Map<string, ChildProcess>,
   { request, response }: { readonly request: FakeRequest; readonly response: ServerResponse },
 ): Promise<true | undefined> {
-  const machine = machineOf(house, request);
+  const machine = machineOf(state, request);
   // The answer of the vendor's gate for a machine that does not run.
   if (machine?.state !== "running") return sendJson(response, 502, { message: "The sandbox was not found" });
   const call = request.path.slice("/process.Process/".length);
   if (call === "Start") {
     const message: StartMessage = JSON.parse(request.body.subarray(5).toString());
-    return await streamProgram(house, { machine, message, programs, response });
+    return await streamProgram(state, { machine, message, programs, response });
   }
   const { process: chosen, input }: InputMessage = JSON.parse(request.body.toString());
   const program = programs.get(`${machine.id}:${chosen.pid}`);
@@ -154,21 +154,21 @@ interface Started {
 }
 
 async function streamProgram(
-  house: FakeHouse,
+  state: FakeVendorState,
   { machine, message, programs, response }: Started,
 ): Promise<true> {
-  const { process: wanted, stdin } = message;
+  const { process: expected, stdin } = message;
   // The real machine's login shell reads settings that tests have none of.
-  const line = wanted.args?.at(-1) ?? "";
-  const program = machine.start({ words: ["/bin/sh", "-c", line], env: wanted.envs ?? {} });
+  const line = expected.args?.at(-1) ?? "";
+  const program = machine.start({ words: ["/bin/sh", "-c", line], env: expected.envs ?? {} });
   const key = `${machine.id}:${program.pid}`;
   programs.set(key, program);
   if (stdin !== true) program.stdin?.end();
   response.writeHead(200, { "content-type": "application/connect+json" });
   const send = (value: unknown, flag = 0): void => void response.write(frame(value, flag));
   send({ event: { start: { pid: program.pid } } });
-  if (house.trouble.cutNext === true) {
-    house.trouble.cutNext = false;
+  if (state.trouble.cutNext === true) {
+    state.trouble.cutNext = false;
     setTimeout(() => response.destroy(), 50);
   }
   for (const stream of ["stdout", "stderr"] as const) {

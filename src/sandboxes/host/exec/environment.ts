@@ -32,7 +32,7 @@ export const basicNames: readonly string[] = [
  * Commands are non-interactive: no pager, editor, password prompt or colour.
  * An editor that does nothing lets `git rebase --continue` and the like take the text that is there.
  */
-export const nobodyThere: Environment = {
+export const nonInteractive: Environment = {
   TERM: "dumb",
   NO_COLOR: "1",
   PAGER: "cat",
@@ -68,7 +68,7 @@ export function pickEnvironment(
 
 /** The environment of a command: `parts` over what goes for every command, the later ones winning. */
 export function composeEnvironment(root: string, parts: readonly Environment[]): Record<string, string> {
-  const environment: Record<string, string> = Object.assign({}, nobodyThere, ...parts);
+  const environment: Record<string, string> = Object.assign({}, nonInteractive, ...parts);
   environment.PATH = outsidePath(environment.PATH ?? "", root) || fallbackPath;
   return environment;
 }

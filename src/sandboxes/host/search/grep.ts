@@ -84,10 +84,10 @@ async function searchBytes(search: Search, path: string, bytes: Buffer): Promise
   if (isBinary(bytes)) return true;
   const decoded = bytes.toString("utf8");
   const text = decoded.includes("\r\n") ? decoded.replaceAll("\r\n", "\n") : decoded;
-  const shown = fromWorkingFolder(search.view.cwd, path);
+  const relativePath = fromWorkingFolder(search.view.cwd, path);
   for await (const match of scanLines(text, search.pattern, search.pace)) {
     if (search.matches.length >= search.maxMatches) return false;
-    search.matches.push({ path: shown, ...match });
+    search.matches.push({ path: relativePath, ...match });
   }
   return !search.pace.isOver();
 }

@@ -101,9 +101,9 @@ export async function compileLinePattern(pattern: string, ignoreCase: boolean): 
   if (expression.programSize() > maxProgramSize) throw invalidPattern("its repetitions are too large");
   // With `^` and `$` at every line, a text of many lines matches wherever one of them does, unless the
   // pattern asks for the beginning or end of the whole text.
-  const asksForEnds = /\\[Az]|\(\?[a-zA-Z]*-/.test(pattern);
+  const usesTextAnchors = /\\[Az]|\(\?[a-zA-Z]*-/.test(pattern);
   return {
-    mayMatch: (text) => asksForEnds || expression.test(text),
+    mayMatch: (text) => usesTextAnchors || expression.test(text),
     indexIn(line) {
       const matched = line.length > maxMatchedLength ? line.slice(0, maxMatchedLength) : line;
       if (!expression.test(matched)) return -1;

@@ -84,9 +84,9 @@ export function undoUnwanted({ unwanted, links }: GitParts): void {
  */
 function linkedFolder(root: string, entry: string): string | undefined {
   try {
-    const named = /^gitdir: (.+)\n?$/.exec(readFileSync(entry, "utf8").slice(0, 4_096))?.[1];
-    if (named === undefined) return undefined;
-    const folder = realpathSync(resolve(root, named));
+    const gitDir = /^gitdir: (.+)\n?$/.exec(readFileSync(entry, "utf8").slice(0, 4_096))?.[1];
+    if (gitDir === undefined) return undefined;
+    const folder = realpathSync(resolve(root, gitDir));
     const worktrees = dirname(folder);
     const back = resolve(folder, readFileSync(join(folder, "gitdir"), "utf8").trim());
     const common = resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim());

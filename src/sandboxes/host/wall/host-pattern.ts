@@ -19,8 +19,8 @@ export const hostPatternForm =
 export function parseHostPattern(text: string): HostPattern | undefined {
   const match = /^(\*\.)?(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(?::(\d{1,5}))?$/.exec(text);
   if (match === null) return undefined;
-  const [, wildcard, named = "", digits] = match;
-  const host = normalizeHost(named);
+  const [, wildcard, hostName = "", digits] = match;
+  const host = normalizeHost(hostName);
   const port = digits === undefined ? undefined : Number(digits);
   if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
   const below = wildcard !== undefined;

@@ -17,13 +17,13 @@ wallTest("nothing of the machine's files is seen beside programs, whatever leads
   await writeFile(join(root, ".kit/sessions.db"), secret);
   await symlink(join(folder, "id_rsa"), join(root, "linked"));
   await symlink("/etc", join(root, "etc"));
-  const looks = [
+  const reads = [
     `cat ${folder}/id_rsa linked /proc/1/root${folder}/id_rsa /proc/self/root/../..${folder}/id_rsa`,
     "cat /etc/shadow etc/shadow /etc/sudoers; ls /root ~root /home/* /var/lib /var/run /run/user /run/dbus",
     "cat .kit/sessions.db; ls -A .kit; find / -name sessions.db -not -path '/proc/*'",
     "ls /sys /boot /mnt /media /srv; cat /proc/kcore | head -c 1; cat /proc/kmsg | head -c 1",
   ];
-  const { stdout } = await run(looks.join("\n"));
+  const { stdout } = await run(reads.join("\n"));
   expect(stdout.replace(/^\/root:|^\/home\/kit:|^~root:|\/run.*/gm, "").trim()).toBe("");
 });
 
@@ -75,10 +75,10 @@ wallTest("descriptors that kit was started with do not reach a command", async (
 });
 
 wallTest("no socket of the machine is reached: by port, by path or by an abstract name", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const listen = async (at: string | 0): Promise<number> => {
     const server = createServer((socket) => {
-      heard.push(String(at));
+      received.push(String(at));
       socket.end("hello");
     });
     if (at === 0) server.listen(0, "127.0.0.1");
@@ -99,7 +99,7 @@ wallTest("no socket of the machine is reached: by port, by path or by an abstrac
   const { stdout } = await run(`"${process.execPath}" -e '${script.replaceAll("'", `'\\''`)}'`);
   expect(stdout.trim().split("\n")).toHaveLength(5);
   expect(stdout).not.toContain("reached");
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
 wallTest("no workspace sees another, nor the home of its commands", async () => {

@@ -1,6 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
-import { createFakeHouse, type FakeHouse, type FakeVendor } from "../../remote/testing/fake-vendor.ts";
+import {
+  createFakeVendorState,
+  type FakeVendor,
+  type FakeVendorState,
+} from "../../remote/testing/fake-vendor.ts";
 import {
   Double,
   type GrpcCall,
@@ -29,13 +33,13 @@ interface Command {
   readonly task: string;
   readonly program: ChildProcess;
   readonly output: readonly [Buffer[], Buffer[]];
-  readonly heard: Set<() => void>;
+  readonly received: Set<() => void>;
   code?: number;
   signal?: number;
 }
 
 interface Fake {
-  readonly house: FakeHouse;
+  readonly state: FakeVendorState;
   readonly mishaps: FakeModal["mishaps"];
   readonly commands: Map<string, Command>;
   /** Machines by the key of the request that made them. */
@@ -54,33 +58,33 @@ const token = [{ alg: "none" }, { exp: 4_102_444_800 }]
 
 /** Modal as its package (0.11.1) speaks to it: the control plane, and the router of commands, both over gRPC. */
 export async function startFakeModal(): Promise<FakeModal> {
-  const house = createFakeHouse();
-  const fake: Fake = { house, mishaps: {}, commands: new Map(), made: new Map(), ended: new Set(), url: "" };
+  const state = createFakeVendorState();
+  const fake: Fake = { state, mishaps: {}, commands: new Map(), made: new Map(), ended: new Set(), url: "" };
   const { url, close } = await startGrpcServer((call) => answer(fake, call));
   fake.url = url;
   return {
-    ...house,
+    ...state,
     url,
     mishaps: fake.mishaps,
     lose(id) {
-      house.lose(id);
+      state.lose(id);
       fake.ended.add(id);
     },
     async close() {
-      for (const machine of house.machines.values()) machine.destroy();
+      for (const machine of state.machines.values()) machine.destroy();
       await close();
     },
   };
 }
 
 const answer = async (fake: Fake, call: GrpcCall): Promise<Message | undefined> => {
-  const { house } = fake;
-  house.requests.push(call.name);
-  await house.arrive();
+  const { state } = fake;
+  state.requests.push(call.name);
+  await state.arrive();
   const handle = ofMachines[call.name] ?? ofVendor[call.name];
   if (handle === undefined) throw new GrpcFailure(12, `The fake knows no ${call.name}.`);
   if (call.name in ofVendor) {
-    const { refuse } = house.trouble;
+    const { refuse } = state.trouble;
     if (refuse !== undefined) throw new GrpcFailure(refuse.status, refuse.message);
     if (call.headers["x-modal-token-id"] !== "ak-test" || call.headers["x-modal-token-secret"] !== "as-test")
       throw new GrpcFailure(unauthenticated, "Token ID is malformed");
@@ -104,7 +108,7 @@ const ofVendor: Readonly<Record<string, Handler>> = {
   },
   SandboxCreateV2(fake, { request, headers, cut }) {
     const key = String(headers["x-idempotency-key"]);
-    const machine = fake.made.get(key) ?? make(fake.house, request);
+    const machine = fake.made.get(key) ?? make(fake.state, request);
     fake.made.set(key, machine);
     if (fake.mishaps.dropCreate === true) {
       fake.mishaps.dropCreate = false;
@@ -113,12 +117,12 @@ const ofVendor: Readonly<Record<string, Handler>> = {
     const access = { 1: token, 2: fake.url.replace("http:", "https:") };
     return { 1: machine.id, 3: `ta-${machine.id}`, 5: access, 6: token };
   },
-  SandboxListV2({ house }, { request }) {
-    const wanted = request.messages(5).map((tag) => [tag.text(1), tag.text(2)] as const);
+  SandboxListV2({ state }, { request }) {
+    const expected = request.messages(5).map((tag) => [tag.text(1), tag.text(2)] as const);
     const before = request.double(2) ?? Number.POSITIVE_INFINITY;
-    const found = [...house.machines.values()]
-      .filter(({ labels }) => wanted.every(([name, value]) => labels[name] === value))
-      .map((machine) => ({ machine, created: createdOf(house, machine) }))
+    const found = [...state.machines.values()]
+      .filter(({ labels }) => expected.every(([name, value]) => labels[name] === value))
+      .map((machine) => ({ machine, created: createdOf(state, machine) }))
       .filter(({ created }) => created < before)
       .sort((one, other) => other.created - one.created)
       // Two a page, so that callers have to turn them.
@@ -140,7 +144,7 @@ const ofVendor: Readonly<Record<string, Handler>> = {
   },
   SandboxTerminateV2(fake, { request }) {
     const { id } = machineOf(fake, request.text(1));
-    fake.house.lose(id);
+    fake.state.lose(id);
     fake.ended.add(id);
     return {};
   },
@@ -167,10 +171,10 @@ const ofMachines: Readonly<Record<string, Handler>> = {
   async TaskExecStdioRead(fake, { request, send, cut }) {
     const id = request.text(2);
     const command = commandOf(fake, request);
-    if (fake.mishaps.breakOutput === true || fake.house.trouble.cutNext === true) {
-      if (fake.house.trouble.cutNext === true) setTimeout(() => fake.commands.delete(id), 40);
+    if (fake.mishaps.breakOutput === true || fake.state.trouble.cutNext === true) {
+      if (fake.state.trouble.cutNext === true) setTimeout(() => fake.commands.delete(id), 40);
       fake.mishaps.breakOutput = false;
-      fake.house.trouble.cutNext = false;
+      fake.state.trouble.cutNext = false;
       setTimeout(cut, 50);
     }
     const chunks = command.output[request.number(4) === 0 ? 0 : 1];
@@ -199,13 +203,13 @@ const ofMachines: Readonly<Record<string, Handler>> = {
   },
 };
 
-function make(house: FakeHouse, request: Received): FakeMachine {
+function make(state: FakeVendorState, request: Received): FakeMachine {
   const definition = request.message(2);
   const network = definition.message(22);
   const labels = Object.fromEntries(request.messages(4).map((tag) => [tag.text(1), tag.text(2)]));
   for (const value of Object.values(labels))
     if (!/^[A-Za-z0-9._-]{1,63}$/.test(value)) throw new GrpcFailure(3, `Invalid tag value: ${value}`);
-  return house.make(
+  return state.make(
     { labels, env: variablesOf(request.messages(6)) },
     {
       timeoutSecs: definition.number(7),
@@ -219,43 +223,43 @@ function start(machine: FakeMachine, request: Received): Command {
   const words = request.texts(3);
   if (words.join("").length > 65_536) throw new GrpcFailure(3, "argument list too long");
   const program = machine.start({ words, env: variablesOf(request.messages(13)) });
-  const command: Command = { task: machine.id, program, output: [[], []], heard: new Set() };
-  const tell = (): void => {
-    for (const listener of command.heard) listener();
+  const command: Command = { task: machine.id, program, output: [[], []], received: new Set() };
+  const notify = (): void => {
+    for (const listener of command.received) listener();
   };
   for (const [index, stream] of [program.stdout, program.stderr].entries())
     stream?.on("data", (chunk: Buffer) => {
       command.output[index === 0 ? 0 : 1].push(chunk);
-      tell();
+      notify();
     });
   program.once("close", (code, signal) => {
     if (signal === null) command.code = code ?? 0;
     else command.signal = signal === "SIGKILL" ? 9 : 15;
-    tell();
+    notify();
   });
   return command;
 }
 
 const hasEnded = ({ code, signal }: Command): boolean => code !== undefined || signal !== undefined;
 
-const change = ({ heard }: Command): Promise<void> =>
+const change = ({ received }: Command): Promise<void> =>
   new Promise((resolve) => {
     const listener = (): void => {
-      heard.delete(listener);
+      received.delete(listener);
       resolve();
     };
-    heard.add(listener);
+    received.add(listener);
   });
 
 function commandOf(fake: Fake, request: Received): Command {
   const command = fake.commands.get(request.text(2));
   if (command === undefined) throw new GrpcFailure(notFound, "exec not found");
-  if (!fake.house.machines.has(command.task)) throw new GrpcFailure(internal, "the machine has ended");
+  if (!fake.state.machines.has(command.task)) throw new GrpcFailure(internal, "the machine has ended");
   return command;
 }
 
-function machineOf({ house }: Fake, id: string): FakeMachine {
-  const machine = house.machines.get(id);
+function machineOf({ state }: Fake, id: string): FakeMachine {
+  const machine = state.machines.get(id);
   if (machine === undefined) throw new GrpcFailure(notFound, `Sandbox with ID ${id} not found`);
   return machine;
 }
@@ -270,5 +274,5 @@ const tagsOf = (labels: Readonly<Record<string, string>>): readonly Message[] =>
   Object.entries(labels).map(([name, value]) => ({ 1: name, 2: value }));
 
 /** No two at the same time. */
-const createdOf = (house: FakeHouse, machine: FakeMachine): number =>
-  1_790_000_000 + [...house.machines.keys()].indexOf(machine.id);
+const createdOf = (state: FakeVendorState, machine: FakeMachine): number =>
+  1_790_000_000 + [...state.machines.keys()].indexOf(machine.id);

@@ -88,12 +88,12 @@ async function answer(
     if (!stream.destroyed) stream.write(frame(encode(message)));
   };
   let status = 0;
-  let told = "";
+  let reported = "";
   if (stream.destroyed) return;
   stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
   stream.on("wantTrailers", () => {
     if (!stream.destroyed)
-      stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeURIComponent(told) });
+      stream.sendTrailers({ "grpc-status": String(status), "grpc-message": encodeURIComponent(reported) });
   });
   try {
     const message = await handle({
@@ -106,7 +106,7 @@ async function answer(
     if (message !== undefined) send(message);
   } catch (error) {
     status = error instanceof GrpcFailure ? error.status : 13;
-    told = String(error instanceof Error ? error.message : error);
+    reported = String(error instanceof Error ? error.message : error);
   }
   if (!stream.destroyed) stream.end();
 }

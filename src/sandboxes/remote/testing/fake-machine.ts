@@ -37,13 +37,13 @@ export interface FakeMachineOptions {
   readonly onLine?: (line: string) => void;
 }
 
-const knownPlaces = /\/home\/(?:user|daytona)|\/tmp\/(?=\.kit-in-)/g;
+const knownFolders = /\/home\/(?:user|daytona)|\/tmp\/(?=\.kit-in-)/g;
 
 export function createFakeMachine({ id, labels, env, path, onLine }: FakeMachineOptions): FakeMachine {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "kit-fake-machine-")));
   mkdirSync(join(home, "tmp"));
   const placed = (text: string): string =>
-    text.replaceAll(knownPlaces, (place) => (place === "/tmp/" ? `${home}/tmp/` : home));
+    text.replaceAll(knownFolders, (place) => (place === "/tmp/" ? `${home}/tmp/` : home));
   const programs = new Set<ChildProcess>();
   const stop = (): void => {
     for (const { pid } of programs) endGroup(pid);

@@ -51,7 +51,7 @@ export type FakeHandler = (
 ) => Promise<true | undefined> | true | undefined;
 
 /** The state behind the HTTP interface of a fake. */
-export interface FakeHouse {
+export interface FakeVendorState {
   readonly machines: Map<string, FakeMachine>;
   readonly trouble: FakeTrouble;
   readonly requests: string[];
@@ -66,7 +66,7 @@ export interface FakeHouse {
   arrive(): Promise<void>;
 }
 
-export function createFakeHouse(): FakeHouse {
+export function createFakeVendorState(): FakeVendorState {
   const machines = new Map<string, FakeMachine>();
   const lines: string[] = [];
   const created: Readonly<Record<string, unknown>>[] = [];
@@ -99,20 +99,22 @@ export function createFakeHouse(): FakeHouse {
   };
 }
 
-export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandler): Promise<HttpFakeVendor> {
-  const house = createFakeHouse();
-  const handle = handlerOf(house);
+export async function startFakeVendor(
+  handlerOf: (state: FakeVendorState) => FakeHandler,
+): Promise<HttpFakeVendor> {
+  const state = createFakeVendorState();
+  const handle = handlerOf(state);
   const server = http.createServer((request, response) => {
     void answerRequest(request, response);
   });
   const answerRequest = async (request: http.IncomingMessage, response: http.ServerResponse) => {
     const { method = "", headers } = request;
     const url = new URL(request.url ?? "/", "http://fake");
-    house.requests.push(`${method} ${url.pathname}`);
+    state.requests.push(`${method} ${url.pathname}`);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    await house.arrive();
+    await state.arrive();
     const json = (): Record<string, unknown> => JSON.parse(body.toString() || "{}");
     const known = await handle(
       { method, path: url.pathname, query: url.searchParams, headers, body, json },
@@ -123,11 +125,11 @@ export async function startFakeVendor(handlerOf: (house: FakeHouse) => FakeHandl
   };
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   return {
-    ...house,
+    ...state,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
     async close() {
-      for (const machine of house.machines.values()) machine.destroy();
+      for (const machine of state.machines.values()) machine.destroy();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
     },

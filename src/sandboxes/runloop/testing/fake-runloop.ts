@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { FakeMachine } from "../../remote/testing/fake-machine.ts";
 import {
   type FakeHandler,
-  type FakeHouse,
   type FakeRequest,
   type FakeVendor,
+  type FakeVendorState,
   sendJson,
   startFakeVendor,
   textsOf,
@@ -17,12 +17,12 @@ interface FakeExecution {
   readonly id: string;
   readonly program: ChildProcess;
   readonly output: { stdout: Buffer; stderr: Buffer };
-  readonly heard: Set<() => void>;
+  readonly received: Set<() => void>;
   exitCode?: number;
 }
 
 interface FakeState {
-  readonly house: FakeHouse;
+  readonly state: FakeVendorState;
   readonly executions: Map<string, FakeExecution>;
   /** Network policies by name. */
   readonly policies: Map<string, unknown>;
@@ -38,21 +38,21 @@ export function startFakeRunloop(): Promise<FakeVendor> {
   return startFakeVendor(createHandler);
 }
 
-function createHandler(house: FakeHouse): FakeHandler {
-  const state: FakeState = { house, executions: new Map(), policies: new Map() };
+function createHandler(vendorState: FakeVendorState): FakeHandler {
+  const state: FakeState = { state: vendorState, executions: new Map(), policies: new Map() };
   return (request, response) => {
     const [, id, action = ""] = /^\/v1\/devboxes\/([^/]+)(?:\/(.*))?$/.exec(request.path) ?? [];
     const isAtMachine = /^(?:execute|executions\/.*|upload_file)$/.test(action);
-    const { refuse } = house.trouble;
+    const { refuse } = vendorState.trouble;
     if (refuse !== undefined && !isAtMachine) {
       response.setHeader("retry-after", "7");
       return fail(response, refuse.status, refuse.message);
     }
     if (request.headers.authorization !== "Bearer rl_test") return fail(response, 401, "Invalid API key");
     if (id === undefined) return atVendor(state, { request, response });
-    const machine = house.machines.get(id);
+    const machine = vendorState.machines.get(id);
     if (machine === undefined) return fail(response, 404, "Devbox not found");
-    if (!isAtMachine) return lifecycle(house, machine, { action, response });
+    if (!isAtMachine) return lifecycle(vendorState, machine, { action, response });
     if (machine.state !== "running") return fail(response, 400, "Devbox cannot take this in its state");
     return atMachine(state, machine, { action, request, response });
   };
@@ -74,17 +74,17 @@ const viewOf = (machine: FakeMachine, status = statusOf(machine)) => ({
   state_transitions: [],
 });
 
-function atVendor({ house, policies }: FakeState, { request, response }: Call): true | undefined {
+function atVendor({ state, policies }: FakeState, { request, response }: Call): true | undefined {
   const { query } = request;
   switch (`${request.method} ${request.path}`) {
     case "POST /v1/devboxes": {
       const asked = request.json();
       const env = textsOf(asked.environment_variables);
-      const machine = house.make({ labels: textsOf(asked.metadata), env }, asked);
+      const machine = state.make({ labels: textsOf(asked.metadata), env }, asked);
       return sendJson(response, 200, viewOf(machine, "provisioning"));
     }
     case "GET /v1/devboxes": {
-      const found = [...house.machines.values()].filter(
+      const found = [...state.machines.values()].filter(
         (machine) => statusOf(machine) === query.get("status"),
       );
       // Two a page, so that callers have to turn them.
@@ -113,7 +113,7 @@ function atVendor({ house, policies }: FakeState, { request, response }: Call): 
 }
 
 function lifecycle(
-  house: FakeHouse,
+  vendorState: FakeVendorState,
   machine: FakeMachine,
   { action, response }: { readonly action: string; readonly response: ServerResponse },
 ): true | undefined {
@@ -132,7 +132,7 @@ function lifecycle(
       return sendJson(response, 200, viewOf(machine, "resuming"));
     case "shutdown":
       machine.destroy();
-      house.machines.delete(machine.id);
+      vendorState.machines.delete(machine.id);
       return sendJson(response, 200, viewOf(machine, "shutdown"));
     default:
       return undefined;
@@ -141,7 +141,7 @@ function lifecycle(
 }
 
 async function atMachine(
-  { house, executions }: FakeState,
+  { state, executions }: FakeState,
   machine: FakeMachine,
   { action, request, response }: Call & { readonly action: string },
 ): Promise<true | undefined> {
@@ -150,8 +150,8 @@ async function atMachine(
     const { command, optimistic_timeout } = request.json();
     const execution = start(machine, `ex_${executions.size + 1}`, String(command));
     executions.set(execution.id, execution);
-    const isCut = house.trouble.cutNext === true;
-    house.trouble.cutNext = false;
+    const isCut = state.trouble.cutNext === true;
+    state.trouble.cutNext = false;
     await ended(execution, isCut ? 50 : Number(optimistic_timeout ?? 25) * 1_000);
     if (isCut) response.destroy();
     else sendJson(response, 200, detailOf(machine, execution, Number(request.query.get("last_n") ?? 100)));
@@ -163,8 +163,8 @@ async function atMachine(
   if (what === undefined) return sendJson(response, 200, detailOf(machine, execution, 100));
   const [, stream] = /^stream_(stdout|stderr)_updates$/.exec(what) ?? [];
   if (stream !== "stdout" && stream !== "stderr") return undefined;
-  const isCut = house.trouble.cutNext === true;
-  house.trouble.cutNext = false;
+  const isCut = state.trouble.cutNext === true;
+  state.trouble.cutNext = false;
   return await sendStream(execution, stream, { from: Number(request.query.get("offset")), isCut, response });
 }
 
@@ -183,19 +183,19 @@ function start(machine: FakeMachine, id: string, line: string): FakeExecution {
   const program = machine.start({ words: ["/bin/bash", "-c", line] });
   program.stdin?.end();
   const output = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-  const execution: FakeExecution = { id, program, output, heard: new Set() };
-  const tell = (): void => {
-    for (const each of execution.heard) each();
+  const execution: FakeExecution = { id, program, output, received: new Set() };
+  const notify = (): void => {
+    for (const each of execution.received) each();
   };
   for (const stream of ["stdout", "stderr"] as const) {
     program[stream]?.on("data", (chunk: Buffer) => {
       output[stream] = Buffer.concat([output[stream], chunk]);
-      tell();
+      notify();
     });
   }
   program.once("close", (code) => {
     execution.exitCode = code ?? 137;
-    tell();
+    notify();
   });
   return execution;
 }
@@ -203,14 +203,14 @@ function start(machine: FakeMachine, id: string, line: string): FakeExecution {
 function ended(execution: FakeExecution, withinMs: number): Promise<void> {
   return new Promise((done) => {
     const timer = setTimeout(done, withinMs);
-    const look = (): void => {
+    const inspect = (): void => {
       if (execution.exitCode === undefined) return;
       clearTimeout(timer);
-      execution.heard.delete(look);
+      execution.received.delete(inspect);
       done();
     };
-    execution.heard.add(look);
-    look();
+    execution.received.add(inspect);
+    inspect();
   });
 }
 
@@ -251,14 +251,14 @@ async function sendStream(
       at += output.length;
       if (isCut && at > from) setTimeout(() => response.destroy(), 20);
       else if (execution.exitCode === undefined) return;
-      execution.heard.delete(send);
+      execution.received.delete(send);
       done();
     };
     response.once("close", () => {
-      execution.heard.delete(send);
+      execution.received.delete(send);
       done();
     });
-    execution.heard.add(send);
+    execution.received.add(send);
     send();
   });
   if (!isCut) response.end();

@@ -38,7 +38,7 @@ function parse(source: SpecSource): ParsedSpecs {
   // Without headings of that level, the highest ones are the sections.
   const highest = scan.headings.reduce((level, heading) => Math.min(level, heading.level), 6);
   for (const segment of segmentsOf(scan, Math.max(2, highest))) {
-    if (!segment.says && segment.hasChildren) continue;
+    if (!segment.hasContent && segment.hasChildren) continue;
     const title =
       segment.heading === undefined ? fileTitle(source.path) : segment.heading.title || "Untitled";
     const slug = slugOf(title) || "section";
@@ -47,7 +47,7 @@ function parse(source: SpecSource): ParsedSpecs {
       framework: "fw_c",
       spec_type: "constraint",
       title,
-      content: segment.says ? segment.body : title,
+      content: segment.hasContent ? segment.body : title,
       tags: ["fw_c", slug],
       lifecycle: "active",
       priority: "medium",

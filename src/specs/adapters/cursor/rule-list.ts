@@ -138,7 +138,7 @@ class RuleReader {
   /** Code and HTML continue a rule. A comment on its own says nothing to Cursor's reader. */
   private attach(line: number, kind: LineKind): void {
     if (this.open !== undefined) {
-      if (kind !== lineKinds.comment || this.says(this.open)) this.open.to = line;
+      if (kind !== lineKinds.comment || this.hasText(this.open)) this.open.to = line;
     } else if (kind !== lineKinds.comment) this.start("other", line, { markerLength: 0, indent: 0 });
   }
 
@@ -166,7 +166,7 @@ class RuleReader {
     this.open = undefined;
     if (rule === undefined) return;
     const text = this.textOf(rule);
-    if (text === "" || !this.says(rule)) return;
+    if (text === "" || !this.hasText(rule)) return;
     if (rule.kind === "paragraph" && rule.from === rule.to && isLabel(text, "alone")) {
       this.startTopic(labelText(text), { from: rule.from, to: rule.to, level: 7 });
       return;
@@ -194,7 +194,7 @@ class RuleReader {
   }
 
   /** Whether a rule holds more than a marker and comments. */
-  private says(rule: OpenRule): boolean {
+  private hasText(rule: OpenRule): boolean {
     if (lineText(this.scan, rule.from).slice(rule.markerLength).trim() !== "") return true;
     for (let line = rule.from + 1; line <= rule.to; line += 1) {
       if (this.scan.kinds[line - 1] !== lineKinds.comment && lineText(this.scan, line).trim() !== "")
@@ -303,10 +303,10 @@ function cellsOf(line: string): string[] {
 
 /** "`npm test`: runs the tests", and with more columns "Rethrow — Instead: let it pass; Why: CWE-755". */
 function sentenceOf(columns: readonly string[], cells: readonly string[]): string {
-  const said = cells
+  const texts = cells
     .map((cell, index) => ({ cell, column: columns[index] ?? "" }))
     .filter(({ cell }) => /[\p{L}\p{N}]/u.test(cell));
-  const [first, ...others] = said;
+  const [first, ...others] = texts;
   const [second, ...more] = others;
   if (first === undefined || second === undefined) return first?.cell ?? "";
   if (more.length === 0) return `${first.cell}: ${second.cell}`;

@@ -96,12 +96,12 @@ function* entries(
   else if (isEntry(value) && typeof value.rules === "object" && value.rules !== null) {
     const { rules, ...head } = value;
     const topic = place.topic ?? firstText(head, [...topicKeys, ...nameKeys])?.text;
-    const says =
+    const texts =
       firstText(
         head,
         textKeys.filter((key) => !nameKeys.includes(key)),
       ) !== undefined;
-    if (says) yield { value: head, span, topic, field: place.field };
+    if (texts) yield { value: head, span, topic, field: place.field };
     yield* listed(rules, span.members.get("rules") ?? span, { topic, field: `${place.field}.rules` });
   } else yield { value, span, ...place };
 }

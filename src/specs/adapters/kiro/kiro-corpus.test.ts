@@ -131,7 +131,7 @@ describe.skipIf(!hasCorpus)("the Kiro documents of real repositories", () => {
       return { project, files, drafts: files.flatMap(({ parsed }) => parsed.drafts) };
     })
     .filter(({ files }) => files.length > 0);
-  const named = read.map((one) => [one.project.name, one] as const);
+  const withName = read.map((one) => [one.project.name, one] as const);
 
   test.each(Object.entries(metrics))(
     "%s are as many as counted independently, or it is explained",
@@ -166,30 +166,33 @@ describe.skipIf(!hasCorpus)("the Kiro documents of real repositories", () => {
     }
   });
 
-  test.each(named)("%s: ids are unique, and the same when read again", (_name, { files }) => {
+  test.each(withName)("%s: ids are unique, and the same when read again", (_name, { files }) => {
     const { blocks } = assembleBlocks(files);
     const ids = blocks.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(assembleBlocks([...files].reverse()).blocks.map(({ id }) => id)).toEqual(ids);
   });
 
-  test.each(named)("%s: every block has text, and lies where its lines say", (_name, { project, files }) => {
-    for (const { path, parsed } of files) {
-      const lines = project.files.find((file) => file.path === path)?.text.split(/\r\n|\n|\r/) ?? [];
-      for (const { title, content, span, metadata } of parsed.drafts) {
-        expect(title.trim() === "" || content.trim() === "", `${path}:${span.start_line}`).toBe(false);
-        expect(lines[span.start_line - 1], `${path}:${span.start_line}`).toContain(title.replace(/…$/, ""));
-        expect(span.end_line).toBeLessThanOrEqual(lines.length);
-        for (const entry of metadata.ears_patterns ?? []) {
-          expect(lines[entry.line - 1]?.replaceAll("*", ""), `${path}:${entry.line}`).toContain(
-            entry.text.slice(0, 8).replaceAll("*", ""),
-          );
+  test.each(withName)(
+    "%s: every block has text, and lies where its lines say",
+    (_name, { project, files }) => {
+      for (const { path, parsed } of files) {
+        const lines = project.files.find((file) => file.path === path)?.text.split(/\r\n|\n|\r/) ?? [];
+        for (const { title, content, span, metadata } of parsed.drafts) {
+          expect(title.trim() === "" || content.trim() === "", `${path}:${span.start_line}`).toBe(false);
+          expect(lines[span.start_line - 1], `${path}:${span.start_line}`).toContain(title.replace(/…$/, ""));
+          expect(span.end_line).toBeLessThanOrEqual(lines.length);
+          for (const entry of metadata.ears_patterns ?? []) {
+            expect(lines[entry.line - 1]?.replaceAll("*", ""), `${path}:${entry.line}`).toContain(
+              entry.text.slice(0, 8).replaceAll("*", ""),
+            );
+          }
         }
       }
-    }
-  });
+    },
+  );
 
-  test.each(named)(
+  test.each(withName)(
     "%s: its blocks, written as Kiro's files, read back the same",
     (_name, { files, project }) => {
       const paths = new Set(project.files.map(({ path }) => path));
@@ -201,13 +204,13 @@ describe.skipIf(!hasCorpus)("the Kiro documents of real repositories", () => {
         parsed: kiroAdapter.parse({ path, text: content }),
       }));
       expect(losses).toEqual([]);
-      expect(assembleBlocks(again, exists).blocks.map(withoutPlaces)).toEqual(blocks.map(withoutPlaces));
+      expect(assembleBlocks(again, exists).blocks.map(withoutLines)).toEqual(blocks.map(withoutLines));
     },
   );
 });
 
 /** A block without the lines it came from: a written file has no introduction. */
-function withoutPlaces(block: ReturnType<typeof assembleBlocks>["blocks"][number]): unknown {
+function withoutLines(block: ReturnType<typeof assembleBlocks>["blocks"][number]): unknown {
   const { source: _source, ears_patterns, ...metadata } = block.metadata;
   return { ...block, metadata, criteria: ears_patterns?.map(({ line: _line, ...entry }) => entry) };
 }

@@ -220,10 +220,10 @@ _Requirements: 3.1_
 - [ ] 3. Alone
 _Requirements: 4.1_
 `;
-  const named = parse(tasks, "tasks").parsed.drafts.map(
+  const withName = parse(tasks, "tasks").parsed.drafts.map(
     ({ metadata, links }) => `${metadata.number}: ${links.map(({ criterion }) => criterion).join()}`,
   );
-  expect(named).toEqual(["1: 2.1", "1.1: 1.1", "1.2: ", "2: 3.1", "2.1: ", "3: 4.1"]);
+  expect(withName).toEqual(["1: 2.1", "1.1: 1.1", "1.2: ", "2: 3.1", "2.1: ", "3: 4.1"]);
 });
 
 test("criteria numbered 1a, by a bare code before a keyword, and three levels deep are criteria", () => {

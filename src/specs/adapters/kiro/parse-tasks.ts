@@ -28,7 +28,7 @@ const statuses: Readonly<Record<string, TaskStatus>> = {
 };
 
 /** A label that says in words that the task has no requirement. */
-const saysNone = /^\W*(?:none|n\/a|tbd|无|無|なし|없음|nenhum[ao]?|ningun[ao]|aucune?|keine?|нет)?\W*$/iu;
+const nonePattern = /^\W*(?:none|n\/a|tbd|无|無|なし|없음|nenhum[ao]?|ningun[ao]|aucune?|keine?|нет)?\W*$/iu;
 
 /** Reads a tasks.md: a block per checkbox, with the detail lines of its own. */
 export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSpecs {
@@ -39,7 +39,7 @@ export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSp
   const labels = new Map(entries.map((entry) => [entry, requirementLabels(scan, linesOf(entry))]));
   for (const label of [...labels.values()].flat()) {
     const { kind, isOwnLine, names, rest } = label;
-    if (kind === "implements" && isOwnLine && names.length === 0 && !saysNone.test(rest))
+    if (kind === "implements" && isOwnLine && names.length === 0 && !nonePattern.test(rest))
       diagnostics.push(nothingNamed(source.path, label));
   }
   for (const { item, number } of entries) {

@@ -219,7 +219,7 @@ const between =
   "\\s*(?:[-–—~〜～]|\\.{2,3}|…|\\b(?:to|through|thru|until|bis|até|hasta)\\b|から|至|到|a(?=\\s))\\s*";
 /** A number, or a code such as `NFR-PERF-006`, with the criterion behind it: `US-1.AC-3`. */
 const name = `(?:(${words}|\\p{L}{1,20}(?:[-_]\\p{Lu}{1,12}){0,3})[-_ #]{0,2})?(\\d+(?:\\.\\d+)*)(?:[. ]AC[-_ ]?(\\d+))?`;
-const named = new RegExp(
+const namePattern = new RegExp(
   `(?<![/#.\\d\\p{L}])${name}(?![\\p{L}\\d]|\\.\\d)(?:${between}${name}(?![\\p{L}\\d]))?`,
   "giu",
 );
@@ -285,7 +285,7 @@ export function namesIn(list: string): RequirementName[] {
   const plain = list.replace(/\([^()]{0,400}\)/g, (remark) =>
     /^\([\p{Lu}\d\s.,;&_-]+\)$/u.test(remark) ? remark : " ",
   );
-  for (const match of plain.matchAll(named)) {
+  for (const match of plain.matchAll(namePattern)) {
     if (names.length > maxReferences) break;
     const [, word = "", first = "", inner, lastWord = "", last] = match;
     const family = familyOf(word, match[0]);

@@ -181,9 +181,9 @@ function requirementBlocks(scan: MarkdownScan, document: OpenspecDocument): Spec
     const name = heading?.level === 3 ? requirementTitle.exec(heading.title)?.[1] : undefined;
     if (name !== undefined)
       drafts.push(requirementBlock(scan, document, { segment, name, delta, scenarios }));
-    else if (heading?.level === 2 && (delta === "renamed" || delta === "removed") && segment.says)
+    else if (heading?.level === 2 && (delta === "renamed" || delta === "removed") && segment.hasContent)
       for (const listed of listedBlocks(scan, document, { segment, delta })) drafts.push(listed);
-    else if (segment.says) drafts.push(sectionBlock(scan, document, segment));
+    else if (segment.hasContent) drafts.push(sectionBlock(scan, document, segment));
   }
   return drafts;
 }
@@ -228,7 +228,7 @@ function requirementBlock(
     id: `${document.idStem}-${slugOf(title) || "requirement"}`,
     spec_type: "requirement",
     title,
-    content: segment.says ? segment.body : title,
+    content: segment.hasContent ? segment.body : title,
     metadata: {
       requirement: title,
       ...(delta !== undefined && { delta }),
@@ -320,7 +320,7 @@ function linksTo(document: OpenspecDocument, name: string, line: number): DraftL
 /** The sections of a design, or of the project's conventions. */
 function sectionBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
   return segmentsOf(scan, 2)
-    .filter((segment) => segment.says)
+    .filter((segment) => segment.hasContent)
     .map((segment) => sectionBlock(scan, document, segment));
 }
 

@@ -102,7 +102,7 @@ function constitutionBlocks(scan: MarkdownScan): SpecDraft[] {
 
 /** A heading above other headings that says nothing itself is no block. */
 function hasContent(segment: Segment): boolean {
-  return segment.says || !segment.hasChildren;
+  return segment.hasContent || !segment.hasChildren;
 }
 
 function toDraft(
@@ -119,7 +119,7 @@ function toDraft(
     id: { kind: "base", value: `${idStem}-${slugOf(title) || "section"}` },
     framework: "fw_d",
     title,
-    content: segment.says ? segment.body : title,
+    content: segment.hasContent ? segment.body : title,
     lifecycle: "active",
     priority: "medium",
     metadata,

@@ -14,9 +14,9 @@ export function taskBlocks(scan: MarkdownScan, document: { feature: string; fold
   const items = taskItemsIn(scan, scan.bodyLine, scan.lineCount);
   const tasks = items.filter((item) => taskNumber.test(item.text));
   const lines = linesOfTasks(items, new Set(tasks));
-  const places = placesOf(scan);
+  const positions = placesOf(scan);
   return tasks.map((item) =>
-    toDraft(scan, { item, lines: lines.get(item) ?? [] }, { document, ...places(item.line) }),
+    toDraft(scan, { item, lines: lines.get(item) ?? [] }, { document, ...positions(item.line) }),
   );
 }
 

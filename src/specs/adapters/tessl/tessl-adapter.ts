@@ -138,7 +138,7 @@ const maxTargets = 50;
 function capabilityBlocks(scan: MarkdownScan, file: TesslFile): SpecDraft[] {
   const parts = specParts(scan).map((part) => ({ part, annotations: annotationsOf(file.annotations, part) }));
   const isBare = (each: DescribedPart): boolean =>
-    !each.part.isCapability && saysOnlyAnnotations(scan, each.part);
+    !each.part.isCapability && hasOnlyAnnotations(scan, each.part);
   const described = parts.filter((each) => !isBare(each));
   const common = commonOf(file, parts, described[0]?.part);
   const [first, ...rest] = described.map((each) => toDraft(scan, each, common));
@@ -207,7 +207,7 @@ function annotationsOf(annotations: readonly Annotation[], part: SpecPart): Anno
   return annotations.slice(low, end);
 }
 
-function saysOnlyAnnotations(scan: MarkdownScan, part: SpecPart): boolean {
+function hasOnlyAnnotations(scan: MarkdownScan, part: SpecPart): boolean {
   for (let line = part.bodyFrom; line <= part.to; line += 1) {
     const text = lineText(scan, line);
     if (text.trim() !== "" && !isAnnotationLine(text)) return false;
@@ -278,7 +278,7 @@ function isListTitle(heading: SegmentParent | undefined): boolean {
 function specParts(scan: MarkdownScan): SpecPart[] {
   const segments = segmentsOf(scan, 3);
   const hasList = segments.some(
-    ({ heading, says, hasChildren }) => isListTitle(heading) && (says || hasChildren),
+    ({ heading, hasContent, hasChildren }) => isListTitle(heading) && (hasContent || hasChildren),
   );
   const parts: SpecPart[] = [];
   for (let index = 0; index < segments.length; index += 1) {

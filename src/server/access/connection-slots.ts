@@ -1,23 +1,23 @@
 import { KitError } from "../../base/kit-error.ts";
 
 /** Places for what stays open: streams of events, WebSockets. */
-export interface Places {
+export interface ConnectionSlots {
   /**
    * Takes a place for a principal, or for an unknown sender. Throws `unavailable` when all are taken, and
    * `too_many_requests` when the principal has its share of them.
    */
-  take(principal: string | undefined): Place;
+  take(principal: string | undefined): ConnectionSlot;
 }
 
-export interface Place {
+export interface ConnectionSlot {
   /** Gives it back; the second time nothing happens. */
   release(): void;
 }
 
-export interface PlacesOptions {
+export interface ConnectionSlotsOptions {
   /** The name of the connections that take them, in the plural. */
   readonly what: string;
-  readonly places: number;
+  readonly slots: number;
   /** How many of them one principal may have; without it, as many as are left for others. */
   readonly share?: number | undefined;
 }
@@ -30,7 +30,7 @@ const retryAfterS = 5;
  * left, as in the line of the engine: one has half of the places at most, two have a third each, and so on, so that
  * there is always room for whoever comes next.
  */
-export function createPlaces({ what, places, share }: PlacesOptions): Places {
+export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOptions): ConnectionSlots {
   let taken = 0;
   const perPrincipal = new Map<string, number>();
   const change = (principal: string | undefined, by: 1 | -1): void => {
@@ -41,12 +41,12 @@ export function createPlaces({ what, places, share }: PlacesOptions): Places {
     else perPrincipal.set(principal, count);
   };
   const check = (principal: string | undefined): void => {
-    if (taken >= places) {
+    if (taken >= slots) {
       const meta = { scope: "server", retry_after_s: retryAfterS };
       throw new KitError({ code: "unavailable", message: `Too many ${what} are open.`, meta });
     }
     const own = principal === undefined ? 0 : (perPrincipal.get(principal) ?? 0);
-    if (own < Math.max(1, share ?? places - taken)) return;
+    if (own < Math.max(1, share ?? slots - taken)) return;
     throw new KitError({
       code: "too_many_requests",
       message: `${own} ${what} of yours are open, which is the share of one principal.`,

@@ -5,7 +5,7 @@ import { readPatternLine } from "../match/guideline-matcher.ts";
 // drop the comments, and take the text between them as it is.
 
 /** The start of every opening comment. */
-export const sealMark = "<!-- kit:guideline";
+export const embeddedMark = "<!-- kit:guideline";
 const opener = /^<!-- kit:guideline(?: (\d+))? -->$/;
 const closer = /^<!-- \/kit:guideline(?: (\d+))? -->$/;
 
@@ -15,7 +15,7 @@ export interface SealedStretch {
   readonly close: number;
 }
 
-export interface SealedText {
+export interface EmbeddedText {
   /** The text with sealed content blanked out; offsets and lines are those of the text as given. */
   readonly masked: string;
   /** By the line of the opening comment. */
@@ -23,16 +23,16 @@ export interface SealedText {
 }
 
 /** Encloses content in comments that do not occur in it. */
-export function sealContent(content: string): string {
+export function embedContent(content: string): string {
   let mark = "";
   for (let n = 2; content.includes(`<!-- /kit:guideline${mark} -->`); n += 1) mark = ` ${n}`;
   return `<!-- kit:guideline${mark} -->\n${content}\n<!-- /kit:guideline${mark} -->`;
 }
 
 /** Finds sealed content directly under second-level headings. Linear in the text. */
-export function findSealed(text: string): SealedText {
+export function findEmbedded(text: string): EmbeddedText {
   const stretches = new Map<number, SealedStretch>();
-  if (!text.includes(sealMark)) return { masked: text, stretches };
+  if (!text.includes(embeddedMark)) return { masked: text, stretches };
   const { starts, ends } = splitLines(text);
   const lines = starts.map((start, index) => text.slice(start, ends[index]));
   const closers = closersByMark(lines);
