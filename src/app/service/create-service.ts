@@ -20,6 +20,7 @@ import type { App } from "./app.ts";
 import { FencedStore } from "./fenced-store.ts";
 import { beginFork, toForkedInput } from "./forks.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
+import { checkKnownHere } from "./known-here.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
@@ -294,6 +295,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       async dispatch(context, request) {
         try {
           const { agent, instance_id, session, input } = request;
+          await checkKnownHere({ kind: "agent", name: agent }, { engine, sources });
           if (context.attempt > 1) await traces.recallSession(request);
           const key = { agent, instance_id, session };
           const operationId = operationOf(context.id);
@@ -311,8 +313,12 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
           throw error;
         }
       },
-      run: (context, request) =>
-        origins.run({}, () => slots.hold({ ...request, context }, () => runs.perform(context, request))),
+      async run(context, request) {
+        await checkKnownHere({ kind: "workflow", name: request.workflow }, { engine, sources });
+        return await origins.run({}, () =>
+          slots.hold({ ...request, context }, () => runs.perform(context, request)),
+        );
+      },
       checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
       isRetryable,
       onOutage: createOutageLog(onError),

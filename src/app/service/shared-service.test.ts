@@ -24,9 +24,9 @@ const files = {
 `,
 };
 
-async function openNode(schema: string): Promise<ProjectService> {
+async function openNode(schema: string, agents: Readonly<Record<string, string>> = files): Promise<ProjectService> {
   const store = new PostgresSessionStore({ url: server.url, schema });
-  const { root } = await createTemporaryRepository(files);
+  const { root } = await createTemporaryRepository(agents);
   const model = createScriptedModel(() => ({ text: "Hello yourself." }));
   const parts = await openTestParts({ root, store, model });
   const engine = await createPostgresEngine({ url: server.url, schema });
@@ -56,6 +56,21 @@ test("any machine does what one accepts, and sessions go on wherever their insta
     }),
   );
   expect(positions).toEqual(ids.map(() => 2));
+});
+
+test("work for an agent that a node's files lack waits while others live, and goes on where one has it", async () => {
+  const other = { "src/agents/other.ts": files["src/agents/echo.ts"] };
+  const [one, two] = [await openNode("service_2"), await openNode("service_2", other)];
+  const ids = Array.from({ length: 16 }, (_, number) => `i${number}`);
+  const owned = () => ids.filter((instance_id) => two.engine.cluster?.owns({ agent: "echo", instance_id }));
+  await expect.poll(() => owned().length).toBeGreaterThan(0);
+  const [id = ""] = owned();
+  const receipt = await one.dispatch({ agent: "echo", instance_id: id, session: "default" }, "Hello.");
+  const waiting = () => one.engine.getDispatch(receipt.dispatch_id);
+  await expect.poll(async () => (await waiting())?.error?.message).toContain('The agent "echo" cannot be used');
+  expect(await waiting()).toMatchObject({ status: "queued", attempts: 0 });
+  await two.close({ timeoutMs: 0 });
+  expect(await one.engine.awaitDispatch(receipt.dispatch_id)).toMatchObject({ status: "completed" });
 });
 
 test("the configuration names the database, or says what is missing", () => {
