@@ -5,6 +5,7 @@ import "../base/require-node.ts";
 export { createToolContext } from "../agents/define/tool-context.ts";
 export type { Clock } from "../base/clock.ts";
 export type { ContractCase } from "../base/contract-case.ts";
+export { type EventLogSubject, eventLogCases, type OpenEventLog } from "../engine/cases/event-log-cases.ts";
 export { type EngineCaseLimits, type EngineSubject, engineCases } from "../engine/contract-cases.ts";
 export { type Recording, type RecordingOptions, readRecording } from "../models/recording/read-recording.ts";
 export { type SandboxSubject, sandboxCases } from "../sandboxes/contract-cases.ts";

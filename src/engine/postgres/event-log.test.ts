@@ -1,7 +1,8 @@
 import { afterAll, beforeAll } from "vitest";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { handlers } from "../cases/engine-check.ts";
-import { eventLogContract, type OpenEventLog } from "../events.suite.ts";
+import type { OpenEventLog } from "../cases/event-log-cases.ts";
+import { eventLogContract } from "../events.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
 let server: PostgresServer;

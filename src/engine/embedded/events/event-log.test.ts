@@ -6,7 +6,8 @@ import { afterAll, expect, test } from "vitest";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
-import { eventLogContract, type OpenEventLog } from "../../events.suite.ts";
+import type { OpenEventLog } from "../../cases/event-log-cases.ts";
+import { eventLogContract } from "../../events.suite.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
 
