@@ -24,7 +24,10 @@ const files = {
 `,
 };
 
-async function openNode(schema: string, agents: Readonly<Record<string, string>> = files): Promise<ProjectService> {
+async function openNode(
+  schema: string,
+  agents: Readonly<Record<string, string>> = files,
+): Promise<ProjectService> {
   const store = new PostgresSessionStore({ url: server.url, schema });
   const { root } = await createTemporaryRepository(agents);
   const model = createScriptedModel(() => ({ text: "Hello yourself." }));
@@ -67,7 +70,9 @@ test("work for an agent that a node's files lack waits while others live, and go
   const [id = ""] = owned();
   const receipt = await one.dispatch({ agent: "echo", instance_id: id, session: "default" }, "Hello.");
   const waiting = () => one.engine.getDispatch(receipt.dispatch_id);
-  await expect.poll(async () => (await waiting())?.error?.message).toContain('The agent "echo" cannot be used');
+  await expect
+    .poll(async () => (await waiting())?.error?.message)
+    .toContain('The agent "echo" cannot be used');
   expect(await waiting()).toMatchObject({ status: "queued", attempts: 0 });
   await two.close({ timeoutMs: 0 });
   expect(await one.engine.awaitDispatch(receipt.dispatch_id)).toMatchObject({ status: "completed" });
