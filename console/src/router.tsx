@@ -94,6 +94,14 @@ const screens = [
   screen("/console/runs", async () => (await import("./screens/runs/runs-screen.tsx")).RunsScreen),
   screen("/console/runs/$runId", async () => (await import("./screens/runs/run-screen.tsx")).RunScreen),
   screen(
+    "/console/schedules",
+    async () => (await import("./screens/runs/schedules-screen.tsx")).SchedulesScreen,
+  ),
+  screen(
+    "/console/deliveries",
+    async () => (await import("./screens/runs/deliveries-screen.tsx")).DeliveriesScreen,
+  ),
+  screen(
     "/console/dispatches",
     async () => (await import("./screens/runs/dispatches-screen.tsx")).DispatchesScreen,
   ),

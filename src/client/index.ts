@@ -49,6 +49,8 @@ export type {
   RunAccepted,
   RunCompleted,
   RunEventPage,
+  RunJournalEntry,
+  RunJournalPage,
   RunPage,
   RunQuery,
   RunRecord,

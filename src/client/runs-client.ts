@@ -2,6 +2,7 @@ import type { EventError, EventType } from "../protocol/event.ts";
 import type {
   RunCompleted,
   RunEventPage,
+  RunJournalPage,
   RunPage,
   RunQuery,
   RunRecord,
@@ -32,6 +33,12 @@ export interface RunsClient {
   list(query?: RunQuery, options?: CallOptions): Promise<RunPage>;
   /** A page of a run's events, oldest first. */
   events(runId: string, input?: RunEventsInput, options?: CallOptions): Promise<RunEventPage>;
+  /** A page of a run's journal: its steps, sleeps and waits, and what they gave. */
+  journal(
+    runId: string,
+    page?: { readonly after?: number | undefined; readonly limit?: number | undefined },
+    options?: CallOptions,
+  ): Promise<RunJournalPage>;
   /**
    * A run's events after an index, then each new one, to its end. Connects again after the last event
    * when the connection breaks; leaving it early does nothing to the run.
@@ -51,6 +58,8 @@ export function createRunsClient(transport: Transport): RunsClient {
     list: (query = {}, options) => request(route("GET /runs", { query, options })),
     events: (runId, query = {}, options) =>
       request(route("GET /runs/{run_id}/events", { params: params(runId), query, options })),
+    journal: (runId, query = {}, options) =>
+      request(route("GET /runs/{run_id}/journal", { params: params(runId), query, options })),
     stream: (runId, { after } = {}, options = {}) =>
       createResultStream(followRun(transport, runId, { after, options }), (body) => body as RunCompleted),
     async cancel(runId, options) {

@@ -3,7 +3,7 @@ import type { ClusterState } from "../protocol/cluster.ts";
 import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
-import type { RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
+import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 import type { EngineCluster } from "./cluster.ts";
@@ -101,6 +101,14 @@ export interface Engine {
 
   startRun(request: RunRequest): Promise<RunReceipt>;
   getRun(runId: string): Promise<RunRecord | undefined>;
+  /**
+   * The entries of a run's journal after a position, in their order: at most `limit` (from 1). Undefined for an unknown run. An engine
+   * without it has no journal that can be read.
+   */
+  readJournal?(
+    runId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly RunJournalEntry[] | undefined>;
   /** Newest first. */
   listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
   /** Resolves with the record once it has ended, however. Undefined for an unknown id. */

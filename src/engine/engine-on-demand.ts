@@ -71,6 +71,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     mayForget: call("mayForget"),
     startRun: call("startRun"),
     getRun: call("getRun"),
+    readJournal: async (...given) => await (await open()).readJournal?.(...given),
     listRuns: call("listRuns"),
     awaitRun: call("awaitRun"),
     cancelRun: call("cancelRun"),

@@ -16,6 +16,15 @@ const approvalRequestSchema = z
     requested_at: z.string(),
     /** Absent where it waits as long as it takes. */
     expires_at: z.string().optional().meta({ description: "When it counts as denied." }),
+    /** Set where the approver may give other arguments. */
+    input_schema: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: "The JSON Schema of the arguments, where the approver may change them." }),
+    touches: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "The files that the call would touch, as the tool names them: the first 50." }),
     run_id: z.string().optional(),
     task_id: z.string().optional(),
   })
@@ -51,6 +60,10 @@ export const approvalBodySchema = z.strictObject({
   reason: textField(10_000)
     .optional()
     .meta({ description: "For the model, which reads it as the result of a denied call." }),
+  args: z.record(z.string(), z.unknown(), { error: "must be an object" }).optional().meta({
+    description:
+      "Other arguments for an approved call whose request has an `input_schema`; they are checked by it.",
+  }),
 });
 export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}
 

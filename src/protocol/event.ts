@@ -168,6 +168,8 @@ export const eventSchema = z
       approved: z.boolean(),
       reason: text.optional(),
       by: text.optional(),
+      /** The arguments that the approver gave in the place of the model's. */
+      args: z.unknown().optional(),
     }),
     event("command_start", { command: text, tool_call_id: text.optional() }),
     event("command_end", {

@@ -56,6 +56,52 @@ export const runRecordSchema = z
   .meta({ id: "Run" });
 export interface RunRecord extends Infer<typeof runRecordSchema> {}
 
+/** An entry of a run's journal: a call of its context, and what it gave. */
+const journalEntrySchema = z
+  .object({
+    position: z.int().meta({ description: "From 1, in the order in which the run asked." }),
+    kind: z.enum(["step", "sleep", "wait", "now", "uuid", "dispatch", "patch"]),
+    name: z
+      .string()
+      .optional()
+      .meta({ description: "Of a step, a signal or a patch; of a dispatch the agent." }),
+    state: z.enum(["pending", "done", "failed"]).meta({ description: "`pending`: it waits." }),
+    ended_as: z
+      .int()
+      .optional()
+      .meta({ description: "Counts the ends from 1, in the order in which they came." }),
+    until: z.string().optional().meta({ description: "When an open wait ends by itself; ISO 8601." }),
+    value: z
+      .unknown()
+      .optional()
+      .meta({ description: "What it gave; of an ended wait the signal's payload." }),
+    value_omitted: z
+      .int()
+      .optional()
+      .meta({ description: "The characters of a value that is too large to be shown." }),
+    error: z.object({ type: z.string(), message: z.string() }).optional(),
+    schema: z
+      .unknown()
+      .optional()
+      .meta({ description: "The JSON Schema of the payload that an open wait takes, where it has one." }),
+  })
+  .meta({ id: "JournalEntry" });
+export interface RunJournalEntry extends Infer<typeof journalEntrySchema> {}
+
+/** The query of `GET /runs/{run_id}/journal`. */
+export const journalQuerySchema = z.strictObject({
+  after: eventPositionField.optional().meta({ description: "Entries after this position." }),
+  limit: limitField.optional().meta({ description: "1 to 1,000; default 100." }),
+});
+
+export const journalPageSchema = z
+  .object({
+    entries: z.array(journalEntrySchema),
+    next_after: z.int().optional().meta({ description: "`after` of the next page; absent at the end." }),
+  })
+  .meta({ id: "RunJournal", description: "In the order of positions." });
+export interface RunJournalPage extends Infer<typeof journalPageSchema> {}
+
 /** When a workflow runs by itself. */
 const scheduleRecordSchema = z
   .object({
@@ -78,6 +124,10 @@ export const scheduleListSchema = z
 const workflowEntrySchema = z.object({
   name: z.string(),
   path: z.string().meta({ description: "Its file: POSIX, relative to the project root." }),
+  payload_schema: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: "The JSON Schema of its payload, where it has one." }),
 });
 export interface WorkflowEntry extends Infer<typeof workflowEntrySchema> {}
 

@@ -233,6 +233,7 @@ test("workflows and runs answer as described, however they end", async () => {
     await follow("GET /runs/{run_id}/stream", `/runs/${run_id}/stream`);
     await ask("GET /runs/{run_id}", `/runs/${run_id}`);
     await ask("GET /runs/{run_id}/events", `/runs/${run_id}/events?limit=2`);
+    await ask("GET /runs/{run_id}/journal", `/runs/${run_id}/journal`);
     await ask("POST /runs/{run_id}/signal", `/runs/${run_id}/signal`, { body: { name: "late" } });
   }
   const waiting = { body: {}, headers: { "idempotency-key": "waiting" } };

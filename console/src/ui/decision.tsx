@@ -1,18 +1,24 @@
 import { type ReactNode, useId, useState } from "react";
+import type { ApprovalRequest } from "../../../src/client/index.ts";
 import { isReadOnly } from "../api/server.ts";
 import { useChange } from "../api/use-server.ts";
 import { Button } from "./button.tsx";
+import { SchemaFields } from "./schema-fields.tsx";
 
 interface DecisionProps {
   readonly agent: string;
   readonly instance: string;
   readonly approval_id: string;
+  readonly args?: unknown;
+  /** Set where the arguments may be changed. */
+  readonly inputSchema?: ApprovalRequest["input_schema"];
 }
 
-/** Approves a call, or denies it with a reason that the model reads. */
-export function Decision({ agent, instance, approval_id }: DecisionProps): ReactNode {
+/** Approves a call, with other arguments where its tool takes them, or denies it with a reason that the model reads. */
+export function Decision({ agent, instance, approval_id, args, inputSchema }: DecisionProps): ReactNode {
   const field = useId();
   const [reason, setReason] = useState("");
+  const [edited, setEdited] = useState<Readonly<Record<string, unknown>>>();
   const decide = useChange(
     (client, approved: boolean) =>
       client.agents.approve(agent, {
@@ -20,6 +26,7 @@ export function Decision({ agent, instance, approval_id }: DecisionProps): React
         approval_id,
         approved,
         reason: reason.trim() || undefined,
+        args: approved ? edited : undefined,
       }),
     ["approvals", "sessions"],
   );
@@ -33,6 +40,12 @@ export function Decision({ agent, instance, approval_id }: DecisionProps): React
       }}
       className="flex flex-wrap items-center gap-2 rounded-lg border border-warn/40 bg-warn-back/50 p-2"
     >
+      {edited === undefined ? null : (
+        <fieldset className="w-full rounded-md border border-line bg-panel p-3">
+          <legend className="px-1 text-soft text-sm">Arguments</legend>
+          <SchemaFields schema={inputSchema} value={edited} onChange={setEdited} />
+        </fieldset>
+      )}
       <label htmlFor={field} className="sr-only">
         Reason
       </label>
@@ -44,14 +57,24 @@ export function Decision({ agent, instance, approval_id }: DecisionProps): React
         maxLength={10_000}
         className="h-8 w-full min-w-0 rounded-md sm:w-auto sm:min-w-40 sm:flex-1 border border-line-strong bg-panel px-2.5 text-sm placeholder:text-faint"
       />
+      {inputSchema === undefined ? null : (
+        <Button
+          disabled={isDecided}
+          onClick={() =>
+            setEdited(edited === undefined ? { ...(args as Record<string, unknown>) } : undefined)
+          }
+        >
+          {edited === undefined ? "Change the arguments" : "Leave them as they were"}
+        </Button>
+      )}
       <Button variant="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
         Deny
       </Button>
       <Button variant="solid" icon="check" type="submit" disabled={isDecided}>
-        Approve
+        {edited === undefined ? "Approve" : "Approve with these"}
       </Button>
       {decide.isError ? (
-        <p role="alert" className="w-full text-bad text-sm">
+        <p role="alert" className="w-full text-bad text-sm foreign">
           {decide.error.message}
         </p>
       ) : null}

@@ -146,11 +146,30 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
     async decide(approvalId, decision, within = {}) {
       const found = waiting.get(approvalId);
       if (found === undefined || !fits(found.request, within)) throw notWaiting();
+      checkEdited(found.request, decision);
       found.decide(decision);
     },
     list: async (filter = {}) =>
       [...waiting.values()].flatMap(({ request }) => (fits(request, filter) ? [request] : [])),
   };
+}
+
+/** Throws `invalid_request` for arguments that this decision cannot carry. */
+export function checkEdited(
+  { tool, input_schema }: ApprovalRequest,
+  { approved, args }: ApprovalDecision,
+): void {
+  if (args === undefined) return;
+  const fault = approved
+    ? input_schema === undefined &&
+      `The arguments of ${tool} cannot be changed: its \`editableArguments\` is not set.`
+    : "A call that is denied takes no arguments.";
+  if (fault !== false)
+    throw new KitError({
+      code: "invalid_request",
+      message: fault,
+      meta: { issues: [{ path: "args", message: "cannot be given here" }] },
+    });
 }
 
 function fits(request: ApprovalRequest, filter: ApprovalFilter): boolean {

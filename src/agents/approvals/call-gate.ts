@@ -7,6 +7,7 @@ import type { Harness, Operation } from "../agent-runtime.ts";
 import { needsApproval } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
+import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
@@ -46,12 +47,13 @@ export class CallGate implements ToolGate {
   async waitForDecision(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
     const { signal, emit } = this.#operation;
     const { approvals } = this.#harness.runtime;
-    const request = this.#toRequest(gated, record);
+    const request = { ...this.#toRequest(gated, record), ...this.#offers(gated) };
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
+      const edited = decision.args === undefined ? {} : { args: this.#masked(decision.args) };
       const why = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
-      emit({ type: "approval", approval_id, tool_call_id, tool, approved, ...why }, gated.turnId);
+      emit({ type: "approval", approval_id, tool_call_id, tool, approved, ...why, ...edited }, gated.turnId);
       return decision;
     };
     if (approvals === undefined)
@@ -130,6 +132,23 @@ export class CallGate implements ToolGate {
     };
   }
 
+  /** What the approver is shown beside the arguments: the schema to change them by, and the files that the call touches. */
+  #offers({ tool, call, input }: GatedCall): Pick<ApprovalRequest, "input_schema" | "touches"> {
+    // Arguments that hold a secret are shown masked: changed ones would lose it.
+    const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);
+    const input_schema = tool?.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;
+    let touches: readonly string[] = [];
+    try {
+      touches = tool?.touches?.(input).slice(0, maxTouched) ?? [];
+    } catch {
+      // The tool itself says what is wrong once it runs.
+    }
+    return {
+      ...(input_schema === undefined ? {} : { input_schema }),
+      ...(touches.length === 0 ? {} : { touches }),
+    };
+  }
+
   async #note(name: string, value: unknown): Promise<void> {
     await this.#operation.commit([this.#toNote(name, value)]);
   }
@@ -139,6 +158,9 @@ export class CallGate implements ToolGate {
     return { version: 1, type: "note", name, value, timestamp, operation_id: this.#operation.id };
   }
 }
+
+/** Files that a request lists. */
+const maxTouched = 50;
 
 /** JSON with sorted keys: their order has no meaning, and stores may change it. */
 function canonical(value: unknown): string {

@@ -63,6 +63,7 @@ const toolSchema = objectOf<AnyTool>()(
     touches: callback(),
     idempotent: flag,
     needsApproval: flagOrCallback,
+    editableArguments: flag,
     standsFor: callback(),
     servedBy: callback(),
   },

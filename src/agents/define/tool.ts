@@ -117,6 +117,11 @@ export interface ToolDefinition<Input = unknown> {
    * validated arguments; if it throws, the call fails and does not run.
    */
   readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
+  /**
+   * Whether an approver may change the arguments before the call runs: they are checked as the model's are, by the schema, the
+   * hooks and the tool itself, and the model reads what was changed. Default false.
+   */
+  readonly editableArguments?: boolean;
   /** The tool that a call forwards to; approval rules match both names. */
   standsFor?(input: Input): string | undefined;
   /** The MCP server that executes a call; the call's `tool_start` event names it. */
@@ -143,6 +148,7 @@ const fields = {
   touches: true,
   idempotent: true,
   needsApproval: true,
+  editableArguments: true,
   standsFor: true,
   servedBy: true,
 } as const satisfies Record<keyof ToolDefinition, true>;

@@ -1,6 +1,7 @@
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
 import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
@@ -174,22 +175,63 @@ function outcomeOf(
   const run = (input: CheckedInput): Outcome | Promise<Outcome> => {
     if ("issues" in input)
       return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-    const { signal, gate, tracing } = options;
+    const { gate } = options;
     const context = new RunningCall(call, key, { turnId: turn.id, options });
-    const start = (isApproved: boolean): Outcome | Promise<Outcome> => {
-      context.approved = isApproved;
-      if (goesOnLater(tool, signal)) throw new Postponed();
-      if (signal.aborted) return failed("The call was aborted before it started.");
-      const ended = options.begin?.(tool.name);
-      const work = (): Outcome | Promise<Outcome> =>
-        execute(tool, { input: input.value, context, signal, ended });
-      return tracing === undefined ? work() : tracing.within(context, work);
+    const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
+      if (approval?.args !== undefined)
+        return runEdited(
+          tool,
+          { call: { ...call, args: approval.args }, key, by: approval.by },
+          { turn, options },
+        );
+      context.approved = approval !== undefined;
+      return runNow(tool, { input: input.value, context }, options);
     };
-    const gated = { call, turnId: turn.id, input: input.value, context, modelArgs };
+    const gated = { call, tool, turnId: turn.id, input: input.value, context, modelArgs };
     return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
   };
   const input = validateInput(tool, call.args, options);
   return input instanceof Promise ? input.then(run) : run(input);
+}
+
+function runNow(
+  tool: ToolDefinition,
+  run: { readonly input: unknown; readonly context: RunningCall },
+  options: ToolRunOptions,
+): Outcome | Promise<Outcome> {
+  const { signal, tracing } = options;
+  if (goesOnLater(tool, signal)) throw new Postponed();
+  if (signal.aborted) return failed("The call was aborted before it started.");
+  const ended = options.begin?.(tool.name);
+  const work = (): Outcome | Promise<Outcome> => execute(tool, { ...run, signal, ended });
+  return tracing === undefined ? work() : tracing.within(run.context, work);
+}
+
+/** Runs a call with the arguments of its approver: hooks and schema are asked about them as about the model's. */
+async function runEdited(
+  tool: ToolDefinition,
+  edited: { readonly call: ToolCallPart; readonly key: string; readonly by: string | undefined },
+  { turn, options }: { readonly turn: ToolTurn; readonly options: ToolRunOptions },
+): Promise<Outcome> {
+  const { call, key, by } = edited;
+  const asked = (await options.hooks?.before(call)) ?? call;
+  if ("refused" in asked) return asked.refused;
+  if (asked.args !== call.args)
+    return failed("The call was not run: a hook has changed the arguments that were approved.");
+  const input = await validateInput(tool, call.args, options);
+  if ("issues" in input)
+    return failed(
+      `The call was not run: the arguments that were approved are not what ${tool.name} takes: ${input.issues.join("; ")}.`,
+    );
+  const context = new RunningCall(call, key, { turnId: turn.id, options });
+  context.approved = true;
+  const outcome = await runNow(tool, { input: input.value, context }, options);
+  const note = `[The arguments were changed${by === undefined ? "" : ` by ${by}`} before the call was approved: ${JSON.stringify(call.args)}]`;
+  const { content } = outcome;
+  return {
+    ...outcome,
+    content: typeof content === "string" ? `${note}\n${content}` : [{ type: "text", text: note }, ...content],
+  };
 }
 
 /** The idempotency key of a call, from its index in the turn: call ids come from providers and may repeat. */

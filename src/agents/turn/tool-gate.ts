@@ -7,6 +7,8 @@ import { failed, type Outcome, unknownOutcome } from "./running-call.ts";
 /** A call before it is run. */
 export interface GatedCall {
   readonly call: ToolCallPart;
+  /** Absent for a call that is no tool's, such as a question of a backend. */
+  readonly tool?: ToolDefinition | undefined;
   readonly turnId: string;
   /** The arguments, validated. */
   readonly input: unknown;
@@ -45,11 +47,11 @@ export interface ToolGate {
 export function passGate(
   gate: ToolGate,
   asked: { readonly tool: ToolDefinition; readonly gated: GatedCall; readonly interrupted: boolean },
-  start: (isApproved: boolean) => Outcome | Promise<Outcome>,
+  start: (approval?: ApprovalDecision) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const { tool, gated } = asked;
   const follow = (decision: ApprovalDecision): Outcome | Promise<Outcome> =>
-    decision.approved ? start(true) : denied(decision);
+    decision.approved ? start(decision) : denied(decision);
   if (asked.interrupted) {
     const record = gate.record(gated.context.idempotency_key);
     const { request, decision } = record;
@@ -60,12 +62,12 @@ export function passGate(
       return gate.waitForDecision(gated, record).then(follow);
     }
     if (tool.idempotent !== true) return unknownOutcome;
-    if (decision !== undefined) return gate.covers(gated, record) ? start(true) : otherArguments;
+    if (decision !== undefined) return gate.covers(gated, record) ? start(decision) : otherArguments;
   }
   const needed = gate.needsApproval(tool, gated);
-  if (needed === false) return start(false);
+  if (needed === false) return start();
   return Promise.resolve(needed).then((waits) =>
-    waits ? gate.waitForDecision(gated).then(follow) : start(false),
+    waits ? gate.waitForDecision(gated).then(follow) : start(),
   );
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { RunRecord } from "../../protocol/run.ts";
@@ -51,6 +52,55 @@ const steps: Readonly<Record<string, EngineCheck>> = {
       isNothing: true,
       both: [`${run_id}:3`, `${run_id}:4`],
     });
+  },
+
+  "the journal of a run tells its steps, sleeps and waits with what they gave, in pages": async (tools) => {
+    const engine = await tools.create();
+    if (engine.readJournal === undefined) return;
+    const schema = { type: "object" };
+    await engine.start(
+      handlers({
+        run: async (context) => {
+          await context.step("first", () => ({ read: 3 }));
+          await context.step("large", () => "x".repeat(100_000));
+          await context
+            .step("broken", () => {
+              throw new KitError({ code: "model_error", message: "It is down." });
+            })
+            .catch(() => undefined);
+          await context.sleep(1);
+          return await context.waitFor("go", { schema });
+        },
+      }),
+    );
+    const { run_id } = await engine.startRun({ workflow: "flow", payload: {} });
+    const read = async (after = 0, limit = 100) =>
+      (await engine.readJournal?.(run_id, { after, limit })) ?? [];
+    while ((await read()).length < 5) await setTimeout(5);
+    const entries = await read();
+    assert.deepEqual(
+      entries.map(({ position, kind, name, state }) => [position, kind, name, state]),
+      [
+        [1, "step", "first", "done"],
+        [2, "step", "large", "done"],
+        [3, "step", "broken", "failed"],
+        [4, "sleep", undefined, "done"],
+        [5, "wait", "go", "pending"],
+      ],
+    );
+    assert.deepEqual(entries[0]?.value, { read: 3 });
+    assert.equal(entries[1]?.value, undefined);
+    assert.ok((entries[1]?.value_omitted ?? 0) > 100_000);
+    assert.deepEqual(entries[2]?.error, { type: "model_error", message: "It is down." });
+    assert.deepEqual(entries[4]?.schema, schema);
+    assert.deepEqual(
+      (await read(1, 2)).map(({ position }) => position),
+      [2, 3],
+    );
+    await engine.signal(run_id, { name: "go", payload: { version: 2 } });
+    await engine.awaitRun(run_id);
+    assert.deepEqual((await read(4))[0]?.value, { version: 2 });
+    assert.equal(await engine.readJournal("run_none", { after: 0, limit: 1 }), undefined);
   },
 
   "a step is tried as often as it says; its last error is the run's to catch": async (tools) => {

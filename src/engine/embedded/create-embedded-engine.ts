@@ -159,6 +159,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       return await runs.startRun(request);
     },
     getRun: reading((id) => runs.getRun(id)),
+    readJournal: reading((id, page) => runs.readJournal(id, page)),
     listRuns: reading((filter) => runs.listRuns(filter)),
     awaitRun: reading((id, how) => runs.awaitRun(id, how)),
     cancelRun: reading((id) => runs.cancelRun(id)),

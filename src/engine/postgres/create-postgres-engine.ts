@@ -215,6 +215,7 @@ class PostgresEngine {
       mayForget: open((key, touchedMs) => this.#mayForget(key, touchedMs)),
       startRun: open((request) => runs.startRun(request)),
       getRun: open((id) => runs.getRun(id)),
+      readJournal: open((id, page) => runs.readJournal(id, page)),
       listRuns: open((filter) => runs.listRuns(filter)),
       awaitRun: open((id, how) => runs.awaitRun(id, how)),
       cancelRun: open((id) => runs.cancelRun(id)),

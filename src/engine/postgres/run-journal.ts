@@ -1,8 +1,8 @@
-import type { RunWait } from "../../protocol/run.ts";
+import type { RunJournalEntry, RunWait } from "../../protocol/run.ts";
 import { leaseLost } from "../shared/engine-base.ts";
 import type { EntryEnd, EntryKind, JournalEntry } from "../shared/runs/replay.ts";
 import type { BegunWait, EndedWait, EntryHead, RunJournal, RunJournals } from "../shared/runs/run-journal.ts";
-import { toRunWait } from "../shared/runs/run-store.ts";
+import { toJournalRecord, toRunWait } from "../shared/runs/run-store.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 
 export interface EntryRow {
@@ -52,6 +52,19 @@ export class JournalRows implements RunJournals {
       [run.id],
     );
     return new OpenJournal(this.#base, { run: run.id, fence, entries: rows.map(toEntry) });
+  }
+
+  /** The entries of a run after a position. */
+  async page(
+    run: number,
+    { after, limit }: { readonly after: number; readonly limit: number },
+  ): Promise<readonly RunJournalEntry[]> {
+    const rows = await this.#base.database.rows<EntryRow>(
+      `SELECT position, kind, name, state, deadline, ended_as, value FROM $s.run_journal
+       WHERE run = $1 AND position > $2 ORDER BY position LIMIT $3`,
+      [run, after, limit],
+    );
+    return rows.map((row) => toJournalRecord(row, this.#base));
   }
 
   /** The schema of the first open wait of a name, as it was stored; undefined where that wait has none. */

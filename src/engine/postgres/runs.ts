@@ -1,5 +1,5 @@
 import { Batcher } from "../../postgres/batcher.ts";
-import type { RunRecord } from "../../protocol/run.ts";
+import type { RunJournalEntry, RunRecord } from "../../protocol/run.ts";
 import {
   type Engine,
   type Page,
@@ -37,7 +37,8 @@ const pruned = 100;
 
 /** Invocations of workflows, from admission to their end. */
 export class Runs
-  implements Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+  implements
+    Pick<Engine, "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
 {
   readonly #base: PostgresBase;
   readonly #events: PostgresEventLog;
@@ -74,6 +75,14 @@ export class Runs
   async getRun(runId: string): Promise<RunRecord | undefined> {
     const row = await this.#find(runId);
     return row === undefined ? undefined : (await this.#toRecords([row]))[0];
+  }
+
+  async readJournal(
+    runId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly RunJournalEntry[] | undefined> {
+    const row = await this.#find(runId);
+    return row === undefined ? undefined : await this.#journals.page(row.id, page);
   }
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {

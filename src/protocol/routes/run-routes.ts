@@ -13,6 +13,8 @@ import {
 import { eventSchema } from "../event.ts";
 import { emptyBodySchema } from "../fields.ts";
 import {
+  journalPageSchema,
+  journalQuerySchema,
   payloadSchema,
   runAcceptedSchema,
   runCompletedSchema,
@@ -172,6 +174,15 @@ export const runRoutes = defineRoutes({
     reply: eventSchema,
     stream: "always",
     errors: ["run_not_found", "unavailable", "store_unavailable"],
+    action: "run.read",
+  },
+  "GET /runs/{run_id}/journal": {
+    ...run,
+    operation: "listRunJournal",
+    summary: "The journal of a run: its steps, sleeps and waits with what they gave",
+    query: journalQuerySchema,
+    reply: journalPageSchema,
+    errors: ["run_not_found", "unavailable"],
     action: "run.read",
   },
   "POST /runs/{run_id}/cancel": {

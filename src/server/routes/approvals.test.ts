@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
@@ -90,4 +90,101 @@ test("approvals come in pages, oldest first, also when the last one of a page wa
   expect([idsOf(last), last.next_cursor]).toEqual([["page-5"], undefined]);
   for (const query of ["limit=0", "limit=1001", "cursor=x"])
     expect((await served.send(`/approvals?${query}`)).status).toBe(400);
+});
+
+const editable = `export const triggers = { webhook: true };
+const pay = {
+  name: "pay",
+  description: "Pays an amount.",
+  input: { type: "object", properties: { cents: { type: "integer", minimum: 1 } }, required: ["cents"] },
+  needsApproval: true,
+  editableArguments: true,
+  touches: () => ["ledger.md"],
+  execute: ({ cents }) => \`Paid \${cents} cents.\`,
+};
+const hooks = { beforeTool: ({ args }) => (args.cents > 1000 ? { refuse: "More than the limit." } : undefined) };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay], hooks }) };
+`;
+
+describe("arguments that an approver may change", () => {
+  let own: ServedService;
+  beforeAll(async () => {
+    own = await serveService({ files: { "src/agents/editable.ts": editable } });
+  });
+  afterAll(async () => {
+    expect(own.errors).toEqual([]);
+    await own.close();
+  });
+
+  async function asked(id: string) {
+    const { body } = await own.send(`/agents/editable/${id}/dispatch`, { body: { input: "pay 5" } });
+    const list = async () => (await own.send(`/agents/editable/${id}/approvals`)).body.approvals;
+    await expect.poll(async () => (await list()).length).toBe(1);
+    const [request] = await list();
+    const decide = (decision: object) =>
+      own.send(`/agents/editable/${id}/approvals/${request.approval_id}`, { body: decision });
+    const result = async () => {
+      await own.service.engine.awaitDispatch(body.dispatch_id);
+      const { messages } = (await own.send(`/agents/editable/${id}/history`)).body;
+      return messages.find(({ role }: { role: string }) => role === "tool").content[0];
+    };
+    return { request, decide, result };
+  }
+
+  test("run in the place of the model's, which reads what was changed; the event says by what", async () => {
+    const { request, decide, result } = await asked("changed");
+    expect(request).toMatchObject({ input_schema: { required: ["cents"] }, touches: ["ledger.md"] });
+    expect(await decide({ approved: true, args: { cents: 7 } })).toMatchObject({ status: 200 });
+    const { content } = await result();
+    expect(content[0].text).toBe(
+      '[The arguments were changed before the call was approved: {"cents":7}]\nPaid 7 cents.',
+    );
+    const { operations } = (await own.send("/agents/editable/changed/operations")).body;
+    const { events } = (
+      await own.send(
+        `/agents/editable/changed/operations/${operations[0].operation_id}/events?types=approval,tool_start`,
+      )
+    ).body;
+    expect(events).toMatchObject([
+      { type: "tool_start", args: { cents: 5 } },
+      { type: "approval", approved: true, args: { cents: 7 } },
+    ]);
+  });
+
+  test("are refused where the schema does not take them, and the call goes on waiting", async () => {
+    const { decide, result } = await asked("refused");
+    for (const args of [{ cents: 0 }, { cents: "7" }, {}])
+      expect(await decide({ approved: true, args })).toMatchObject({
+        status: 400,
+        body: {
+          error: { type: "invalid_request", meta: { issues: [{ path: expect.stringContaining("args") }] } },
+        },
+      });
+    expect(await decide({ approved: true, args: [1] })).toMatchObject({ status: 400 });
+    expect(await decide({ approved: false, args: { cents: 7 } })).toMatchObject({ status: 400 });
+    expect(await decide({ approved: true })).toMatchObject({ status: 200 });
+    expect((await result()).content[0].text).toBe("Paid 5 cents.");
+  });
+
+  test("are asked of the hooks again: what these refuse is not run", async () => {
+    const { decide, result } = await asked("hooked");
+    expect(await decide({ approved: true, args: { cents: 2_000 } })).toMatchObject({ status: 200 });
+    const { content, is_error } = await result();
+    expect(content[0].text).toContain("More than the limit.");
+    expect(is_error).toBe(true);
+  });
+
+  test("cannot be changed where the tool does not say so", async () => {
+    const { body } = await own.send("/agents/careful/fixed/dispatch", { body: { input: "pay 5" } });
+    const list = async () => (await own.send("/agents/careful/fixed/approvals")).body.approvals;
+    await expect.poll(async () => (await list()).length).toBe(1);
+    const [request] = await list();
+    expect(request.input_schema).toBeUndefined();
+    const path = `/agents/careful/fixed/approvals/${request.approval_id}`;
+    const refused = await own.send(path, { body: { approved: true, args: { cents: 7 } } });
+    expect(refused).toMatchObject({ status: 400, body: { error: { type: "invalid_request" } } });
+    expect(refused.body.error.message).toContain("editableArguments");
+    await own.send(path, { body: { approved: false } });
+    await own.service.engine.awaitDispatch(body.dispatch_id);
+  });
 });

@@ -1,5 +1,8 @@
+import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
+import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { ApprovalRequest } from "../../protocol/approval.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import { approvalRoutes } from "../../protocol/routes/agent-routes.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import { checkAgent, instanceOf, type ServiceContext } from "../service-context.ts";
@@ -16,6 +19,25 @@ function badCursor(): KitError {
     code: "invalid_request",
     message: "The cursor is none of this list.",
     meta: { issues: [{ path: "cursor", message: "must be the next_cursor of an earlier page" }] },
+  });
+}
+
+/** Arguments of an approver fit the schema of the tool; the agent checks them once more. Throws `invalid_request`. */
+async function checkArgs(
+  { approvals }: ServiceContext["service"],
+  { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
+  decision: ApprovalDecision,
+): Promise<void> {
+  if (decision.args === undefined) return;
+  const request = (await approvals.list(target)).find((one) => one.approval_id === approval_id);
+  if (request === undefined) throw notWaiting();
+  checkEdited(request, decision);
+  const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
+  if (issues.length === 0) return;
+  throw new KitError({
+    code: "invalid_request",
+    message: `The arguments are not what ${request.tool} takes.`,
+    meta: { issues: issues.map((message) => ({ path: "args", message })) },
   });
 }
 
@@ -59,7 +81,9 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
     }),
     async "POST /agents/{name}/{id}/approvals/{approval_id}"(input) {
       const decision = { ...input.body, by: input.principal?.id };
-      await service.approvals.decide(input.segment("approval_id"), decision, instanceOf(input));
+      const approvalId = input.segment("approval_id");
+      await checkArgs(service, { ...instanceOf(input), approval_id: approvalId }, decision);
+      await service.approvals.decide(approvalId, decision, instanceOf(input));
       return { approved: decision.approved };
     },
   };

@@ -16,7 +16,12 @@ const run = (workflow: string, body: unknown = {}, query = "") =>
 describe("workflows", () => {
   test("are listed with their files", async () => {
     const { body } = await served.send("/workflows");
-    expect(body.workflows).toContainEqual({ name: "strict", path: "src/workflows/strict.ts" });
+    expect(body.workflows).toContainEqual({
+      name: "strict",
+      path: "src/workflows/strict.ts",
+      payload_schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+    });
+    expect(body.workflows).toContainEqual({ name: "slow", path: "src/workflows/slow.ts" });
   });
 
   test("are accepted, or waited for, and the run can be asked for", async () => {
@@ -44,6 +49,20 @@ describe("workflows", () => {
       duration_ms: expect.any(Number),
       event_count: expect.any(Number),
     });
+  });
+
+  test("have a journal with what each step gave", async () => {
+    const { body } = await run("strict", { n: 4 }, "?wait=result");
+    const journal = await served.send(`/runs/${body.run_id}/journal`);
+    expect(journal).toMatchObject({
+      status: 200,
+      body: {
+        entries: [{ position: 1, kind: "step", name: "double", state: "done", value: 8, ended_as: 1 }],
+      },
+    });
+    expect((await served.send(`/runs/${body.run_id}/journal?after=1`)).body).toEqual({ entries: [] });
+    expect((await served.send("/runs/none/journal")).status).toBe(404);
+    expect((await served.send(`/runs/${body.run_id}/journal?limit=0`)).status).toBe(400);
   });
 
   test("stream their events, then their result", async () => {

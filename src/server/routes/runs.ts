@@ -52,6 +52,14 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       const last = events.length < limit ? undefined : events.at(-1);
       return { events, next_after: last?.index };
     },
+    async "GET /runs/{run_id}/journal"(input) {
+      const { run_id } = await find(input);
+      const { after = 0, limit = defaultPageSize } = input.query;
+      if (engine.readJournal === undefined)
+        throw new KitError({ code: "unavailable", message: "The engine has no journal that can be read." });
+      const entries = (await engine.readJournal(run_id, { after, limit })) ?? [];
+      return { entries, next_after: entries.length < limit ? undefined : entries.at(-1)?.position };
+    },
     async "GET /runs/{run_id}/stream"(input) {
       const { principal, action } = input;
       const position = readEventPosition(input, input.query);

@@ -1,3 +1,4 @@
+import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
 import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
 import { readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
@@ -15,7 +16,13 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
         action,
         workflow: name,
       }));
-      return { workflows: workflows.map(({ name, path }) => ({ name, path })) };
+      return {
+        workflows: workflows.map(({ name, path, payload }) => ({
+          name,
+          path,
+          payload_schema: payload === undefined ? undefined : jsonSchemaOf(payload),
+        })),
+      };
     },
     async "GET /schedules"({ principal, itemAction: action }) {
       const schedules = await authorization.permitted(

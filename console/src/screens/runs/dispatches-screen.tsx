@@ -43,12 +43,8 @@ export function DispatchesScreen(): ReactNode {
       isFixed
       actions={
         isReadOnly || failed.length === 0 ? null : (
-          <Button
-            icon="retry"
-            isBusy={redrive.isPending}
-            onClick={() => redrive.mutate(failed.map(({ dispatch_id }) => dispatch_id))}
-          >
-            Retry {failed.length} failed
+          <Button icon="retry" isBusy={redrive.isPending} onClick={() => redrive.mutate(undefined)}>
+            Retry all that failed
           </Button>
         )
       }
@@ -63,6 +59,13 @@ export function DispatchesScreen(): ReactNode {
             }
           />
           {redrive.isError ? <span className="text-bad text-sm">{redrive.error.message}</span> : null}
+          {redrive.data === undefined ? null : (
+            <span role="status" className="text-soft text-sm">
+              {redrive.data.retried.toLocaleString()} retried
+              {redrive.data.failed === 0 ? "" : `, ${redrive.data.failed.toLocaleString()} could not be`}
+              {redrive.data.why === undefined ? "" : `: ${redrive.data.why}`}
+            </span>
+          )}
         </>
       }
     >
@@ -94,8 +97,24 @@ export function DispatchesScreen(): ReactNode {
   );
 }
 
-async function retryAll(client: KitClient, ids: readonly string[]): Promise<void> {
-  for (const id of ids) await client.dispatches.retry(id);
+/** Retries the dead letters page by page; those of more pages than these are left for the next click. */
+const mostPages = 100;
+
+async function retryAll(
+  client: KitClient,
+): Promise<{ readonly retried: number; readonly failed: number; readonly why: string | undefined }> {
+  let [retried, failed] = [0, 0];
+  let why: string | undefined;
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page += 1) {
+    const answer = await client.dispatches.retryAll({ limit: 1_000, cursor });
+    retried += answer.retried.length;
+    failed += answer.failed.length;
+    why ??= answer.failed[0]?.error.message;
+    cursor = answer.next_cursor;
+    if (cursor === undefined) break;
+  }
+  return { retried, failed, why };
 }
 
 export function DispatchRow({ dispatch }: { readonly dispatch: DispatchRecord }): ReactNode {

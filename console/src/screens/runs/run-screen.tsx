@@ -1,4 +1,4 @@
-import { useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import type { KitEvent, RunRecord } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
@@ -13,6 +13,7 @@ import { Answer, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatDuration, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { RunJournal } from "./run-journal.tsx";
 import { StartRun } from "./start-run.tsx";
 
 const isOver = ({ status }: RunRecord): boolean =>
@@ -59,8 +60,44 @@ export function RunScreen(): ReactNode {
   );
 }
 
+/** The events of the run itself, as they are made. */
+function useRunEvents(runId: string): readonly KitEvent[] {
+  const client = useClient();
+  const [events, setEvents] = useState<readonly KitEvent[]>([]);
+  useEffect(() => {
+    const leaving = new AbortController();
+    setEvents([]);
+    const { signal } = leaving;
+    const read = async (): Promise<void> => {
+      let waiting: KitEvent[] = [];
+      for await (const event of client.runs.stream(runId, {}, { signal })) {
+        if (event.type === "text_delta" || event.type === "reasoning_delta") continue;
+        waiting.push(event);
+        if (waiting.length === 1) {
+          setTimeout(() => {
+            const fresh = waiting;
+            waiting = [];
+            setEvents((old) => [...old, ...fresh].slice(-2_000));
+          }, 50);
+        }
+      }
+    };
+    // How it ended stands in its record.
+    asked(client, read).catch(() => undefined);
+    return () => leaving.abort();
+  }, [client, runId]);
+  return events;
+}
+
 function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
   const { error, waiting_for = [], payload, result } = run;
+  const events = useRunEvents(run.run_id);
+  const schedules = useServer({
+    key: ["schedules"],
+    ask: (client, signal) => client.workflows.schedules({ signal }),
+  });
+  // A schedule knows its last run: older ones are not told apart from those that a caller started.
+  const schedule = schedules.data?.find(({ last_run_id }) => last_run_id === run.run_id);
   return (
     <>
       {error === undefined ? null : <ErrorBox error={error} />}
@@ -91,9 +128,14 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
         </Panel>
       )}
       <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr]">
-        <Panel title="What it did">
-          <Journal runId={run.run_id} />
-        </Panel>
+        <div className="flex min-w-0 flex-col gap-6">
+          <Panel title="Journal">
+            <RunJournal runId={run.run_id} events={events} isOver={isOver(run)} />
+          </Panel>
+          <Panel title="What it did">
+            <EventLines events={events} />
+          </Panel>
+        </div>
         <div className="flex min-w-0 flex-col gap-6">
           <Panel title="Record">
             <Facts
@@ -103,7 +145,18 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
                 Started: run.started_at && <Age at={run.started_at} />,
                 Took: run.duration_ms === undefined ? undefined : formatDuration(run.duration_ms),
                 "Started by": run.parent_run_id && (
-                  <span className="font-mono text-xs">{run.parent_run_id}</span>
+                  <Link
+                    to="/console/runs/$runId"
+                    params={{ runId: run.parent_run_id }}
+                    className="font-mono text-accent text-xs underline"
+                  >
+                    {run.parent_run_id}
+                  </Link>
+                ),
+                Schedule: schedule && (
+                  <Link to="/console/schedules" className="text-accent underline">
+                    <bdi>{visible(schedule.name)}</bdi>
+                  </Link>
                 ),
               }}
             />
@@ -127,6 +180,13 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
 }
 
 function Signal({ runId, name }: { readonly runId: string; readonly name: string }): ReactNode {
+  const journal = useServer({
+    key: ["runs", "journal", runId, "waits"],
+    ask: (client, signal) => client.runs.journal(runId, { limit: 1_000 }, { signal }),
+  });
+  const schema = journal.data?.entries.find(
+    (entry) => entry.kind === "wait" && entry.state === "pending" && entry.name === name,
+  )?.schema;
   const send = useChange(
     (client, payload: unknown) =>
       client.runs.signal(runId, { name, payload }, { idempotencyKey: crypto.randomUUID() }),
@@ -136,37 +196,14 @@ function Signal({ runId, name }: { readonly runId: string; readonly name: string
     <JsonForm
       label="Send the signal"
       value={{}}
+      schema={schema}
       onSubmit={async (payload) => void (await send.mutateAsync(payload))}
     />
   );
 }
 
-/** The events of the run itself, as they are made. */
-function Journal({ runId }: { readonly runId: string }): ReactNode {
-  const client = useClient();
-  const [events, setEvents] = useState<readonly KitEvent[]>([]);
-  useEffect(() => {
-    const leaving = new AbortController();
-    setEvents([]);
-    const { signal } = leaving;
-    const read = async (): Promise<void> => {
-      let waiting: KitEvent[] = [];
-      for await (const event of client.runs.stream(runId, {}, { signal })) {
-        if (event.type === "text_delta" || event.type === "reasoning_delta") continue;
-        waiting.push(event);
-        if (waiting.length === 1) {
-          setTimeout(() => {
-            const fresh = waiting;
-            waiting = [];
-            setEvents((old) => [...old, ...fresh].slice(-2_000));
-          }, 50);
-        }
-      }
-    };
-    // How it ended stands in its record.
-    asked(client, read).catch(() => undefined);
-    return () => leaving.abort();
-  }, [client, runId]);
+/** The events of the run itself, as lines. */
+function EventLines({ events }: { readonly events: readonly KitEvent[] }): ReactNode {
   const lines = events.flatMap(toLine);
   if (lines.length === 0) return <Notice icon="runs" title="It has not begun" />;
   return (

@@ -10,6 +10,7 @@ import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatDuration, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { RunTabs } from "./run-tabs.tsx";
 import { StartRun } from "./start-run.tsx";
 
 const statuses: readonly RunStatus[] = ["queued", "running", "waiting", "completed", "failed", "cancelled"];
@@ -41,6 +42,7 @@ export function RunsScreen(): ReactNode {
       actions={<StartRun workflows={workflows.data?.map(({ name }) => name) ?? []} />}
       bar={
         <>
+          <RunTabs />
           <Filter
             label="Status"
             value={chosen}

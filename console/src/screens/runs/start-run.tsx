@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { isReadOnly } from "../../api/server.ts";
-import { useChange } from "../../api/use-server.ts";
+import { useChange, useServer } from "../../api/use-server.ts";
 import { Filter } from "../../ui/filter.tsx";
 import { JsonForm } from "../../ui/json-form.tsx";
 
@@ -21,13 +21,16 @@ export function StartRun({ workflows, label = "Run a workflow", payload }: Start
       client.workflows.start(name, value, { idempotencyKey: crypto.randomUUID() }),
     ["runs"],
   );
+  const known = useServer({ key: ["workflows"], ask: (client, signal) => client.workflows.list({ signal }) });
   if (isReadOnly || workflows.length === 0) return null;
   const name = chosen ?? workflows[0] ?? "";
+  const schema = known.data?.find((one) => one.name === name)?.payload_schema;
   return (
     <JsonForm
       label={label}
       variant={payload === undefined ? "solid" : "plain"}
       value={payload}
+      schema={schema}
       onSubmit={async (value) => {
         if (typeof value !== "object" || value === null || Array.isArray(value))
           throw new Error("A payload is an object: {…}");

@@ -1,4 +1,4 @@
-import type { RunWait } from "../../../protocol/run.ts";
+import type { RunJournalEntry, RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { EntryEnd, EntryKind, JournalEntry } from "../../shared/runs/replay.ts";
 import type {
@@ -8,7 +8,7 @@ import type {
   RunJournal,
   RunJournals,
 } from "../../shared/runs/run-journal.ts";
-import { toRunWait } from "../../shared/runs/run-store.ts";
+import { toJournalRecord, toRunWait } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 
 export interface EntryRow {
@@ -31,6 +31,8 @@ export interface JournalRows extends RunJournals {
   schemaOf(run: number, name: string): string | undefined;
   /** Whether a wait has begun for which there is a signal already. */
   canGoOn(run: number): boolean;
+  /** The entries of a run after a position. */
+  page(run: number, page: { readonly after: number; readonly limit: number }): readonly RunJournalEntry[];
   /** The waits of a run that are open. */
   waits(run: number): readonly RunWait[];
   /** In a transaction. */
@@ -43,6 +45,11 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
   const entries = query<EntryRow>(
     database,
     `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position`,
+  );
+  const page = query<EntryRow>(
+    database,
+    `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal
+     WHERE run = ? AND position > ? ORDER BY position LIMIT ?`,
   );
   const insert = query(
     database,
@@ -150,6 +157,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
     open: async ({ id }, fence) => open(id, fence),
     schemaOf: (run, name) => taken.get(run, name)?.value ?? undefined,
     canGoOn: (run) => signalled.get(run) !== undefined,
+    page: (run, { after, limit }) => page.all(run, after, limit).map((row) => toJournalRecord(row, base)),
     waits: (run) => pending.all(run).map((row) => toRunWait(row, base)),
     delete(run) {
       for (const deletion of deletions) deletion.run(run);

@@ -1,4 +1,4 @@
-import type { RunRecord } from "../../../protocol/run.ts";
+import type { RunJournalEntry, RunRecord } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
 import {
   type Engine,
@@ -40,7 +40,7 @@ const lastMs = 1_000;
 export class Runs
   implements
     EnginePart,
-    Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+    Pick<Engine, "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
 {
   readonly #base: EmbeddedBase;
   readonly #events: EmbeddedEventLog;
@@ -92,6 +92,14 @@ export class Runs
   async getRun(runId: string): Promise<RunRecord | undefined> {
     const row = this.#sql.byId.get(runId);
     return row === undefined ? undefined : this.#toRecord(row);
+  }
+
+  async readJournal(
+    runId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly RunJournalEntry[] | undefined> {
+    const row = this.#sql.byId.get(runId);
+    return row === undefined ? undefined : this.#journals.page(row.id, page);
   }
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {

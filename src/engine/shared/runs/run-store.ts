@@ -1,10 +1,11 @@
 import { isoTime } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { EventError } from "../../../protocol/event.ts";
-import type { RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
+import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { createRowReader } from "../stored-json.ts";
+import type { EntryKind } from "./replay.ts";
 
 /**
  * The rows of runs, as their execution needs them. Each call resolves once it is on disk, and rejects with `lease_lost` once
@@ -104,6 +105,43 @@ export function toRunWait(
     ...(kind === "wait" ? { signal: name } : {}),
     ...(until > latestMs ? {} : { until: isoTime(until) }),
   };
+}
+
+/** Characters of a value that a reader of the journal gets. */
+const maxShown = 65_536;
+
+/** An entry of a journal as its readers get it: large values by their size. */
+export function toJournalRecord(
+  row: {
+    readonly position: number;
+    readonly kind: EntryKind;
+    readonly name: string;
+    readonly state: "pending" | "done" | "failed";
+    readonly deadline: number | null;
+    readonly ended_as: number | null;
+    readonly value: string | null;
+  },
+  base: Pick<EngineBase, "blobs" | "time">,
+): RunJournalEntry {
+  const { position, kind, name, state } = row;
+  const head = { position, kind, ...(name === "" ? {} : { name }), state };
+  const values = createRowReader((text) => base.blobs.load(text));
+  const loaded = row.value === null ? undefined : values.read(row.value);
+  if (state === "pending") {
+    const { until } = toRunWait(row, base);
+    return { ...head, until, ...(kind === "wait" && loaded !== undefined ? { schema: loaded } : {}) };
+  }
+  const ended = { ...head, ended_as: Number(row.ended_as) };
+  if (state === "failed") {
+    const { code, message } = (loaded ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+    return {
+      ...ended,
+      error: { type: String(code ?? "internal_error"), message: String(message ?? "It failed.") },
+    };
+  }
+  const size = loaded === undefined ? 0 : JSON.stringify(loaded).length;
+  if (size > maxShown) return { ...ended, value_omitted: size };
+  return loaded === undefined ? ended : { ...ended, value: loaded };
 }
 
 export function hasEnded(status: RunStatus): boolean {
