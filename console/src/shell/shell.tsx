@@ -138,7 +138,7 @@ function PhoneBar({
   useEffect(() => setOpen(false), [path]);
   return (
     <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <div className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-3 md:hidden">
+      <header className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-3 md:hidden">
         <Dialog.Trigger
           aria-label="Menu"
           className="grid size-9 place-items-center rounded-md text-soft hover:bg-raised"
@@ -154,7 +154,7 @@ function PhoneBar({
             {waiting} waiting
           </Link>
         ) : null}
-      </div>
+      </header>
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
         <Dialog.Popup className="fixed inset-y-0 left-0 z-40 flex w-64 border-line border-r bg-back">

@@ -1,0 +1,145 @@
+/** Approvals and runs in a real browser, against a server in this process. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { openBrowser } from "../open-browser.ts";
+import { isTooWide, type OpenedScreen, openScreen, violations } from "./open-console.ts";
+
+const hostile = `<img src=x onerror="window.harmed = true"> \u202egnp`;
+
+const files: Readonly<Record<string, string>> = {
+  "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
+  "ledger.md": "one\ntwo\nthree\n",
+  "src/agents/payer.ts": `const pay = {
+  name: "pay",
+  description: "Pays an amount.",
+  input: { type: "object", properties: {
+    cents: { type: "integer", minimum: 1, description: ${JSON.stringify(hostile)} },
+    currency: { enum: ["EUR", "USD"] },
+    tags: { type: "array", items: { type: "string" } },
+    to: { type: "object", properties: { name: { type: "string" } } },
+    extra: { oneOf: [{ type: "string" }, { type: "integer" }] },
+  }, required: ["cents"] },
+  needsApproval: true,
+  editableArguments: true,
+  touches: () => ["ledger.md"],
+  execute: (args) => "Paid " + JSON.stringify(args),
+};
+export const triggers = { webhook: true };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
+`,
+  "src/workflows/ordered.ts": `export const payload = {
+  type: "object",
+  properties: { orders: { type: "integer" }, kind: { enum: ["all", "open"] }, deep: { type: "boolean" } },
+  required: ["orders"],
+};
+export const schedule = { cron: "0 3 * * *", payload: { orders: 1 } };
+export async function run(ctx) {
+  await ctx.step("read ${hostile.replace(/"/g, "'").replace(/`/g, "")}", () => ({ orders: ctx.payload.orders }));
+  await ctx.sleep(1);
+  const { version } = await ctx.waitFor("go ahead", { schema: {
+    type: "object", properties: { version: { type: "string" } }, required: ["version"],
+  } });
+  return { released: version, ...ctx.payload };
+}
+`,
+};
+
+let served: ServedService;
+let browser: Browser;
+let refuses: string | undefined;
+beforeAll(async () => {
+  served = await serveService({ files, authorize: ({ action }) => action !== refuses });
+  await served.send("/webhooks/github", { body: { zen: "x" } });
+  browser = await openBrowser();
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await served.close();
+});
+
+const open = (path: string, width?: number): Promise<OpenedScreen> =>
+  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
+
+test("a call is approved with other arguments, beside the rules of the file that it touches", async () => {
+  const { body } = await served.send("/agents/payer/a/dispatch", { body: { input: "pay 5" } });
+  await using opened = await open("/console/approvals");
+  const { page } = opened;
+  await page.getByText("ledger.md").waitFor();
+  await page.getByRole("link", { name: "Money" }).waitFor();
+  await page.getByRole("button", { name: "Change the arguments" }).click();
+  await page.getByLabel("cents").fill("7");
+  await page.getByLabel("currency").selectOption("USD");
+  await page.getByRole("button", { name: "Add tags" }).click();
+  await page.getByRole("textbox", { name: "tags 1" }).fill("late");
+  await page.getByLabel("name", { exact: true }).fill("Ada");
+  await page.getByLabel("extra").fill("3");
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Approve with these" }).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  const { messages } = (await served.send("/agents/payer/a/history")).body;
+  const { text } = messages.find(({ role }: { role: string }) => role === "tool").content[0].content[0];
+  expect(text).toContain('Paid {"cents":7,"currency":"USD","tags":["late"],"to":{"name":"Ada"},"extra":3}');
+  expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  expect(opened.faults).toEqual([]);
+});
+
+test("who may not read an agent sees none of its calls", async () => {
+  await served.send("/agents/payer/b/dispatch", { body: { input: "pay 6" } });
+  refuses = "agent.read";
+  try {
+    await using opened = await open("/console/approvals");
+    await opened.page.getByText("Nothing waits for you").waitFor();
+  } finally {
+    refuses = undefined;
+  }
+});
+
+test("a run is started by a form, shows its journal, and is given its signal by a form", async () => {
+  await using opened = await open("/console/schedules");
+  const { page } = opened;
+  await page.getByText("0 3 * * *").waitFor();
+  await page.getByRole("button", { name: "Run now" }).click();
+  await page.getByLabel("orders").fill("12");
+  await page.getByLabel("kind").selectOption("open");
+  await page.getByLabel("deep").check();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByRole("button", { name: "Send the signal" }).click();
+  await page.getByLabel("version").fill("2.0");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText('"released": "2.0"').waitFor();
+  const journal = page.getByRole("list").filter({ hasText: "sleep" });
+  await journal.getByText("read <img").click();
+  await journal.getByText('"orders": 12').waitFor();
+  await journal.getByText("go ahead").waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  expect(opened.faults).toEqual([]);
+});
+
+test("deliveries that were refused are listed with why", async () => {
+  await using opened = await open("/console/deliveries");
+  await opened.page.getByText("invalid_signature").waitFor();
+  expect(opened.faults).toEqual([]);
+});
+
+const addresses = [
+  "/console/approvals",
+  "/console/schedules",
+  "/console/deliveries",
+  "/console/runs",
+  "/console/dispatches",
+];
+
+test.each([390, 2_560])("the screens of work fit %i px, and are accessible", async (width) => {
+  const [run] = (await served.send("/runs")).body.runs;
+  for (const path of [...addresses, `/console/runs/${run.run_id}`]) {
+    await using opened = await open(path, width);
+    await opened.page.locator("h1").waitFor();
+    await opened.page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "detached" });
+    expect([path, await isTooWide(opened.page)]).toEqual([path, false]);
+    expect([path, await violations(opened.page)]).toEqual([path, []]);
+    expect(opened.faults).toEqual([]);
+  }
+});
