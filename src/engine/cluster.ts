@@ -22,6 +22,8 @@ export interface EngineCluster {
   now(): number;
   /** Whether this node does the work of it at this moment. Answers from memory. */
   owns(owned: Owned): boolean;
+  /** The fence under which this node does the work of it; 0 where another one does. It rises with each change of owner. */
+  fence(owned: Owned): number;
   /**
    * The node that does the work of it; undefined where none does for the moment. An answer may be a second old, unless it is to be
    * `fresh`: the node that is asked knows better.
@@ -31,7 +33,7 @@ export interface EngineCluster {
   nodes(): Promise<readonly ClusterNode[]>;
   /** Says where other nodes reach this one. */
   announce(address: string): Promise<void>;
-  /** A secret that all nodes share, and nobody else: they sign by it what they ask each other. */
+  /** A secret that the nodes alone share: they sign by it what they ask each other. */
   secret(): Promise<string>;
   readonly waitingCalls: WaitingCalls;
 }
@@ -49,7 +51,7 @@ export interface WaitingCalls {
   withdraw(approvalId: string): Promise<void>;
   /** False where no call waits that has this id and these fields. */
   decide(approvalId: string, decision: ApprovalDecision, within: CallFilter): Promise<boolean>;
-  /** Those of nodes that live, oldest first. */
+  /** The calls of nodes that live, oldest first. */
   list(within: CallFilter): Promise<readonly ApprovalRequest[]>;
   /** Calls the listener with each decision about a call of this node. */
   onDecided(listener: (approvalId: string, decision: ApprovalDecision) => void): void;

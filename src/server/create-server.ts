@@ -15,6 +15,8 @@ import { type ConsoleMode, checkLooksOnly, isPageRequest } from "./console/conso
 import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
 import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
+import { createNodeAnswers } from "./nodes/answer-nodes.ts";
+import { reachableAt } from "./nodes/reachable-at.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
@@ -188,7 +190,23 @@ export function createServer(options: ServerOptions): KitServer {
   mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer, page });
   const sockets =
     context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
-  const listener = createListener({ app, limits, toReply, ...(sockets === undefined ? {} : { sockets }) });
+  const nodes =
+    service?.nodes &&
+    createNodeAnswers({
+      cluster: service.nodes,
+      bodyBytes: Math.max(limits.bodyBytes, limits.webSocketMessageBytes),
+      unreadBytes: limits.unreadBytes,
+      toReply,
+      onForged: (remoteAddress) => gate.count(undefined, remoteAddress),
+      onError: report,
+    });
+  const listener = createListener({
+    app,
+    limits,
+    toReply,
+    nodes,
+    ...(sockets === undefined ? {} : { sockets }),
+  });
   return {
     app,
     fetch: async (request, connection) => await app.fetch(request, { connection } as ServerEnv["Bindings"]),
@@ -196,7 +214,9 @@ export function createServer(options: ServerOptions): KitServer {
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       gate.checkBinding(host);
       isOpen = dev && isLoopbackAddress(host);
-      return await listener.listen({ host, port });
+      const address = await listener.listen({ host, port });
+      await service?.nodes?.announce(reachableAt(address));
+      return address;
     },
     async close() {
       const closed = listener.close();

@@ -10,6 +10,7 @@ import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
+import type { NodeAnswers } from "./nodes/answer-nodes.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { ServerEnv } from "./route.ts";
 import type { SocketServer } from "./sockets/socket-server.ts";
@@ -42,10 +43,12 @@ interface ListenerOptions {
   readonly toReply: (error: unknown) => ReplyParts;
   /** Takes over the connections of WebSockets; without it, they are answered like any request. */
   readonly sockets?: SocketServer;
+  /** Answers the other nodes of a cluster. */
+  readonly nodes?: NodeAnswers | undefined;
 }
 
 /** An app on a Node HTTP server that bounds what a connection may cost. */
-export function createListener({ app, limits, toReply, sockets }: ListenerOptions): Listener {
+export function createListener({ app, limits, toReply, sockets, nodes }: ListenerOptions): Listener {
   const answer = (request: Request, env: HttpBindings): Response | Promise<Response> => {
     const reply = app.fetch(request, env);
     return hasBody(env.incoming) ? afterBody(reply, env.incoming) : reply;
@@ -60,7 +63,8 @@ export function createListener({ app, limits, toReply, sockets }: ListenerOption
   });
   const answerNode = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const fault = faultOf(incoming, limits);
-    if (fault === undefined) handle(incoming, outgoing).catch(() => outgoing.destroy());
+    if (fault === undefined && nodes?.takes(incoming)) void nodes.answer(incoming, outgoing);
+    else if (fault === undefined) handle(incoming, outgoing).catch(() => outgoing.destroy());
     else send(toReply(invalid(fault)), outgoing);
   };
   // Replies under way: nothing may be written over one that has begun.

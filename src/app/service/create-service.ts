@@ -1,4 +1,3 @@
-import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
@@ -17,7 +16,6 @@ import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createCauseReader } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
-import { FencedStore } from "./fenced-store.ts";
 import { beginFork, toForkedInput } from "./forks.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { checkKnownHere } from "./known-here.ts";
@@ -26,7 +24,7 @@ import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
 import { operationOf, toDispatchInput, toFork, toPromptRequest } from "./session-input.ts";
-import { createSharedApprovals } from "./shared-approvals.ts";
+import { toSharedParts } from "./shared-parts.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import {
   clockSet,
@@ -58,6 +56,8 @@ export interface ServiceOptions {
   readonly pruneOlderThanMs?: number | undefined;
   /** Receives one line about removed sessions. */
   readonly onRemoved?: ((text: string) => void) | undefined;
+  /** Where other nodes of a cluster reach this one; default: where its server listens. */
+  readonly nodeAddress?: string | undefined;
   /** After how long stored work that waits for a decision leaves the memory; default 5,000. */
   readonly restMs?: number | undefined;
 }
@@ -68,21 +68,14 @@ export interface ServiceOptions {
  * their opener's to close.
  */
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
-  // A node that shares its work with others says with each append which lease it holds.
-  const fenced = options.engine.capabilities.distributed ? new FencedStore(given.store) : undefined;
-  const { cluster } = options.engine;
-  const local = given.approvals ?? createApprovals();
-  const approvals = cluster === undefined ? local : createSharedApprovals(local, cluster.waitingCalls);
-  const parts = {
-    ...given,
-    ...(fenced === undefined ? {} : { store: fenced.store }),
-    // Without approvals, calls that need one are denied at once.
-    ...(given.approvals === undefined ? {} : { approvals }),
-  };
-  const { engine, keepsWork = true, onError = () => undefined } = options;
+  const { parts, engine, approvals, nodes, fenced } = toSharedParts(given, options);
+  const { keepsWork = true, onError = () => undefined } = options;
+  /** The engine as this node has it: what others ask of it is answered by this one. */
+  const own = options.engine;
   const isRecorded = keepsEvents(options);
   const runsHousekeeping = options.works !== false && options.housekeeping !== false;
-  const { events } = engine;
+  // What this node writes, it numbers itself.
+  const { events } = own;
   const { store } = parts;
   const observers = createObservers(parts.onListenerError);
   for (const observer of options.observers ?? []) observers.add(observer);
@@ -181,7 +174,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     mask: parts.mask,
   };
   const runs = new WorkflowRuns({ sources, engine, slots, runtime: workflows, traces, onFailure: onError });
-  const admin = createInstanceAdmin({ sources, instances, engine, work, store });
+  const admin = createInstanceAdmin({ sources, instances, engine: own, work, store, nodes });
   const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...around, id: key.instance_id });
 
   const sessions = createRetention({
@@ -192,6 +185,17 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     engine,
     sandboxOf,
     isAtWork: (target) => work.running(target).length > 0,
+    nodes,
+  });
+  nodes?.serve({
+    ...nodes.streamAnswers,
+    ...admin.answers,
+    ...sessions.answers,
+    prompt: async ({ target, request, principal, hears }, { signal, onStart, onEvent }) => {
+      sources.checkAgent(target.agent);
+      const call = { signal, onStart, onEvent: hears ? onEvent : undefined, principal };
+      return await prompts.prompt(target, request, call);
+    },
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
   const endHousekeeping = runsHousekeeping
@@ -210,6 +214,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   const closeAll = async (how?: Parameters<Engine["drain"]>[0]): Promise<void> => {
     await endHousekeeping();
     await engine.drain(how);
+    nodes?.close();
     await instances.close();
     const lost = await unsavedOf(store, systemClock).close(unsavedPatienceMs);
     if (lost > 0) parts.onListenerError?.(workLost(lost));
@@ -256,12 +261,16 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     sessions,
     async prompt(target, request, call = {}) {
       sources.checkAgent(target.agent);
-      return await prompts.prompt(target, request, call);
+      if (nodes === undefined || call.idempotencyKey !== undefined)
+        return await prompts.prompt(target, request, call);
+      const { principal, ...listeners } = call;
+      return await nodes.prompt({ target: toSessionKey(target), request, principal }, listeners);
     },
     problem,
     dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
       accept([agent, { ...how, id, session, input }], principal),
-    ...admin,
+    ...admin.routed,
+    ...(nodes && { nodes }),
     async fork(target, choices = {}, { principal } = {}) {
       sources.checkAgent(target.agent);
       if (!keepsWork) throw keepsNothing();

@@ -33,6 +33,11 @@ export class FencedStore {
     };
   }
 
+  /** The fence under which this node has taken an instance over. */
+  fenceOf(instance: OwnedInstance): number | undefined {
+    return this.#fences.get(nameOf(instance));
+  }
+
   /** Takes an instance over under a fence. Gives whether that is new to this node: others may have written meanwhile. */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
     const name = nameOf(instance);

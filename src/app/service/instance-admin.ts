@@ -3,6 +3,8 @@ import { agentStream, type Engine } from "../../engine/contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import type { NodeCalls } from "../cluster/node-calls.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
 import { readLogPage } from "./log-page.ts";
@@ -16,6 +18,26 @@ interface InstanceAdminOptions {
   readonly engine: Engine;
   readonly work: SessionWork;
   readonly store: SessionStore;
+  /** The other nodes of a cluster. */
+  readonly nodes: ServiceCluster | undefined;
+}
+
+interface InstanceAdmin {
+  /** Asks the node that owns the instance, where there are several. */
+  readonly routed: Pick<
+    Service,
+    | "history"
+    | "historyPage"
+    | "operations"
+    | "operationEvents"
+    | "turn"
+    | "working"
+    | "abort"
+    | "remove"
+    | "events"
+  >;
+  /** What this node knows and does itself. */
+  readonly answers: Pick<NodeCalls, "history" | "historyPage" | "working" | "abort" | "remove">;
 }
 
 /** Reads, aborts and removes instances. */
@@ -25,18 +47,8 @@ export function createInstanceAdmin({
   engine,
   work,
   store,
-}: InstanceAdminOptions): Pick<
-  Service,
-  | "history"
-  | "historyPage"
-  | "operations"
-  | "operationEvents"
-  | "turn"
-  | "isAtWork"
-  | "abort"
-  | "remove"
-  | "events"
-> {
+  nodes,
+}: InstanceAdminOptions): InstanceAdmin {
   /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. */
   const cancel = async (
     { agent, instance_id, session }: InstanceTarget & { readonly session?: string | undefined },
@@ -60,7 +72,7 @@ export function createInstanceAdmin({
     } while (cursor !== undefined);
     return cancelled;
   };
-  const abort: Service["abort"] = async (target) => {
+  const abort: NodeCalls["abort"] = async (target) => {
     sources.checkAgent(target.agent);
     const running = work.running(target);
     // An accepted input is cancelled, or the engine would take its end for a failure.
@@ -70,15 +82,18 @@ export function createInstanceAdmin({
     return cancelled || aborted.includes(true);
   };
 
-  return {
+  const answers: InstanceAdmin["answers"] = {
     async history({ agent, instance_id, session }) {
       sources.checkAgent(agent);
+      // Another node may have worked for the instance since it came to life here.
+      if (nodes !== undefined && !work.isCurrent({ agent, instance_id }, nodes.fence({ agent, instance_id })))
+        await instances.release(agent, instance_id);
       const live = await instances.get({ name: agent, id: instance_id, payload: {} });
       const known = await live.sessions.get(session);
       if (known !== undefined) return known.history();
       throw noSession(instance_id, session);
     },
-    async historyPage(key, query) {
+    async historyPage({ target: key, query }) {
       const { agent, instance_id, session } = key;
       sources.checkAgent(agent);
       const isAtWork = (): boolean => work.running(key).length > 0 || instances.isBusy(agent, instance_id);
@@ -86,19 +101,7 @@ export function createInstanceAdmin({
       if (page === undefined) throw noSession(instance_id, session);
       return page;
     },
-    async operations(target, query = {}) {
-      sources.checkAgent(target.agent);
-      return await listOperations(engine, target, query);
-    },
-    async operationEvents(target, query = {}) {
-      sources.checkAgent(target.agent);
-      return await readOperationEvents(engine, target, query);
-    },
-    async turn(target, query = {}) {
-      sources.checkAgent(target.agent);
-      return await readTurn({ store, events: engine.events }, target, query);
-    },
-    isAtWork: (key) => work.running(key).length > 0,
+    working: async (sessions) => sessions.map((key) => work.running(key).length > 0),
     abort,
     async remove(target) {
       const { agent, instance_id } = target;
@@ -115,15 +118,50 @@ export function createInstanceAdmin({
       await engine.events.delete(stream);
       return taken || aborted || sessions.length > 0 || hasEvents;
     },
+  };
+  const log = nodes?.events ?? engine.events;
+  const routed: InstanceAdmin["routed"] = {
+    async operations(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await listOperations({ events: log }, target, query);
+    },
+    async operationEvents(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await readOperationEvents({ events: log }, target, query);
+    },
+    async turn(target, query = {}) {
+      sources.checkAgent(target.agent);
+      return await readTurn({ store, events: log }, target, query);
+    },
+    async history(target) {
+      sources.checkAgent(target.agent);
+      return await (nodes === undefined ? answers.history(target) : nodes.read("history", target));
+    },
+    async historyPage(target, query) {
+      sources.checkAgent(target.agent);
+      const asked = { target, query };
+      return await (nodes === undefined ? answers.historyPage(asked) : nodes.read("historyPage", asked));
+    },
+    working: async (sessions) =>
+      await (nodes === undefined ? answers.working(sessions) : nodes.working(sessions)),
+    async abort(target) {
+      sources.checkAgent(target.agent);
+      return await (nodes === undefined ? abort(target) : nodes.ask("abort", target));
+    },
+    async remove(target) {
+      sources.checkAgent(target.agent);
+      return await (nodes === undefined ? answers.remove(target) : nodes.ask("remove", target));
+    },
     events(target, { after, session, signal }) {
       sources.checkAgent(target.agent);
-      const all = engine.events.subscribe(agentStream(target.agent, target.instance_id), {
+      const all = log.subscribe(agentStream(target.agent, target.instance_id), {
         ...(after === undefined ? {} : { after }),
         ...(signal === undefined ? {} : { signal }),
       });
       return session === undefined ? all : ofSession(all, session);
     },
   };
+  return { routed, answers };
 }
 
 function noSession(instanceId: string, session: string): KitError {

@@ -253,6 +253,11 @@ export class SessionWork {
     );
   }
 
+  /** Whether what is in memory of an instance is of the time under this fence. */
+  isCurrent(instance: InstanceTarget, fence: number): boolean {
+    return fence > 0 && this.#fenced?.fenceOf(instance) === fence;
+  }
+
   /** Another node may have worked for the instance: it continues from what that has written. */
   async #takeOver(fenced: FencedStore, { agent, instance_id }: SessionKey, fence: number): Promise<void> {
     const isNew = await fenced.takeOver({ agent, instance_id }, fence);

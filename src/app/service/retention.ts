@@ -7,6 +7,8 @@ import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../proto
 import type { PruneFailure } from "../../protocol/session-page.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionListing, SessionStore } from "../../stores/contract.ts";
+import type { NodeCalls } from "../cluster/node-calls.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { Instances } from "../runtime/instances.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
@@ -21,6 +23,8 @@ export interface PruneOptions {
   readonly cursor?: string | undefined;
   /** Sessions for which it says no are passed over. */
   readonly permit?: (session: TouchedSession) => Promise<boolean>;
+  /** Whether sessions of other machines of a cluster are removed, too: each removes its own by itself. Default false. */
+  readonly everywhere?: boolean | undefined;
   /** Told what could not be removed; the others are, all the same. */
   readonly onError?: (error: unknown) => void;
 }
@@ -58,17 +62,25 @@ export interface RetentionOptions {
   readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
   /** Whether an input of the instance is worked on here. */
   readonly isAtWork: (target: InstanceTarget) => boolean;
+  /** The other nodes of a cluster. */
+  readonly nodes?: ServiceCluster | undefined;
 }
 
-export function createRetention(options: RetentionOptions): Retention {
-  const { root, store, instances, approvals, engine, sandboxOf, isAtWork } = options;
+/** Other nodes ask this one for these. */
+interface RetentionAnswers {
+  readonly answers: Pick<NodeCalls, "attached" | "forget">;
+}
+
+export function createRetention(options: RetentionOptions): Retention & RetentionAnswers {
+  const { root, store, instances, approvals, engine, sandboxOf, isAtWork, nodes } = options;
   const attached = new Map<string, number>();
 
   const isFree = async (session: TouchedSession): Promise<boolean> => {
     const { agent, instance_id } = session;
     if (attached.has(nameOf(session)) || isAtWork(session)) return false;
     if ((await approvals.list({ agent, instance_id })).length > 0) return false;
-    return await engine.mayForget(session, Date.parse(session.touched_at));
+    if (!(await engine.mayForget(session, Date.parse(session.touched_at)))) return false;
+    return (await nodes?.isAttached({ agent, instance_id })) !== true;
   };
   const listAll: Retention["list"] = async (page) => {
     if (store.listAll === undefined) throw cannotList();
@@ -103,9 +115,12 @@ export function createRetention(options: RetentionOptions): Retention {
     return removed === true;
   };
 
+  const forget: NodeCalls["forget"] = async ({ session, before, dryRun }) =>
+    (await isFree(session)) && (dryRun || (await remove(session, before)));
+
   return {
     list: listAll,
-    async prune({ olderThanMs, dryRun = false, limit = 200, cursor, permit, onError = () => undefined }) {
+    async prune({ olderThanMs, dryRun = false, limit = 200, cursor, everywhere, permit, onError }) {
       const before = Date.now() - olderThanMs;
       const page = await listAll({ limit, ...(cursor === undefined ? {} : { cursor }) });
       const removed: TouchedSession[] = [];
@@ -116,11 +131,13 @@ export function createRetention(options: RetentionOptions): Retention {
         if (session.parent !== undefined || Date.parse(session.touched_at) >= before) continue;
         if (permit !== undefined && !(await permit(session))) continue;
         try {
-          if ((await isFree(session)) && (dryRun || (await remove(session, before)))) removed.push(session);
+          const asked = { session, before, dryRun };
+          const isOther = everywhere === true && nodes !== undefined && !(await nodes.isOwn(session));
+          if (await (isOther ? nodes.ask("forget", asked) : forget(asked))) removed.push(session);
           else in_use += 1;
         } catch (error) {
           failed.push(toFailure(session, error));
-          onError(error);
+          onError?.(error);
         }
         // Requests have their turn in between.
         await setImmediate();
@@ -137,6 +154,7 @@ export function createRetention(options: RetentionOptions): Retention {
         else attached.delete(name);
       };
     },
+    answers: { attached: async (target) => attached.has(nameOf(target)), forget },
   };
 }
 

@@ -16,6 +16,7 @@ import type {
   TurnDetail,
   TurnQuery,
 } from "../../protocol/trace.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { App } from "./app.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
@@ -83,8 +84,8 @@ export interface Service {
     choices?: ForkBody,
     options?: { readonly principal?: string | undefined },
   ): Promise<Omit<Forked, "status">>;
-  /** Whether this process works on an input of the session. */
-  isAtWork(target: SessionKey): boolean;
+  /** Whether an input of each of these sessions is worked on, on any machine. */
+  working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
   /** Aborts what runs in the session, or in all sessions of the instance. */
   abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
   /** Aborts, then deletes sessions, workspaces and events. False for an instance that has nothing. */
@@ -118,6 +119,8 @@ export interface Service {
    */
   leave(): Promise<void>;
   readonly isLeaving: boolean;
+  /** The other machines that share the work; absent where one process does all of it. */
+  readonly nodes?: ServiceCluster;
   /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 }

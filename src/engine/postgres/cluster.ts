@@ -33,18 +33,24 @@ export class PostgresCluster implements EngineCluster {
     return !draining.aborted && ownership.isInTouch && !ownership.leaseOf(owned).signal.aborted;
   }
 
+  fence(owned: Owned): number {
+    return this.owns(owned) ? this.#base.ownership.leaseOf(owned).fence : 0;
+  }
+
   async owner(
     owned: Owned,
     { fresh = false }: { readonly fresh?: boolean } = {},
   ): Promise<ClusterNode | undefined> {
-    if (!this.owns(owned)) {
-      const isOld = performance.now() - this.#readAt > ownersMs;
-      if (fresh || isOld) await this.#readOwners();
-      const owner = this.#owners.get(shardOf(owned));
-      return owner?.node === this.node ? undefined : owner;
-    }
-    const { host, address } = this.#base.ownership;
-    return { node: this.node, host, address };
+    const { host, address, takesAsked } = this.#base.ownership;
+    const own = { node: this.node, host, address };
+    if (this.owns(owned)) return own;
+    const isOld = performance.now() - this.#readAt > ownersMs;
+    if (fresh || isOld) await this.#readOwners();
+    const owner = this.#owners.get(shardOf(owned));
+    const isOther = owner !== undefined && owner.node !== this.node;
+    // A function takes over what no server does: other functions cannot be asked, and end soon.
+    if (takesAsked) return isOther && owner.address !== undefined ? owner : own;
+    return isOther ? owner : undefined;
   }
 
   async nodes(): Promise<readonly ClusterNode[]> {

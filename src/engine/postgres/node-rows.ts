@@ -31,7 +31,7 @@ export async function writeNode(
          INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes, project, draining,
            clock_ahead_ms, news_age_ms)
          VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10)
-         ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat,
+         ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat, address = excluded.address,
            draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms)
        SELECT ${databaseNow} AS now,
          (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = 'share' AND NOT draining) AS others`,

@@ -123,6 +123,11 @@ export class Ownership {
     return performance.now() - this.#beatAt <= ownSilenceMs;
   }
 
+  /** Whether this node takes what it is asked for, instead of a share. */
+  get takesAsked(): boolean {
+    return this.#options.takes === "asked";
+  }
+
   /** Where other nodes reach this one. */
   get address(): string | undefined {
     return this.#address;
@@ -130,10 +135,10 @@ export class Ownership {
 
   async announce(address: string): Promise<void> {
     this.#address = address;
-    await this.#options.database.run("UPDATE $s.nodes SET address = $2 WHERE node = $1", [
-      this.node,
-      address,
-    ]);
+    // Each heartbeat says it again: a database that is away for the moment learns of it then.
+    await this.#options.database
+      .run("UPDATE $s.nodes SET address = $2 WHERE node = $1", [this.node, address])
+      .catch(() => undefined);
   }
 
   /** Joins the cluster, and takes this node's share of the shards that are free. */

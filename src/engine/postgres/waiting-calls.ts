@@ -108,7 +108,7 @@ export class WaitingCallRows implements WaitingCalls {
       if (this.#own.has(approval_id)) this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
   }
 
-  /** Forgets those of nodes that are gone for long: nobody has asked again. */
+  /** Forgets calls of nodes that are gone for long, and for which no other node has asked again. */
   async prune(before: number): Promise<void> {
     await this.#base.database.run(
       "DELETE FROM $s.approvals WHERE written_at < $1 AND node NOT IN (SELECT node FROM $s.nodes)",

@@ -28,12 +28,16 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         limit: input.query.limit ?? 50,
       });
       const waiting = new Set((await service.approvals.list()).map(nameOf));
-      const statusOf = (session: TouchedSession): ListedSession["status"] => {
-        if (waiting.has(nameOf(session))) return "waiting";
-        return service.isAtWork(session) ? "working" : "idle";
-      };
       const visible = await permitted(sessions, input);
-      return { sessions: visible.map((session) => ({ ...session, status: statusOf(session) })), next_cursor };
+      const working = await service.working(visible);
+      const statusOf = (session: TouchedSession, at: number): ListedSession["status"] => {
+        if (waiting.has(nameOf(session))) return "waiting";
+        return working[at] === true ? "working" : "idle";
+      };
+      return {
+        sessions: visible.map((session, at) => ({ ...session, status: statusOf(session, at) })),
+        next_cursor,
+      };
     },
     async "POST /sessions/prune"(input) {
       const { older_than_seconds, dry_run, ...page } = input.body;
@@ -41,6 +45,7 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         ...page,
         olderThanMs: older_than_seconds * 1_000,
         dryRun: dry_run,
+        everywhere: true,
         permit: async (session) => (await permitted([session], input)).length > 0,
       });
     },

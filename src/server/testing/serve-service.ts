@@ -43,6 +43,7 @@ export async function serveService({
   host,
   env = {},
   engine = {},
+  openService,
   ...options
 }: Omit<ServerOptions, "project" | "service" | "onError"> & {
   /** By path; `null` leaves one of `serviceFiles` out. */
@@ -51,6 +52,11 @@ export async function serveService({
   /** The environment of agents and workflows. */
   readonly env?: Readonly<Record<string, string>>;
   readonly engine?: Partial<EngineLimits>;
+  /** Default: everything in memory. */
+  readonly openService?: (options: {
+    readonly root: string;
+    readonly model: EchoModel["model"];
+  }) => Promise<ServedService["service"] & { close(): Promise<void> }>;
 } = {}): Promise<ServedService> {
   const temporary = await temporaryProject(
     Object.fromEntries(
@@ -60,7 +66,8 @@ export async function serveService({
     ),
   );
   const echo = createEchoModel();
-  const service = await createTestService({ root: temporary.root, model: echo.model, env }, engine);
+  const from = { root: temporary.root, model: echo.model };
+  const service = await (openService?.(from) ?? createTestService({ ...from, env }, engine));
   const errors: unknown[] = [];
   const server = createServer({
     ...options,

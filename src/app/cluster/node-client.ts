@@ -1,0 +1,279 @@
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps, Agent as SecureAgent } from "node:https";
+import { defined } from "../../base/defined.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { type ClusterNode, type EngineCluster, NotBegun } from "../../engine/cluster.ts";
+import { origins } from "../runtime/observers.ts";
+import {
+  type AnswerOf,
+  type AskedBy,
+  aliveMs,
+  type CallListeners,
+  type CallName,
+  type CarriedError,
+  type Frame,
+  nodesPath,
+} from "./node-calls.ts";
+import { digestOf, signCall } from "./signature.ts";
+
+/** The node was not reached, so that it has begun nothing. */
+export class Unreached extends NotBegun {}
+
+/** The node was lost after it had taken the call: nobody knows what it has done. */
+export class NodeLost extends KitError<"unavailable"> {
+  constructor() {
+    super({
+      code: "unavailable",
+      message: "The machine that worked on this is gone, or cannot be reached any more. Try again.",
+      hint: "Prompts with an Idempotency-Key are finished by another machine.",
+      meta: { retry_after_s: 1 },
+    });
+  }
+}
+
+/** Whether another node may be asked the same: nothing has begun. */
+export function isNotBegun(error: unknown): boolean {
+  return error instanceof NotBegun;
+}
+
+/** A connection within the machines' network takes no longer. */
+const connectMs = 2_000;
+/** After so long without a word, the database is asked whether the node lives. */
+const doubtMs = 2 * aliveMs;
+/** After so long it counts as lost, whatever the database says: the way to it may be cut. */
+const silenceMs = 10_000;
+const watchMs = 500;
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** A call under way, as the watch over silent nodes sees it. */
+interface Watched {
+  /** When something came last, by `performance.now`; undefined while the caller takes its time. */
+  waitsSince: number | undefined;
+  readonly isThere: () => Promise<boolean>;
+  lose(): void;
+  isAsking: boolean;
+}
+
+/** Asks other nodes, over connections that are kept. */
+export class NodeClient {
+  readonly #cluster: EngineCluster;
+  readonly #agents = { "http:": keptAgent(Agent), "https:": keptAgent(SecureAgent) };
+  readonly #watched = new Set<Watched>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(cluster: EngineCluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Gives the answer. Throws what the call has thrown there, `NotBegun` where it has not begun, and `NodeLost`. */
+  async ask<Name extends CallName>(
+    node: ClusterNode,
+    call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
+    hear: Partial<Pick<CallListeners, "onStart" | "onEvent">> & { readonly onTaken?: () => void } = {},
+  ): Promise<AnswerOf<Name>> {
+    for await (const frame of this.frames(node, call)) {
+      if (frame.is === "result") return frame.value as AnswerOf<Name>;
+      if (frame.is === "event") hear.onEvent?.(frame.event);
+      else if (frame.is === "start") hear.onStart?.();
+      else if (frame.is === "here") hear.onTaken?.();
+    }
+    throw new NodeLost();
+  }
+
+  /** The lines of an answer, as they come; the other node waits where the caller is slow. */
+  async *frames<Name extends CallName>(
+    node: ClusterNode,
+    call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
+  ): AsyncGenerator<Frame> {
+    const { signal } = call;
+    const body = JSON.stringify(call.asked);
+    const headers = await this.#headersOf(node, call.name, body);
+    signal?.throwIfAborted();
+    const sent = this.#send(node, { name: call.name, body, headers });
+    const stop = (): void => void sent.destroy();
+    signal?.addEventListener("abort", stop, { once: true });
+    const watched: Watched = {
+      waitsSince: performance.now(),
+      isAsking: false,
+      isThere: async () => (await this.#cluster.nodes()).some((one) => one.node === node.node),
+      lose: () => sent.destroy(new NodeLost()),
+    };
+    this.#watch(watched);
+    let reply: IncomingMessage | undefined;
+    try {
+      reply = await replyOf(sent);
+      if (reply.statusCode !== 200) throw refusalOf(node, reply);
+      for await (const frame of readFrames(reply, watched)) {
+        if (frame.is === "elsewhere") throw new NotBegun();
+        if (frame.is === "error") throw toError(frame.error);
+        if (frame.is !== "alive") yield frame;
+        if (frame.is === "result") return;
+      }
+      throw new NodeLost();
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      throw error instanceof KitError ? error : new NodeLost();
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      this.#watched.delete(watched);
+      // A connection whose answer has come to its end is kept.
+      if (reply?.complete === true) reply.resume();
+      else sent.destroy();
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  async #headersOf(node: ClusterNode, name: string, body: string): Promise<Headers> {
+    const at = this.#cluster.now();
+    const digest = digestOf(body);
+    const { traceparent, tracestate } = origins.current() ?? {};
+    return {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "kit-node": node.node,
+      "kit-node-time": at,
+      "kit-node-digest": digest,
+      "kit-node-signature": signCall(await this.#cluster.secret(), { name, node: node.node, at, digest }),
+      ...defined({ traceparent, tracestate }),
+    };
+  }
+
+  #send(
+    { address = "" }: ClusterNode,
+    { name, body, headers }: { readonly name: string; readonly body: string; readonly headers: Headers },
+  ): ClientRequest {
+    const url = new URL(`${address.replace(/\/$/, "")}${nodesPath}${name}`);
+    const isSecure = url.protocol === "https:";
+    const agent = this.#agents[isSecure ? "https:" : "http:"];
+    const sent = (isSecure ? requestHttps : requestHttp)(url, { method: "POST", agent, headers });
+    sent.once("socket", (socket) => {
+      if (!socket.connecting) return;
+      const timer = setTimeout(() => sent.destroy(new Unreached()), connectMs);
+      socket.once("connect", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+    });
+    return sent.end(body);
+  }
+
+  /** One timer looks at all calls. A frozen node keeps its connections, and says nothing. */
+  #watch(watched: Watched): void {
+    this.#watched.add(watched);
+    this.#timer ??= setInterval(() => {
+      if (this.#watched.size === 0) {
+        clearInterval(this.#timer);
+        this.#timer = undefined;
+      }
+      for (const each of this.#watched) this.#check(each);
+    }, watchMs).unref();
+  }
+
+  #check(watched: Watched): void {
+    const { waitsSince } = watched;
+    const silence = waitsSince === undefined ? 0 : performance.now() - waitsSince;
+    if (silence > silenceMs) watched.lose();
+    else if (silence > doubtMs && !watched.isAsking) {
+      watched.isAsking = true;
+      watched
+        .isThere()
+        .then(
+          (isThere) => isThere || watched.lose(),
+          () => undefined,
+        )
+        .finally(() => {
+          watched.isAsking = false;
+        });
+    }
+  }
+}
+
+function keptAgent(Kind: typeof Agent | typeof SecureAgent): Agent {
+  return new Kind({ keepAlive: true });
+}
+
+/** The head of an answer. What fails later is heard where the answer is read. */
+async function replyOf(sent: ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  sent
+    .once("response", resolve)
+    .on("error", (error) => reject(toUnreached(error, sent)))
+    .once("close", () => reject(new NodeLost()));
+  return await promise;
+}
+
+/** Reads lines; no more than one chunk is ahead of the reader. */
+async function* readFrames(reply: IncomingMessage, watched: Watched): AsyncGenerator<Frame> {
+  reply.setEncoding("utf8");
+  const chunks: string[] = [];
+  let isOver = false;
+  let wake = (): void => undefined;
+  const onOver = (): void => {
+    isOver = true;
+    wake();
+  };
+  const onData = (chunk: string): void => {
+    chunks.push(chunk);
+    reply.pause();
+    wake();
+  };
+  reply.on("data", onData).on("error", onOver).once("end", onOver).once("close", onOver);
+  let rest = "";
+  try {
+    for (;;) {
+      const chunk = chunks.shift();
+      if (chunk === undefined) {
+        if (isOver) return;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        watched.waitsSince = performance.now();
+        reply.resume();
+        await promise;
+        watched.waitsSince = undefined;
+        continue;
+      }
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) yield JSON.parse(line) as Frame;
+    }
+  } finally {
+    reply.off("data", onData);
+  }
+}
+
+/** A connection that could not be made, or that the other side had closed before it was used again. */
+function toUnreached(error: unknown, sent: ClientRequest): unknown {
+  if (error instanceof KitError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const isUnused = sent.reusedSocket && (code === "ECONNRESET" || code === "EPIPE");
+  return isUnused || unconnected.has(code) ? new Unreached() : new NodeLost();
+}
+
+const unconnected = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EADDRNOTAVAIL",
+  "ETIMEDOUT",
+]);
+
+/** What answers there takes no calls of this node. */
+function refusalOf({ address, host }: ClusterNode, reply: IncomingMessage): KitError {
+  const { statusCode = 0 } = reply;
+  // Another process of the cluster has this address now; or the node is about to end.
+  if (statusCode === 421 || statusCode === 503) return new Unreached();
+  return new KitError({
+    code: "unavailable",
+    message: "The machine that owns this does not take calls of this one.",
+    hint: `${host} says that it is reached at ${address}, where the answer was ${statusCode}. Set KIT_NODE_ADDRESS there, and run the same kit on both.`,
+    meta: { retry_after_s: 5 },
+  });
+}
+
+function toError({ code, message, hint, meta }: CarriedError): KitError {
+  return new KitError({ code, message, ...defined({ hint, meta }) });
+}

@@ -1,0 +1,126 @@
+import { type ClusterNode, type EngineCluster, NotBegun } from "../../engine/cluster.ts";
+import type { EventLog, EventSubscription } from "../../engine/contract.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { type NodeCalls, ownedByStream } from "./node-calls.ts";
+import { isNotBegun, type NodeClient, NodeLost } from "./node-client.ts";
+
+/** For how long a reader reads the log itself, before it looks for the owner of its stream again. */
+const fromLogMs = 2_000;
+
+interface SharedEventsOptions {
+  readonly events: EventLog;
+  readonly cluster: EngineCluster;
+  readonly client: NodeClient;
+}
+
+/**
+ * The event log as any node reads it: the node that writes a stream is asked first, because it knows events that are not in the
+ * database yet. Where it is lost, readers go on from the log.
+ */
+export function createSharedEvents({ events, cluster, client }: SharedEventsOptions): EventLog {
+  /** Another node that writes the stream. */
+  const writerOf = async (stream: string, fresh = false): Promise<ClusterNode | undefined> => {
+    const owned = ownedByStream(stream);
+    if (owned === undefined || cluster.owns(owned)) return undefined;
+    const owner = await cluster.owner(owned, { fresh }).catch(() => undefined);
+    return owner?.node === cluster.node || owner?.address === undefined ? undefined : owner;
+  };
+  const askWriter = async <Value>(
+    stream: string,
+    {
+      ask,
+      read,
+    }: { readonly ask: (node: ClusterNode) => Promise<Value>; readonly read: () => Promise<Value> },
+  ): Promise<Value> => {
+    const writer = await writerOf(stream);
+    if (writer === undefined) return await read();
+    try {
+      return await ask(writer);
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      return await read();
+    }
+  };
+
+  async function* follow(
+    stream: string,
+    { after: from = 0, signal }: EventSubscription,
+  ): AsyncGenerator<KitEvent> {
+    let after = from;
+    for (let fresh = false; !isOver(signal); fresh = true) {
+      const writer = await writerOf(stream, fresh);
+      if (writer !== undefined) {
+        try {
+          const call = { name: "events", asked: { stream, after }, signal } as const;
+          for await (const frame of client.frames(writer, call)) {
+            if (frame.is !== "event") continue;
+            after = frame.event.index;
+            yield frame.event;
+          }
+          return;
+        } catch (error) {
+          if (isOver(signal)) return;
+          if (!isAway(error)) throw error;
+        }
+      }
+      const stop = new AbortController();
+      const end = (): void => stop.abort();
+      // Where this node writes, or no other may be asked, the log is as good.
+      const timer = writer === undefined ? undefined : setTimeout(end, fromLogMs).unref();
+      signal?.addEventListener("abort", end, { once: true });
+      try {
+        for await (const event of events.subscribe(stream, { after, signal: stop.signal })) {
+          after = event.index;
+          yield event;
+        }
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", end);
+      }
+      if (!stop.signal.aborted) return;
+    }
+  }
+
+  return {
+    last: (stream) =>
+      askWriter(stream, {
+        ask: (node) => client.ask(node, { name: "lastEvent", asked: { stream } }),
+        read: () => events.last(stream),
+      }),
+    read: (stream, options = {}) =>
+      askWriter(stream, {
+        ask: (node) => client.ask(node, { name: "readEvents", asked: { ...options, stream } }),
+        read: () => events.read(stream, options),
+      }),
+    subscribe: (stream, options = {}) => follow(stream, options),
+    begin: (stream) => events.begin(stream),
+    append: (stream, event) => events.append(stream, event),
+    flush: () => events.flush(),
+    end: (stream) => events.end(stream),
+    delete: (stream) => events.delete(stream),
+  };
+}
+
+export type StreamAnswers = Pick<NodeCalls, "events" | "lastEvent" | "readEvents">;
+
+/** Answers other nodes about the streams that this one writes. */
+export function createStreamAnswers(events: EventLog, cluster: EngineCluster): StreamAnswers {
+  return {
+    async events({ stream, after }, { signal, deliver }) {
+      for await (const event of events.subscribe(stream, { after, signal })) await deliver(event);
+      const owned = ownedByStream(stream);
+      // A log that closes has not come to its end.
+      if (owned === undefined || !cluster.owns(owned)) throw new NotBegun();
+    },
+    lastEvent: ({ stream }) => events.last(stream),
+    readEvents: ({ stream, ...options }) => events.read(stream, options),
+  };
+}
+
+function isOver(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function isAway(error: unknown): boolean {
+  return isNotBegun(error) || error instanceof NodeLost;
+}

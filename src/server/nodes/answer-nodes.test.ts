@@ -1,0 +1,205 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { NodeClient, NodeLost } from "../../app/cluster/node-client.ts";
+import { digestOf, isSigned, signCall } from "../../app/cluster/signature.ts";
+import type { ClusterNode } from "../../engine/cluster.ts";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
+import { reachableAt } from "./reachable-at.ts";
+
+let database: PostgresServer;
+let nodes: readonly ServedNode[];
+let one: ServedNode;
+let two: ServedNode;
+const keys = ["key-of-a-user-0123456789"];
+const authorized = { authorization: `Bearer ${keys[0]}` };
+
+beforeAll(async () => {
+  database = await startPostgres();
+  nodes = await serveCluster({ url: database.url, schema: "nodes" }, 2, {
+    access: { apiKeys: keys },
+    authorize: ({ principal, instance }) =>
+      principal?.id.startsWith("key_") === true && instance !== "private",
+    limits: { bodyBytes: 12 * 1024 * 1024, unreadBytes: 1_000_000 },
+  });
+  [one, two] = nodes as [ServedNode, ServedNode];
+});
+
+afterAll(async () => {
+  await Promise.all(nodes?.map((node) => node.close()) ?? []);
+  await database?.stop();
+});
+
+interface Forgery {
+  readonly name?: string;
+  readonly node?: string;
+  readonly at?: number;
+  readonly body?: string;
+  readonly secret?: string;
+  /** What the signature is of, where it is not the body. */
+  readonly signed?: string;
+}
+
+async function call(
+  to: ServedNode,
+  { name = "abort", body = "{}", ...given }: Forgery = {},
+): Promise<Response> {
+  const { node = to.cluster.node, at = to.cluster.now(), signed = body } = given;
+  const secret = given.secret ?? (await to.cluster.secret());
+  const digest = digestOf(signed);
+  return await fetch(`${to.url}/_kit/nodes/${name}`, {
+    method: "POST",
+    body,
+    headers: {
+      "kit-node": node,
+      "kit-node-time": `${at}`,
+      "kit-node-digest": digest,
+      "kit-node-signature": signCall(secret, { name: "abort", node, at, digest }),
+    },
+  });
+}
+
+test("what no node of the cluster has signed is refused, whatever it looks like", async () => {
+  const target = JSON.stringify({ agent: "echo", instance_id: two.owned("echo") });
+  expect(await (await call(two, { body: target })).text()).toContain('{"is":"result","value":false}');
+  const forged: readonly Forgery[] = [
+    { secret: "another" },
+    { name: "remove" },
+    { at: two.cluster.now() - 60_000 },
+    { at: two.cluster.now() + 60_000 },
+    { at: Number.NaN },
+    { signed: "{}" },
+    { body: `${target} `, signed: target },
+  ];
+  for (const each of forged)
+    expect([each, (await call(two, { body: target, ...each })).status]).toEqual([each, 403]);
+  for (const method of ["GET", "PUT", "DELETE"])
+    expect((await fetch(`${two.url}/_kit/nodes/abort`, { method, headers: authorized })).status).toBe(403);
+  const plain = await fetch(`${two.url}/_kit/nodes/prompt`, {
+    method: "POST",
+    body: target,
+    headers: authorized,
+  });
+  expect([plain.status, await plain.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
+});
+
+test("a call for another node is not answered, and one that a third node owns is not passed on", async () => {
+  const target = JSON.stringify({ agent: "echo", instance_id: two.owned("echo") });
+  expect((await call(one, { body: target, node: two.cluster.node })).status).toBe(503);
+  // Signed for this node, which does not own the instance: it says so, and asks no other.
+  expect(await (await call(one, { body: target })).text()).toContain('{"is":"elsewhere"}');
+});
+
+test("a signature covers the call, its node, its time and its body", () => {
+  const signed = { name: "prompt", node: "n1", at: 1_000, digest: digestOf("{}") };
+  const signature = signCall("secret", signed);
+  const how = { secret: "secret", now: 1_500 };
+  expect(isSigned(signed, signature, how)).toBe(true);
+  for (const other of [{ name: "abort" }, { node: "n2" }, { at: 1_001 }, { digest: digestOf("[]") }])
+    expect(isSigned({ ...signed, ...other }, signature, how)).toBe(false);
+  expect(isSigned(signed, signature, { ...how, now: 60_000 })).toBe(false);
+  expect(isSigned(signed, "", how)).toBe(false);
+  expect(isSigned(signed, signature, { ...how, secret: "" })).toBe(false);
+});
+
+test("keys and permissions are asked for once, where the client is: headers of nodes open nothing", async () => {
+  const id = two.owned("echo");
+  const body = { message: "Hello." };
+  expect((await one.send(`/agents/echo/${id}`, { body })).status).toBe(401);
+  expect(
+    (
+      await one.send(`/agents/echo/${id}`, {
+        body,
+        headers: { "kit-node": two.cluster.node, "kit-node-signature": "x" },
+      })
+    ).status,
+  ).toBe(401);
+  expect((await one.send("/agents/echo/private", { body, headers: authorized })).status).toBe(403);
+  expect((await one.send(`/agents/echo/${id}`, { body, headers: authorized })).body.result.text).toBe(
+    "Hello.",
+  );
+});
+
+test("a body as large as the limit reaches the owner, and a larger one is refused where the client is", async () => {
+  const message = "x".repeat(10 * 1024 * 1024);
+  const id = two.owned("echo", 1);
+  const reply = await one.send(`/agents/echo/${id}`, { body: { message }, headers: authorized });
+  // The model has said it again, which is more than kit takes of a model.
+  expect(reply.body.error).toMatchObject({
+    type: "budget_exceeded",
+    message: expect.stringContaining("4000000"),
+  });
+  const larger = await one.send(`/agents/echo/${id}`, {
+    body: { message: message + message },
+    headers: authorized,
+  });
+  expect([larger.status, larger.body.error.type]).toEqual([413, "payload_too_large"]);
+});
+
+test("a client that does not read has its prompt aborted, and fills the memory of neither node", async () => {
+  const id = two.owned("echo", 2);
+  const socket = connect(one.port, "127.0.0.1");
+  const body = JSON.stringify({ message: "long" });
+  socket.write(
+    `POST /agents/echo/${id} HTTP/1.1\r\nhost: 127.0.0.1\r\n${`authorization: ${authorized.authorization}`}\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.pause();
+  await vi.waitFor(async () => {
+    const { messages } = (await two.send(`/agents/echo/${id}/history`, { headers: authorized })).body;
+    expect(messages?.at(-1)).toMatchObject({ role: "assistant" });
+  }, 10_000);
+  socket.destroy();
+});
+
+test("a reader of events that is slow gets all of them, in their order", async () => {
+  const id = two.owned("echo", 3);
+  const path = `/agents/echo/${id}`;
+  const reader = await one.stream(`${path}/events`, { headers: authorized });
+  await two.send(path, { body: { message: "long" }, headers: authorized });
+  let text = "";
+  const chunks = reader.body?.pipeThrough(new TextDecoderStream());
+  for await (const chunk of chunks ?? []) {
+    text += chunk;
+    if (text.length < 200_000) await new Promise((resolve) => setTimeout(resolve, 5));
+    if (text.includes("event: operation\n")) break;
+  }
+  const indexes = [...text.matchAll(/^id: (\d+)$/gm)].map(([, index]) => Number(index));
+  expect(indexes).toEqual(indexes.toSorted((before, after) => before - after));
+  expect(text).toContain("word 1999 ");
+});
+
+test("a node that says nothing is lost once the database does not know it any more", async () => {
+  const silent = createServer((_, reply) => {
+    reply.writeHead(200, { "content-type": "application/x-ndjson" }).write('{"is":"here"}\n');
+  }).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const address = silent.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const gone: ClusterNode = { node: "gone", host: "far", address: `http://127.0.0.1:${port}` };
+  const client = new NodeClient(one.cluster);
+  const asked = client.ask(gone, { name: "abort", asked: { agent: "echo", instance_id: "i" } });
+  await expect(asked).rejects.toBeInstanceOf(NodeLost);
+  client.close();
+  silent.closeAllConnections();
+  silent.close();
+});
+
+test("an address that nothing listens on is asked again, and named as away in the end", async () => {
+  await two.cluster.announce("http://127.0.0.1:9");
+  const id = two.owned("echo", 4);
+  const began = performance.now();
+  const asked = one.send(`/agents/echo/${id}`, { body: { message: "Hello." }, headers: authorized });
+  setTimeout(() => void two.cluster.announce(two.url), 700);
+  expect((await asked).body.result.text).toBe("Hello.");
+  expect(performance.now() - began).toBeGreaterThan(600);
+});
+
+test("a server is reached where it listens, or at an address of its machine", () => {
+  const at = (host: string) => reachableAt({ host, port: 2024, url: "" });
+  expect(at("127.0.0.1")).toBe("http://127.0.0.1:2024");
+  expect(at("10.0.0.7")).toBe("http://10.0.0.7:2024");
+  expect(at("fd00::7")).toBe("http://[fd00::7]:2024");
+  expect(at("0.0.0.0")).toMatch(/^http:\/\/\d+\.\d+\.\d+\.\d+:2024$/);
+});

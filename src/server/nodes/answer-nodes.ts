@@ -1,0 +1,216 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { aliveMs, type CarriedError, type Frame, nodesPath } from "../../app/cluster/node-calls.ts";
+import { isNotBegun } from "../../app/cluster/node-client.ts";
+import type { ServiceCluster } from "../../app/cluster/service-cluster.ts";
+import { digestOf } from "../../app/cluster/signature.ts";
+import { origins } from "../../app/runtime/observers.ts";
+import { defined } from "../../base/defined.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { readTraceContext } from "../../protocol/trace-context.ts";
+import type { ReplyParts } from "../reply.ts";
+import { createSendBuffer } from "../streams/event-streams.ts";
+
+export interface NodeAnswersOptions {
+  readonly cluster: ServiceCluster;
+  /** The largest body; a node has checked its own limits before it asks. */
+  readonly bodyBytes: number;
+  /** Unread events of a prompt; past this, it is aborted. */
+  readonly unreadBytes: number;
+  readonly toReply: (error: unknown) => ReplyParts;
+  /** Counts a request that no node has signed. */
+  readonly onForged: (remoteAddress: string) => void;
+  /** Hears what is an error of ours. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** The answers of this node to the others of its cluster. */
+export interface NodeAnswers {
+  /** Whether a request says that it comes from a node. */
+  takes(incoming: IncomingMessage): boolean;
+  answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
+}
+
+/** JSON of a request around its body: what a node adds to what its client has sent. */
+const aroundBody = 65_536;
+
+export function createNodeAnswers(options: NodeAnswersOptions): NodeAnswers {
+  const refuse = (error: KitError, outgoing: ServerResponse): void => {
+    const { status, headers, body } = options.toReply(error);
+    outgoing.writeHead(status, { ...headers, connection: "close" }).end(body);
+  };
+  return {
+    takes: ({ url = "" }) => url.startsWith(nodesPath),
+    async answer(incoming, outgoing) {
+      try {
+        const { name, asked } = await readCall(incoming, options);
+        const trace = readTraceContext(header(incoming, "traceparent"), header(incoming, "tracestate"));
+        const work = (): Promise<void> => perform({ name, asked }, outgoing, options);
+        await (trace === undefined ? work() : origins.run(trace, work));
+      } catch (error) {
+        if (outgoing.headersSent) outgoing.destroy();
+        else refuse(error instanceof KitError ? error : notSigned(), outgoing);
+      }
+    },
+  };
+}
+
+/** Reads the call of a node. Throws `forbidden` for a request that none has signed, before anything of its body is read. */
+async function readCall(
+  incoming: IncomingMessage,
+  { cluster, bodyBytes, onForged }: NodeAnswersOptions,
+): Promise<{ readonly name: string; readonly asked: unknown }> {
+  const name = (incoming.url ?? "").slice(nodesPath.length);
+  const call = {
+    name,
+    node: header(incoming, "kit-node") ?? "",
+    at: Number(header(incoming, "kit-node-time")),
+    digest: header(incoming, "kit-node-digest") ?? "",
+  };
+  const signature = header(incoming, "kit-node-signature") ?? "";
+  if (incoming.method !== "POST" || !(await cluster.isFromNode(call, signature))) {
+    onForged(incoming.socket.remoteAddress ?? "");
+    throw notSigned();
+  }
+  // The address of this node was another's before, or its sender's own "127.0.0.1".
+  if (!cluster.isForMe(call.node)) throw new Misdirected();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > 2 * bodyBytes + aroundBody) throw tooLarge(bodyBytes);
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks, length);
+  if (digestOf(body) !== call.digest) throw notSigned();
+  return { name, asked: JSON.parse(body.toString("utf8")) };
+}
+
+async function perform(
+  { name, asked }: { readonly name: string; readonly asked: unknown },
+  outgoing: ServerResponse,
+  { cluster, unreadBytes, onError }: NodeAnswersOptions,
+): Promise<void> {
+  const gone = new AbortController();
+  const abort = (message: string): void => gone.abort(new KitError({ code: "aborted", message }));
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) abort("The client has gone.");
+  });
+  const answer = new Answer(outgoing);
+  const queue = createSendBuffer({
+    encode: toEventLine,
+    maxLength: unreadBytes,
+    onOverflow: () => abort("The client did not read fast enough."),
+  });
+  const sent = (async () => {
+    for (let lines = await queue.next(); lines !== undefined; lines = await queue.next())
+      await answer.write(lines.join(""));
+  })();
+  const end = async (frame: Frame): Promise<void> => {
+    queue.end();
+    await sent;
+    answer.end(frame);
+  };
+  try {
+    const value = cluster.answer(name, asked, {
+      signal: gone.signal,
+      onStart: () => void answer.write(toLine({ is: "start" })),
+      onEvent: (event) => queue.push(event),
+      deliver: (event) => answer.write(toEventLine(event)),
+    });
+    // The call has its place in line by now.
+    void answer.write(toLine({ is: "here" }));
+    await end({ is: "result", value: await value });
+  } catch (error) {
+    if (isNotBegun(error)) await end({ is: "elsewhere" });
+    else {
+      if (!(error instanceof KitError)) onError(error);
+      await end({ is: "error", error: toCarried(error) });
+    }
+  } finally {
+    answer.stop();
+  }
+}
+
+/** The lines of one answer, and a sign of life where there are none for a while. */
+class Answer {
+  readonly #outgoing: ServerResponse;
+  readonly #timer: NodeJS.Timeout;
+  #wasQuiet = false;
+
+  constructor(outgoing: ServerResponse) {
+    this.#outgoing = outgoing;
+    outgoing.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" });
+    this.#timer = setInterval(() => {
+      if (this.#wasQuiet && !outgoing.writableNeedDrain) outgoing.write(toLine({ is: "alive" }));
+      this.#wasQuiet = true;
+    }, aliveMs / 2).unref();
+  }
+
+  /** Resolves when the other node can take more, or is gone. */
+  async write(text: string): Promise<void> {
+    const outgoing = this.#outgoing;
+    if (outgoing.destroyed || outgoing.writableEnded) return;
+    this.#wasQuiet = false;
+    if (outgoing.write(text)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    outgoing.once("drain", resolve).once("close", resolve);
+    await promise;
+    outgoing.off("drain", resolve).off("close", resolve);
+  }
+
+  end(frame: Frame): void {
+    if (!this.#outgoing.destroyed) this.#outgoing.end(toLine(frame));
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+function toLine(frame: Frame): string {
+  return `${JSON.stringify(frame)}\n`;
+}
+
+function toEventLine(event: KitEvent): string {
+  return `{"is":"event","event":${JSON.stringify(event)}}\n`;
+}
+
+function toCarried(error: unknown): CarriedError {
+  if (!(error instanceof KitError)) {
+    return { code: "internal_error", message: "Something went wrong inside kit." };
+  }
+  const { code, message, hint, meta } = error;
+  return { code, message, ...defined({ hint, meta: toJson(meta) }) };
+}
+
+function toJson(meta: KitError["meta"]): KitError["meta"] {
+  try {
+    return meta === undefined ? undefined : JSON.parse(JSON.stringify(meta));
+  } catch {
+    return undefined;
+  }
+}
+
+function header({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+class Misdirected extends KitError {
+  constructor() {
+    super({ code: "unavailable", message: "This is another node.", meta: { retry_after_s: 1 } });
+  }
+}
+
+function notSigned(): KitError {
+  return new KitError({ code: "forbidden", message: "Only nodes of this cluster may ask this." });
+}
+
+function tooLarge(limit: number): KitError {
+  return new KitError({
+    code: "payload_too_large",
+    message: `The body is larger than ${limit} bytes.`,
+    meta: { limit_bytes: limit },
+  });
+}

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
+import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
+import { openSocket } from "../testing/socket-client.ts";
+
+let database: PostgresServer;
+let nodes: readonly ServedNode[];
+let one: ServedNode;
+let two: ServedNode;
+
+beforeAll(async () => {
+  database = await startPostgres();
+  nodes = await serveCluster({ url: database.url, schema: "hop" });
+  [one, two] = nodes as [ServedNode, ServedNode];
+});
+
+afterAll(async () => {
+  await Promise.all(nodes?.map((node) => node.close()) ?? []);
+  await database?.stop();
+});
+
+/** Parts of a reply that differ from one prompt to the next. */
+function plain(text: string): string {
+  return text
+    .replace(/"(operation_id|turn_id|message_id|parent_operation_id)":"[^"]*"/g, '"$1":""')
+    .replace(/"(timestamp|started_at)":"[^"]*"/g, '"$1":""')
+    .replace(/"(\w+_ms)":[\d.]+/g, '"$1":0')
+    .replace(/"instance_id":"[^"]*"/g, '"instance_id":""');
+}
+
+/** Headers that differ between two prompts of one node, too: a duration has a digit more, a reply ends before its head is sent. */
+const varying = new Set(["date", "content-length", "transfer-encoding"]);
+
+async function wholeReply(reply: Response) {
+  const headers = Object.fromEntries([...reply.headers].filter(([name]) => !varying.has(name)));
+  return { status: reply.status, headers, body: plain(await reply.text()) };
+}
+
+test("a prompt is answered by a node that does not own its instance as by the one that does: JSON, events and errors", async () => {
+  for (const [number, message] of ["Say this again.", "fail for good"].entries()) {
+    for (const accept of ["application/json", "text/event-stream"]) {
+      const id = two.owned("echo", number * 2 + (accept === "application/json" ? 0 : 1));
+      const ask = (node: ServedNode, session: string) =>
+        node
+          .stream(`/agents/echo/${id}`, { body: { message, session }, headers: { accept } })
+          .then(wholeReply);
+      const local = await ask(two, "s1");
+      const remote = await ask(one, "s2");
+      const named = (text: string): string =>
+        text.replaceAll(/"session":"s\d"/g, "").replaceAll(/"index":\d+|^id: \d+/gm, "");
+      expect({ ...remote, body: named(remote.body) }).toEqual({ ...local, body: named(local.body) });
+    }
+  }
+});
+
+test("prompts on a WebSocket go to the owner, in their order, and stop when the client aborts them or leaves", async () => {
+  const id = two.owned("echo", 10);
+  const client = await openSocket(`${one.url}/agents/echo/${id}`);
+  await client.until("ready");
+  for (let number = 0; number < 8; number += 1)
+    client.send({ type: "prompt", request_id: `r${number}`, message: `number ${number}` });
+  const done: string[] = [];
+  while (done.length < 8) done.push((await client.until("result")).at(-1).request_id);
+  expect(done).toEqual(Array.from({ length: 8 }, (_, number) => `r${number}`));
+  const held = two.echo.held(1);
+  client.send({ type: "prompt", request_id: "held", message: "hold" });
+  await held;
+  client.send({ type: "abort", request_id: "held" });
+  expect((await client.until("error")).at(-1)).toMatchObject({
+    request_id: "held",
+    error: { type: "aborted" },
+  });
+  const again = two.echo.held(2);
+  client.send({ type: "prompt", request_id: "left", message: "hold" });
+  await again;
+  client.socket.close();
+  await vi.waitFor(async () =>
+    expect(await two.service.working([{ agent: "echo", instance_id: id, session: "default" }])).toEqual([
+      false,
+    ]),
+  );
+});
+
+test("a client that leaves has its prompt aborted on the node that owns the instance", async () => {
+  const id = two.owned("echo", 11);
+  const leave = new AbortController();
+  const reply = await one.stream(`/agents/echo/${id}`, { body: { message: "slow" }, signal: leave.signal });
+  const events = readEventStream(reply);
+  while ((await events.next()).value?.event !== "text_delta");
+  expect((await two.send("/sessions")).body.sessions).toContainEqual(
+    expect.objectContaining({ instance_id: id, status: "working" }),
+  );
+  expect((await one.send("/sessions")).body.sessions).toContainEqual(
+    expect.objectContaining({ instance_id: id, status: "working" }),
+  );
+  leave.abort();
+  await events.next().catch(() => undefined);
+  await vi.waitFor(async () => {
+    const { body } = await two.send(`/agents/echo/${id}/history`);
+    expect(body.messages.at(-1)).toMatchObject({ finish_reason: "aborted" });
+  }, 5_000);
+});
+
+test("any node aborts what another one works on, reads its history and its page, and deletes the instance", async () => {
+  const id = two.owned("echo", 12);
+  const path = `/agents/echo/${id}`;
+  await one.send(path, { body: { message: "First." } });
+  const held = two.echo.held(3);
+  const prompt = two.send(path, { body: { message: "hold" } });
+  await held;
+  const page = (await one.send(`${path}/history?limit=10`)).body;
+  expect(page).toEqual((await two.send(`${path}/history?limit=10`)).body);
+  // The turn under way is told by the events behind the page, and only there.
+  expect(page.messages.map(({ content }: { content: { text: string }[] }) => content[0]?.text)).toEqual([
+    "First.",
+    "First.",
+  ]);
+  const events = readEventStream(await one.stream(`${path}/events?after=${page.event_index}`));
+  expect((await events.next()).value?.data).toMatchObject({ type: "operation_start" });
+  expect((await one.send(`${path}/abort`, { body: {} })).body).toEqual({ aborted: true });
+  expect((await prompt).body.error.type).toBe("aborted");
+  const rest: string[] = [];
+  for await (const { event } of events) {
+    rest.push(event);
+    if (event === "operation") break;
+  }
+  expect(rest.at(-1)).toBe("operation");
+  expect((await one.send(`${path}/history`)).body).toEqual((await two.send(`${path}/history`)).body);
+  const reader = collectEvents(await one.stream(`${path}/events`));
+  expect((await one.send(path, { method: "DELETE" })).body).toEqual({ deleted: true });
+  await reader;
+  expect((await two.send(`${path}/history`)).status).toBe(404);
+  expect((await one.send(`${path}/history`)).status).toBe(404);
+});
+
+test("calls that wait for approval are listed and decided on any node", async () => {
+  const id = two.owned("careful");
+  const reply = one.send(`/agents/careful/${id}`, { body: { message: "pay 5" } });
+  const path = `/agents/careful/${id}/approvals`;
+  let waiting: { approval_id: string }[] = [];
+  await vi.waitFor(async () => {
+    waiting = (await one.send(path)).body.approvals;
+    expect(waiting).toHaveLength(1);
+  }, 5_000);
+  expect((await one.send("/approvals")).body).toEqual((await two.send("/approvals")).body);
+  expect((await one.send("/sessions")).body.sessions).toContainEqual(
+    expect.objectContaining({ instance_id: id, status: "waiting" }),
+  );
+  const decided = await one.send(`${path}/${waiting[0]?.approval_id}`, { body: { approved: true } });
+  expect(decided.body).toEqual({ approved: true });
+  expect((await two.send(`${path}/${waiting[0]?.approval_id}`, { body: { approved: false } })).status).toBe(
+    404,
+  );
+  expect((await reply).body.result.text).toBe("It is done.");
+  expect((await two.send("/approvals")).body.approvals).toEqual([]);
+});
+
+test("live events of instances and runs come from the node that makes them, to its end", async () => {
+  const id = two.owned("echo", 13);
+  const live = readEventStream(await one.stream(`/agents/echo/${id}/events`));
+  const result = await two.send(`/agents/echo/${id}`, { body: { message: "a b c" } });
+  expect(result.status).toBe(200);
+  const seen: string[] = [];
+  for await (const { event } of live) {
+    seen.push(event);
+    if (event === "operation") break;
+  }
+  expect(seen.filter((event) => event === "text_delta")).toHaveLength(3);
+  for (const node of nodes) {
+    const { body } = await node.send("/workflows/talking", { body: { lines: 3 } });
+    for (const reader of nodes) {
+      const events = await collectEvents(await reader.stream(`/runs/${body.run_id}/stream`));
+      expect(events.map(({ event }) => event)).toEqual([
+        "run_start",
+        "log",
+        "log",
+        "log",
+        "run_end",
+        "result",
+      ]);
+      expect((await reader.send(`/runs/${body.run_id}/events`)).body.events).toHaveLength(5);
+    }
+  }
+});
+
+test("a prompt under a key is answered with all its events on a node that does not work on it", async () => {
+  const id = two.owned("echo", 14);
+  const headers = { "idempotency-key": "k1" };
+  const events = await collectEvents(
+    await one.stream(`/agents/echo/${id}`, { body: { message: "a b" }, headers }),
+  );
+  expect(events.map(({ event }) => event).filter((event) => event === "text_delta")).toHaveLength(2);
+  expect(events.map(({ event }) => event).slice(-3)).toEqual(["operation", "idle", "result"]);
+  expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: "a b" } } });
+});
