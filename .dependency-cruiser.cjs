@@ -73,6 +73,7 @@ const homes = {
   ws: "server",
   croner: "engine",
   pg: "postgres",
+  "@restatedev/[^/]+": "engine/restate",
   "@runloop/api-client": "sandboxes/runloop",
   e2b: "sandboxes/e2b",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
@@ -130,13 +131,21 @@ module.exports = {
       {
         from: { path: "^src/engine/shared/", pathNot: test },
         to: {
-          path: "^src/(sqlite|postgres|engine/embedded|engine/postgres)/|^node_modules/pg/|^(node:)?sqlite$",
+          path: "^src/(sqlite|postgres|engine/(embedded|postgres|restate))/|^node_modules/pg/|^(node:)?sqlite$",
         },
       },
     ),
-    error("engines-are-strangers", "Engines share src/engine/shared, not each other.", {
-      from: { path: "^src/engine/(embedded|postgres)/", pathNot: test },
-      to: { path: "^src/engine/(embedded|postgres)/", pathNot: "^src/engine/$1/" },
+    error(
+      "engines-are-strangers",
+      "Engines share src/engine/shared, not each other; Restate calls the nodes of the engine on Postgres.",
+      {
+        from: { path: "^src/engine/(embedded|postgres)/", pathNot: test },
+        to: { path: "^src/engine/(embedded|postgres|restate)/", pathNot: "^src/engine/$1/" },
+      },
+    ),
+    error("restate-calls-nodes", "src/engine/restate is an executor of src/engine/postgres.", {
+      from: { path: "^src/engine/restate/", pathNot: test },
+      to: { path: "^src/(engine/embedded|sqlite)/" },
     }),
     error("console-is-a-client", "The console enters kit/client, as any page does.", {
       from: { path: "^console/" },

@@ -33,6 +33,7 @@ const budgets: Readonly<Record<string, Budget>> = {
     packages: ["@hono/node-server", "@noble/hashes", "hono", "ws", "yaml", "zod"],
     kilobytes: 720,
   },
+  "kit/engines/restate": { packages: [], kilobytes: 240 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "@noble/hashes", "yaml", "zod"], kilobytes: 370 },
   "kit/python": { packages: [], kilobytes: 80 },
   "kit/otel": { packages: ["@opentelemetry/api"], kilobytes: 42 },

@@ -105,7 +105,7 @@ SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued') AS queued_di
 /** Processes that take shards as work comes to them leave the others free. */
 const unownedQuery = `
 SELECT (SELECT count(*) FROM $s.shards LEFT JOIN $s.nodes USING (node) WHERE nodes.node IS NULL)::int
-  * (SELECT CASE WHEN count(*) > 0 AND bool_and(takes = 'asked') THEN 0 ELSE 1 END FROM $s.nodes)::int AS unowned`;
+  * (SELECT CASE WHEN count(*) > 0 AND bool_and(takes <> 'share') THEN 0 ELSE 1 END FROM $s.nodes)::int AS unowned`;
 
 function toNode(row: NodeRow, self: string): ClusterNodeState {
   const { node, host, address, version, project, draining, ahead, now, shards, running, queued } = row;

@@ -1,5 +1,4 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
-import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/version.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -11,6 +10,7 @@ import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-json.ts";
 import { AskedWork, type BriefEngine, lookMs } from "./asked-work.ts";
+import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
 import { Dispatches } from "./dispatches.ts";
@@ -19,7 +19,7 @@ import { PostgresEventLog } from "./event-log.ts";
 import { pruneEvents } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
-import { type PostgresBase, toText } from "./postgres-base.ts";
+import { alreadyStarted, badUrl, type PostgresBase, toText } from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
@@ -54,9 +54,15 @@ const approvalPatienceMs = 5_000;
 
 /** Opens the engine of a function. Throws as `createPostgresEngine` does. */
 export async function createBriefEngine(options: PostgresEngineOptions): Promise<BriefEngine> {
-  if (!isPostgresUrl(options.url)) throw badUrl();
-  const database = await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
-  return new PostgresEngine(database, options, "asked").toBriefEngine();
+  return new PostgresEngine(await open(options), options, "asked").toBriefEngine();
+}
+
+/** Opens an engine whose nodes an executor of others calls for their work. Throws as `createPostgresEngine` does. */
+export async function createCalledEngine(
+  options: PostgresEngineOptions,
+  executor: Executor,
+): Promise<Engine> {
+  return new PostgresEngine(await open(options), options, executor).toEngine();
 }
 
 /**
@@ -67,13 +73,18 @@ export async function createBriefEngine(options: PostgresEngineOptions): Promise
  * not there, or its tables are of a newer kit.
  */
 export async function createPostgresEngine(options: PostgresEngineOptions): Promise<Engine> {
+  return new PostgresEngine(await open(options), options).toEngine();
+}
+
+type Database = Awaited<ReturnType<typeof openEngineDatabase>>;
+
+async function open(options: PostgresEngineOptions): Promise<Database> {
   if (!isPostgresUrl(options.url)) throw badUrl();
-  const database = await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
-  return new PostgresEngine(database, options).toEngine();
+  return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
 }
 
 class PostgresEngine {
-  readonly #database: Awaited<ReturnType<typeof openEngineDatabase>>;
+  readonly #database: Database;
   readonly #base: PostgresBase;
   readonly #ownership: Ownership;
   readonly #news: NewsWire;
@@ -86,6 +97,7 @@ class PostgresEngine {
   readonly #waitingCalls: WaitingCallRows;
   readonly #cluster: PostgresCluster;
   #asked: AskedWork | undefined;
+  #called: CalledWork | undefined;
   readonly #stopping = new AbortController();
   readonly #draining = new AbortController();
   readonly #over = new AbortController();
@@ -98,10 +110,11 @@ class PostgresEngine {
   #drained: Promise<void> | undefined;
 
   constructor(
-    database: Awaited<ReturnType<typeof openEngineDatabase>>,
+    database: Database,
     options: PostgresEngineOptions,
-    takes: "share" | "asked" = "share",
+    way: "share" | "asked" | Executor = "share",
   ) {
+    const takes = typeof way === "string" ? way : "called";
     const clock = this.#clock;
     const limits = { ...defaultLimits, ...options.limits };
     this.#database = database;
@@ -109,7 +122,7 @@ class PostgresEngine {
       database,
       clock,
       isMute: options.isMute,
-      listens: takes === "share",
+      listens: takes !== "asked",
       receiveNews: (news) => this.#receiveNews(news),
     });
     this.#ownership = new Ownership({
@@ -140,8 +153,10 @@ class PostgresEngine {
       leaseOf: (owned) => this.#ownership.leaseOf(owned),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),
       handlers: () => this.#handlers,
+      wake: (keys) => (typeof way === "string" ? this.#ownership.want(keys.map(shardOf)) : way.wake(keys)),
     };
     this.#base = base;
+    if (typeof way !== "string") this.#called = new CalledWork(base, way);
     if (takes === "asked")
       this.#asked = new AskedWork(base, {
         startScheduled: () => this.#schedules.fire(),
@@ -251,6 +266,7 @@ class PostgresEngine {
       this.#news.ask(this.#ownership.node);
       await this.#ownership.start();
       await this.#schedules.arm();
+      await this.#called?.start();
     } catch (error) {
       this.#state = "new";
       this.#handlers = undefined;
@@ -261,6 +277,7 @@ class PostgresEngine {
       this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
       this.#every(recoverMs, () => this.#schedules.arm()),
       ...(this.#asked === undefined ? [] : [this.#every(lookMs, async () => await this.#asked?.look())]),
+      ...(this.#called === undefined ? [] : [this.#every(findMs, async () => await this.#called?.find())]),
       this.#every(pruneMs, () => this.#prune()),
     );
     this.#started.resolve();
@@ -341,6 +358,7 @@ class PostgresEngine {
 
   async #mayForget({ agent, instance_id, session }: SessionKey, touchedMs: number): Promise<boolean> {
     const owned = { agent, instance_id };
+    await this.#called?.tryHold(owned);
     if (this.#ownership.leaseOf(owned).signal.aborted) return false;
     if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
     if (this.#events.isRead(agentStream(agent, instance_id))) return false;
@@ -376,6 +394,7 @@ class PostgresEngine {
     this.#over.abort();
     this.#schedules.stop();
     await Promise.all(this.#background);
+    await this.#called?.stop();
     await this.#events.close();
     await this.#ownership.stop();
     this.#news.publish(["shards"]);
@@ -384,16 +403,4 @@ class PostgresEngine {
     this.#runs.close(closing());
     await this.#database.close();
   }
-}
-
-function alreadyStarted(): KitError {
-  return new KitError({ code: "conflict", message: "The engine has been started already." });
-}
-
-function badUrl(): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: "The address of the engine's database is none of Postgres.",
-    hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
-  });
 }

@@ -234,12 +234,10 @@ export class Dispatches
 
   #announce(sessions: readonly SessionKey[]): void {
     const unique = new Map(sessions.map((key) => [lineOf(key), key]));
+    this.#base.wake([...unique.values()]);
     for (const key of unique.values()) {
       if (this.#isOwn(key)) this.#polls.add(key).catch(() => undefined);
-      else {
-        this.#base.ownership.want([shardOf(key)]);
-        this.#base.news.publish(["session", key.agent, key.instance_id, key.session]);
-      }
+      else this.#base.news.publish(["session", key.agent, key.instance_id, key.session]);
     }
   }
 

@@ -15,9 +15,10 @@ export interface OwnershipOptions {
   readonly version: string;
   /**
    * `share`: the node takes an equal share of all shards. `asked`: it takes those that it is asked for (`want`), and gives them up
-   * when they rest; for processes that live as long as a request.
+   * when they rest; for processes that live as long as a request. `called`: the same for nodes that an executor calls, which leave
+   * those above an equal share to others.
    */
-  readonly takes: "share" | "asked";
+  readonly takes: "share" | "asked" | "called";
   /** The name of the project, for operators: nodes of two projects do not belong together. */
   readonly project: string | undefined;
   /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
@@ -43,7 +44,7 @@ const ownSilenceMs = 2_000;
 /** For so long a node tries to take a shard that it was asked for and another node holds. */
 const wantedMs = 5_000;
 /** A shard that was asked for is given up once it has rested for so long. */
-const restMs = 1_000;
+const restMs = { asked: 1_000, called: 10_000 };
 
 interface Shard {
   readonly fence: number;
@@ -65,6 +66,7 @@ const unheld = AbortSignal.abort(leaseLost());
 export class Ownership {
   readonly node: string = randomUUID();
   readonly host: string = hostname();
+  others = 0;
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
@@ -143,7 +145,7 @@ export class Ownership {
 
   /** Joins the cluster, and takes this node's share of the shards that are free. */
   async start(): Promise<void> {
-    if (this.#options.takes === "share") {
+    if (this.#options.takes !== "asked") {
       await this.#turns.add(null);
       await this.#taking;
     }
@@ -165,6 +167,10 @@ export class Ownership {
       if (!this.#shards.has(shard)) this.#wanted.set(shard, now + wantedMs);
     }
     if (this.#wanted.size > 0) this.#turns.add(null).catch(() => undefined);
+  }
+
+  forgo(shard: number): void {
+    this.#wanted.delete(shard);
   }
 
   /** Asks for a shard, and waits until this node holds it, for as long as it tries. */
@@ -189,6 +195,7 @@ export class Ownership {
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
+    this.#wanted.clear();
     if (this.#loop === undefined) return;
     await this.#options.database
       .run("UPDATE $s.nodes SET draining = true WHERE node = $1", [this.node])
@@ -234,21 +241,24 @@ export class Ownership {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
     const { nodes } = await this.#beat(connection);
+    this.others = nodes - 1;
     await removeDeadNodes(connection, {
       database: this.#options.database,
       node: this.node,
       space: this.lockSpace,
     });
-    if (this.#options.takes === "asked") return await this.#takeWanted(connection);
+    const { takes } = this.#options;
     const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
-    if (this.#shards.size > share) await this.#release(connection, this.#shards.size - share);
+    if (takes !== "asked" && this.#shards.size > share)
+      await this.#release(connection, this.#shards.size - share);
+    if (takes !== "share") await this.#takeWanted(connection, restMs[takes]);
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
   }
 
-  async #takeWanted(connection: OwnConnection): Promise<void> {
+  async #takeWanted(connection: OwnConnection, leastRestMs: number): Promise<void> {
     const now = performance.now();
     const resting = this.shards.filter(
-      (shard) => (this.#askedAt.get(shard) ?? 0) + restMs < now && this.#options.isIdle(shard),
+      (shard) => (this.#askedAt.get(shard) ?? 0) + leastRestMs < now && this.#options.isIdle(shard),
     );
     await this.#handOver(connection, resting);
     await this.#lock(

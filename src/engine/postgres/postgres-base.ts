@@ -1,3 +1,5 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Owned } from "../cluster.ts";
 import type { EngineHandlers } from "../contract.ts";
 import type { EngineBase, EngineLimits } from "../shared/engine-base.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
@@ -12,8 +14,22 @@ export interface PostgresBase extends EngineBase {
   readonly database: EngineDatabase;
   readonly ownership: Ownership;
   readonly news: NewsWire;
+  /** Sees to it that some node does what these have to do, where that is not found by itself. It may be repeated. */
+  readonly wake: (keys: readonly Owned[]) => void;
   /** The handlers of this node, once it works. */
   readonly handlers: () => EngineHandlers | undefined;
+}
+
+export function alreadyStarted(): KitError {
+  return new KitError({ code: "conflict", message: "The engine has been started already." });
+}
+
+export function badUrl(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The address of the engine's database is none of Postgres.",
+    hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
+  });
 }
 
 /** `JSON.stringify`, as the rows hold it: Postgres keeps long texts beside the row by itself. */

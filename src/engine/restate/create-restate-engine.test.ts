@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createRestateEngine } from "./create-restate-engine.ts";
+import { fromRestateKey, toRestateKey } from "./restate-key.ts";
+
+const url = "postgres://kit@127.0.0.1:1/kit";
+
+test("an instance and a run come back from their keys in Restate, whatever their names", () => {
+  const name = fc.string({ unit: "binary", minLength: 1 }).filter((text) => text.isWellFormed());
+  const owned = fc.oneof(fc.record({ agent: name, instance_id: name }), fc.record({ run_id: name }));
+  fc.assert(
+    fc.property(owned, (one) => {
+      expect(fromRestateKey(toRestateKey(one))).toEqual(one);
+    }),
+  );
+});
+
+test.for(["", "agent", "agent/a", "agent/a/b/c", "run/", "run/a/b", "tool/x", "run/%E0%A4%A", "/"])(
+  "a key that is none of kit's is no work: %j",
+  (key) => {
+    expect(fromRestateKey(key)).toBeUndefined();
+  },
+);
+
+test.for([
+  [{ ingress: "restate:8080" }, "engine.restate.ingress is no address"],
+  [{ ingress: [] }, "engine.restate.ingress is no address"],
+  [{ admin: "ftp://restate.example" }, "engine.restate.admin is no address"],
+  [
+    { address: "http://kit:hunter2@kit.example" },
+    'engine.restate.address is no address: "http://***@kit.example"',
+  ],
+  [{ identityKey: "hunter2" }, "The identity key of Restate is none"],
+  [{ service: "restate-kit" }, '"restate-kit" is no name of an object in Restate'],
+] as const)(
+  "settings that cannot be are refused before anything is opened: %j",
+  async ([restate, message]) => {
+    const refusal = createRestateEngine({ url, restate }).catch((error: unknown) => error);
+    expect(await refusal).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining(message),
+    });
+    expect(JSON.stringify(await refusal)).not.toContain("hunter2");
+  },
+);

@@ -1,0 +1,106 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../contract.ts";
+import { createCalledEngine, type PostgresEngineOptions } from "../postgres/create-postgres-engine.ts";
+import { RestateExecutor } from "./restate-executor.ts";
+
+/** Where Restate is, and how it reaches this node. */
+export interface RestateOptions {
+  /** The address of Restate's ingress, or those of several servers; default "http://127.0.0.1:8080". */
+  readonly ingress?: string | readonly string[] | undefined;
+  /** The address of Restate's admin API, or those of several servers; default "http://127.0.0.1:9070". */
+  readonly admin?: string | readonly string[] | undefined;
+  /** `host:port` where this node serves Restate; default "127.0.0.1:9080". */
+  readonly listen?: string | undefined;
+  /** Where Restate reaches the nodes, by HTTP/2 without TLS or through a balancer; default: where this node listens. */
+  readonly address?: string | undefined;
+  /** `publickeyv1_…` of Restate, or several: only calls with its signature are answered. Needed beyond loopback addresses. */
+  readonly identityKey?: string | readonly string[] | undefined;
+  /** Sent to Restate as `Authorization: Bearer`. */
+  readonly token?: string | undefined;
+  /** The name of kit's object in Restate; default: the schema. */
+  readonly service?: string | undefined;
+}
+
+export interface RestateEngineOptions extends PostgresEngineOptions {
+  readonly restate?: RestateOptions | undefined;
+}
+
+const defaults = {
+  ingress: "http://127.0.0.1:8080",
+  admin: "http://127.0.0.1:9070",
+  listen: "127.0.0.1:9080",
+};
+
+/**
+ * The engine that several machines share, with Restate deciding when and on which of them work begins: it calls the nodes for
+ * turns of instances and runs, keeps their timers, and calls another node where one is gone. All that is accepted lies in
+ * Postgres, so that a receipt never waits for Restate.
+ *
+ * Throws `invalid_request` for addresses that are none, and `unavailable` where the database, or the package `pg`, is not there. `start`
+ * throws `forbidden` where others could call this node, and `unavailable` without the package `@restatedev/restate-sdk`.
+ *
+ * @example
+ * import { createRestateEngine } from "kit/engines/restate";
+ *
+ * const engine = await createRestateEngine({
+ *   url: "postgres://kit@db.example/kit",
+ *   restate: { ingress: "http://restate.example:8080", admin: "http://restate.example:9070" },
+ * });
+ */
+export async function createRestateEngine(options: RestateEngineOptions): Promise<Engine> {
+  const { restate = {}, ...shared } = options;
+  const service = restate.service ?? shared.schema ?? "kit";
+  if (!/^(?!restate|openapi)[a-z][\w.-]{0,127}$/i.test(service)) throw badService(service);
+  const executor = new RestateExecutor({
+    ingress: addressesOf("ingress", restate.ingress),
+    admin: addressesOf("admin", restate.admin),
+    service,
+    token: restate.token,
+    listen: restate.listen ?? defaults.listen,
+    address: restate.address === undefined ? undefined : addressesOf("address", restate.address)[0],
+    identityKeys: toList(restate.identityKey).map(toIdentityKey),
+  });
+  return await createCalledEngine(shared, executor);
+}
+
+function toList(value: string | readonly string[] | undefined): readonly string[] {
+  return typeof value === "string" ? [value] : (value ?? []);
+}
+
+/** Without a slash at their ends. */
+function addressesOf(name: "ingress" | "admin" | "address", value: string | readonly string[] | undefined) {
+  const given = toList(value ?? (name === "address" ? undefined : defaults[name]));
+  for (const address of given) if (!isAddress(address)) throw badAddress(name, address);
+  if (given.length === 0) throw badAddress(name, "");
+  return given.map((address) => address.replace(/\/+$/, ""));
+}
+
+function isAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "";
+}
+
+function toIdentityKey(key: string): string {
+  if (/^publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}$/.test(key)) return key;
+  throw new KitError({
+    code: "invalid_request",
+    message: "The identity key of Restate is none.",
+    hint: "It begins with publickeyv1_: restate-server logs it at its start, where it has a private key.",
+  });
+}
+
+function badAddress(name: string, address: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `engine.restate.${name} is no address: ${JSON.stringify(address.replace(/\/\/[^/@]*@/, "//***@"))}.`,
+    hint: "Write http://host:port, without a user, a password or a query.",
+  });
+}
+
+function badService(service: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `${JSON.stringify(service)} is no name of an object in Restate.`,
+    hint: "Set engine.restate.service to letters, digits, dots, dashes and underscores, a letter first, and not beginning with restate.",
+  });
+}

@@ -1,0 +1,117 @@
+import { KitError } from "../../base/kit-error.ts";
+
+export interface RestateClientOptions {
+  /** The addresses of the ingress of each server: the next one is asked where one does not answer. */
+  readonly ingress: readonly string[];
+  readonly admin: readonly string[];
+  /** The name of kit's service in Restate. */
+  readonly service: string;
+  /** Sent as `Authorization: Bearer` where Restate asks for it. */
+  readonly token?: string | undefined;
+}
+
+export interface Call {
+  readonly key: string;
+  readonly handler: "turn" | "takeOver";
+  /** The same call is made once by Restate for as long as it has not ended. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+const answerMs = 5_000;
+const longestAnswer = 300;
+
+/** Restate over HTTP: its ingress, which takes calls, and its admin API, where kit's service is registered. */
+export class RestateClient {
+  readonly #options: RestateClientOptions;
+  /** The server that answered last. */
+  #ingress = 0;
+  #admin = 0;
+
+  constructor(options: RestateClientOptions) {
+    this.#options = options;
+  }
+
+  /** Hands a call over: resolves once Restate has it on disk. Rejects with `unavailable` where none of the servers takes it. */
+  async send({ key, handler, idempotencyKey }: Call, signal: AbortSignal): Promise<void> {
+    const { ingress, service } = this.#options;
+    const path = `/${service}/${encodeURIComponent(key)}/${handler}/send`;
+    const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
+    const one = (base: string) => this.#post(base + path, { headers, body: undefined, signal });
+    this.#ingress = await firstOf(ingress, this.#ingress, one);
+  }
+
+  /**
+   * Says where kit's service is: Restate asks the address what it offers, and calls it from then on. Rejects with `unavailable` where
+   * none of the servers answers, and with `invalid_request` where the answer is no.
+   */
+  async register(uri: string, signal: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ uri, force: true });
+    const one = (base: string) => this.#post(`${base}/deployments`, { headers: {}, body, signal });
+    this.#admin = await firstOf(this.#options.admin, this.#admin, one);
+  }
+
+  async #post(
+    url: string,
+    asked: {
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: string | undefined;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<void> {
+    const { token } = this.#options;
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        ...asked.headers,
+        ...(asked.body === undefined ? {} : { "content-type": "application/json" }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+      body: asked.body ?? null,
+      signal: AbortSignal.any([asked.signal, AbortSignal.timeout(answerMs)]),
+    });
+    const text = await response.text();
+    if (!response.ok) throw refused(response.status, text);
+  }
+}
+
+/** Asks each address, beginning with the one that answered last; gives the index of the one that did. */
+async function firstOf(
+  bases: readonly string[],
+  first: number,
+  ask: (base: string) => Promise<void>,
+): Promise<number> {
+  let problem: unknown;
+  for (let tries = 0; tries < bases.length; tries += 1) {
+    const index = (first + tries) % bases.length;
+    try {
+      await ask(bases[index] as string);
+      return index;
+    } catch (error) {
+      problem = error;
+    }
+  }
+  throw problem instanceof KitError ? problem : away(problem);
+}
+
+/** What another attempt may mend: the server is starting, has no leader, or does not know the service yet. */
+function refused(status: number, text: string): KitError {
+  const mayPass = status >= 500 || status === 404 || status === 408 || status === 429;
+  return new KitError({
+    code: mayPass ? "unavailable" : "invalid_request",
+    message: `Restate answered ${status}: ${text.slice(0, longestAnswer)}`,
+    hint:
+      status === 401 || status === 403
+        ? "Set KIT_RESTATE_TOKEN to a token that Restate takes."
+        : "Check engine.restate.ingress, engine.restate.admin and engine.restate.address.",
+  });
+}
+
+function away(cause: unknown): KitError {
+  const { code = undefined } = (cause as { readonly cause?: { readonly code?: unknown } }).cause ?? {};
+  return new KitError({
+    code: "unavailable",
+    message: `Restate does not answer${typeof code === "string" ? ` (${code})` : ""}.`,
+    hint: "Check that restate-server runs, and engine.restate.ingress and engine.restate.admin.",
+    cause,
+  });
+}

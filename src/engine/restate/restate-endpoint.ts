@@ -1,0 +1,157 @@
+import { createServer, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk/node";
+import { KitError } from "../../base/kit-error.ts";
+import type { Turn } from "../postgres/called-work.ts";
+import { fromRestateKey } from "./restate-key.ts";
+
+export interface RestateEndpoint {
+  /** `http://host:port`. */
+  readonly address: string;
+  /** Ends all connections: Restate makes the calls again, elsewhere. */
+  close(): Promise<void>;
+}
+
+export interface ServeRestateOptions {
+  readonly service: string;
+  readonly listen: string;
+  readonly identityKeys: readonly string[];
+  readonly turn: Turn;
+}
+
+/** Restate tries a call again until a node takes it: its end is not for Restate to decide. */
+const manyAttempts = 1_000_000_000;
+/** The longest time for which Restate is asked to wait; it calls again then, and is told the rest. */
+const longestDelayMs = 24 * 3_600_000;
+/** A turn is over long before; these hold for the rest of the call. */
+const inactivityMs = 120_000;
+const abortMs = 600_000;
+/** How long Restate remembers that a call with a key was made, after its end. */
+const rememberMs = 60_000;
+
+/**
+ * Serves the object of which each instance and each run is a key, over HTTP/2. `turn` is exclusive: one call of a key at a time, the
+ * others wait in Restate. `takeOver` is not, since it is for turns that are stuck with a node that is gone.
+ */
+export async function serveRestate({
+  service,
+  listen,
+  identityKeys,
+  turn,
+}: ServeRestateOptions): Promise<RestateEndpoint> {
+  const { host, port } = readListen(listen);
+  if (identityKeys.length === 0 && !isLoopback(host)) throw openEndpoint(listen);
+  const sdk = await loadSdk();
+
+  async function perform(ctx: ObjectContext | ObjectSharedContext): Promise<void> {
+    const owned = fromRestateKey(ctx.key);
+    if (owned === undefined) throw new sdk.TerminalError("This key is none of kit's.", { errorCode: 400 });
+    const { attemptCompletedSignal } = ctx.request();
+    // Recorded by Restate: an attempt after a crash says the same as the first one.
+    const next = await ctx.run("turn", async () => (await turn(owned, attemptCompletedSignal)) ?? null);
+    if (next === null) return;
+    const delay = Math.min(Math.ceil(next), longestDelayMs);
+    ctx.genericSend({ service, method: "turn", key: ctx.key, parameter: new Uint8Array(), delay });
+  }
+
+  const object = sdk.object({
+    name: service,
+    handlers: {
+      turn: sdk.handlers.object.exclusive(async (ctx: ObjectContext) => await perform(ctx)),
+      takeOver: sdk.handlers.object.shared(async (ctx: ObjectSharedContext) => await perform(ctx)),
+    },
+    options: {
+      inactivityTimeout: inactivityMs,
+      abortTimeout: abortMs,
+      journalRetention: 0,
+      idempotencyRetention: rememberMs,
+      retryPolicy: {
+        initialInterval: 50,
+        exponentiationFactor: 2,
+        maxInterval: 1_000,
+        maxAttempts: manyAttempts,
+        onMaxAttempts: "kill",
+      },
+    },
+  });
+  const handler = sdk.createEndpointHandler({
+    services: [object],
+    bidirectional: true,
+    logger: () => undefined,
+    ...(identityKeys.length === 0 ? {} : { identityKeys: [...identityKeys] }),
+  });
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer((request, response) => {
+    if (request.url === "/health") response.end("ok");
+    else handler(request, response);
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.on("error", () => undefined);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => reject(cannotListen(listen, error)));
+    server.listen(port, host, resolve);
+  });
+  const bound = server.address() as AddressInfo;
+  return {
+    address: `http://${host.includes(":") ? `[${host}]` : host}:${bound.port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const session of sessions) session.destroy();
+      }),
+  };
+}
+
+function readListen(listen: string): { readonly host: string; readonly port: number } {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(listen) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined || Number(port) > 65_535) {
+    throw new KitError({
+      code: "invalid_request",
+      message: `engine.restate.listen is no host and port: ${JSON.stringify(listen)}.`,
+      hint: "Write 127.0.0.1:9080, or 0.0.0.0:9080 with an identity key.",
+    });
+  }
+  return { host, port: Number(port) };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function openEndpoint(listen: string): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: `engine.restate.listen is ${listen}, which others can reach, and there is no identity key: anyone could call it.`,
+    hint: "Set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start, or listen on 127.0.0.1.",
+  });
+}
+
+function cannotListen(listen: string, error: Error & { readonly code?: string }): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `engine.restate.listen is ${listen}, which cannot be listened on (${error.code ?? "unknown"}).`,
+    hint: "Another process may listen there: give each node of a machine a port of its own.",
+    cause: error,
+  });
+}
+
+async function loadSdk(): Promise<typeof import("@restatedev/restate-sdk/node")> {
+  try {
+    return await import("@restatedev/restate-sdk/node");
+  } catch (error) {
+    throw missingPackage(error);
+  }
+}
+
+function missingPackage(cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The package @restatedev/restate-sdk is missing, which engine.kind = restate needs.",
+    hint: "npm install @restatedev/restate-sdk",
+    cause,
+  });
+}

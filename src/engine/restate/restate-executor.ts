@@ -1,0 +1,144 @@
+import type { Owned } from "../cluster.ts";
+import type { Executor, Turn, Wake } from "../postgres/called-work.ts";
+import { type Call, RestateClient, type RestateClientOptions } from "./restate-client.ts";
+import { type RestateEndpoint, serveRestate } from "./restate-endpoint.ts";
+import { toRestateKey } from "./restate-key.ts";
+
+export interface RestateExecutorOptions extends RestateClientOptions {
+  /** `host:port` where this node serves Restate. */
+  readonly listen: string;
+  /** Where Restate reaches the nodes: a balancer, or the only node; default: where this node listens. */
+  readonly address?: string | undefined;
+  /** Only calls that are signed with its private key are answered. */
+  readonly identityKeys: readonly string[];
+}
+
+/** Calls on their way to Restate at a time. */
+const abreast = 16;
+/** Before Restate is asked again, after it did not take a call. */
+const retryMs = 500;
+/** Calls that wait to be handed over; further ones are found in the rows. */
+const mostWaiting = 10_000;
+/** A call for what was found is the same one for so long. */
+const sameMs = 10_000;
+/** How long a node that stops tries to hand over what waits. */
+const lastWordsMs = 1_000;
+
+/** Has Restate call the nodes: each instance and each run is an object of Restate, and its turns are calls of it. */
+export class RestateExecutor implements Executor {
+  readonly #options: RestateExecutorOptions;
+  readonly #client: RestateClient;
+  readonly #stopped = new AbortController();
+  /** What is to be handed over, by the key and the handler: the newest call for the same stands for the earlier ones. */
+  readonly #waiting = new Map<string, Call>();
+  #sending: Promise<void> | undefined;
+  #endpoint: RestateEndpoint | undefined;
+  #registering: Promise<void> | undefined;
+
+  constructor(options: RestateExecutorOptions) {
+    this.#options = options;
+    this.#client = new RestateClient(options);
+  }
+
+  wake(keys: readonly Owned[], why: Wake = "new"): void {
+    if (this.#stopped.signal.aborted) return;
+    for (const owned of keys) {
+      if (this.#waiting.size >= mostWaiting) break;
+      const call = toCall(owned, why);
+      this.#waiting.set(`${call.handler} ${call.key}`, call);
+    }
+    if (this.#waiting.size > 0) this.#sending ??= this.#sendAll().finally(() => this.#rest());
+  }
+
+  /**
+   * Serves Restate and tells it where. Where Restate is away it is told later: nothing that is accepted waits for it. Throws
+   * `invalid_request` for an address that cannot be listened on, or where Restate answers that it will not call it.
+   */
+  async start(turn: Turn): Promise<void> {
+    const { service, listen, identityKeys } = this.#options;
+    this.#endpoint = await serveRestate({ service, listen, identityKeys, turn });
+    const address = this.#options.address ?? this.#endpoint.address;
+    try {
+      await this.#client.register(address, this.#stopped.signal);
+    } catch (error) {
+      if (!mayPass(error)) {
+        await this.#endpoint.close();
+        throw error;
+      }
+      this.#registering = this.#registerLater(address);
+    }
+  }
+
+  async stop(): Promise<void> {
+    const timer = setTimeout(() => this.#stopped.abort(), lastWordsMs);
+    await this.#endpoint?.close();
+    await this.#sending;
+    clearTimeout(timer);
+    this.#stopped.abort();
+    await this.#registering;
+  }
+
+  /** A call that came while the last ones were on their way has begun no sending of its own. */
+  #rest(): void {
+    this.#sending = undefined;
+    if (!this.#stopped.signal.aborted) this.wake([]);
+  }
+
+  async #sendAll(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (this.#waiting.size > 0 && !signal.aborted) {
+      const calls = [...this.#waiting].slice(0, abreast);
+      for (const [name] of calls) this.#waiting.delete(name);
+      const failed = await Promise.all(calls.map((entry) => this.#send(entry)));
+      if (failed.includes(true)) await sleep(retryMs, signal);
+    }
+  }
+
+  /** Gives whether it failed, and is to be tried again. */
+  async #send([name, call]: readonly [string, Call]): Promise<boolean> {
+    try {
+      await this.#client.send(call, this.#stopped.signal);
+      return false;
+    } catch (error) {
+      // What can never be handed over is left to the search, and to the registration, which says why.
+      if (mayPass(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
+      return true;
+    }
+  }
+
+  async #registerLater(address: string): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await sleep(retryMs, signal);
+      try {
+        if (!signal.aborted) await this.#client.register(address, signal);
+        return;
+      } catch {
+        // It is away still.
+      }
+    }
+  }
+}
+
+function toCall(owned: Owned, why: Wake): Call {
+  const key = toRestateKey(owned);
+  if (why === "new") return { key, handler: "turn" };
+  return { key, handler: "takeOver", idempotencyKey: `${key} ${Math.floor(Date.now() / sameMs)}` };
+}
+
+function mayPass(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === "unavailable";
+}
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+}
