@@ -34,7 +34,7 @@ export async function writeNode(
          ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat, address = excluded.address,
            draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms)
        SELECT ${databaseNow} AS now,
-         (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = $7 AND NOT draining) AS others`,
+         (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = $6 AND NOT draining) AS others`,
     ),
     [node, connection.backend, version, host, address, takes, project, isDraining, Date.now(), newsAgeMs],
   );
