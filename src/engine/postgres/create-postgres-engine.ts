@@ -1,6 +1,5 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { version } from "../../base/version.ts";
-import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
@@ -14,12 +13,12 @@ import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
 import { Dispatches } from "./dispatches.ts";
-import { DatabaseClock, openEngineDatabase } from "./engine-database.ts";
+import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
 import { pruneEvents } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
-import { alreadyStarted, badUrl, type PostgresBase, toText } from "./postgres-base.ts";
+import { alreadyStarted, open, type PostgresBase, toText } from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
@@ -76,15 +75,8 @@ export async function createPostgresEngine(options: PostgresEngineOptions): Prom
   return new PostgresEngine(await open(options), options).toEngine();
 }
 
-type Database = Awaited<ReturnType<typeof openEngineDatabase>>;
-
-async function open(options: PostgresEngineOptions): Promise<Database> {
-  if (!isPostgresUrl(options.url)) throw badUrl();
-  return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
-}
-
 class PostgresEngine {
-  readonly #database: Database;
+  readonly #database: EngineDatabase;
   readonly #base: PostgresBase;
   readonly #ownership: Ownership;
   readonly #news: NewsWire;
@@ -110,7 +102,7 @@ class PostgresEngine {
   #drained: Promise<void> | undefined;
 
   constructor(
-    database: Database,
+    database: EngineDatabase,
     options: PostgresEngineOptions,
     way: "share" | "asked" | Executor = "share",
   ) {

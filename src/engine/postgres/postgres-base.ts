@@ -1,8 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
+import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { Owned } from "../cluster.ts";
 import type { EngineHandlers } from "../contract.ts";
 import type { EngineBase, EngineLimits } from "../shared/engine-base.ts";
-import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
+import { type DatabaseClock, type EngineDatabase, openEngineDatabase } from "./engine-database.ts";
 import type { NewsWire } from "./news.ts";
 import type { Ownership } from "./ownership.ts";
 
@@ -20,11 +21,21 @@ export interface PostgresBase extends EngineBase {
   readonly handlers: () => EngineHandlers | undefined;
 }
 
+/** Opens the tables of an engine. Throws `invalid_request` for an address that is none of Postgres. */
+export async function open(
+  options: Omit<Parameters<typeof openEngineDatabase>[0], "schema"> & {
+    readonly schema?: string | undefined;
+  },
+): Promise<EngineDatabase> {
+  if (!isPostgresUrl(options.url)) throw badUrl();
+  return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
+}
+
 export function alreadyStarted(): KitError {
   return new KitError({ code: "conflict", message: "The engine has been started already." });
 }
 
-export function badUrl(): KitError {
+function badUrl(): KitError {
   return new KitError({
     code: "invalid_request",
     message: "The address of the engine's database is none of Postgres.",
