@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { EventListener } from "../agents/events.ts";
+import { describeEngine } from "../app/config/engine-config.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";
 import { isolationOfConfig } from "../app/runtime/open-sandbox.ts";
@@ -127,6 +128,7 @@ export function serve(
         closing.use(announceServer(opened.project.root, url));
         mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
       }
+      const engine = service && engineTextOf(opened.loaded, service);
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
       else {
         const needsKey = opened.loaded.config.server?.api_keys !== undefined;
@@ -135,7 +137,15 @@ export function serve(
         const { project } = opened;
         const isolation =
           service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
-        printWelcome(context.output, { url, project, app: service?.app, undeclared, needsKey, isolation });
+        printWelcome(context.output, {
+          url,
+          project,
+          app: service?.app,
+          undeclared,
+          needsKey,
+          isolation,
+          engine,
+        });
       }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
@@ -153,6 +163,12 @@ export function serve(
       isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false,
     },
   );
+}
+
+/** Where accepted work is kept, and where other machines reach this one. */
+function engineTextOf({ config, environment }: LoadedConfig, { nodes }: ProjectService): string {
+  const text = describeEngine(config, environment);
+  return nodes?.address === undefined ? text : `${text} Other machines reach this one at ${nodes.address}.`;
 }
 
 /** A drain that takes less than this prints nothing, in ms. */

@@ -49,7 +49,7 @@ export class ServiceCluster {
   /** The answers about the streams that this node writes. */
   readonly streamAnswers: StreamAnswers;
   readonly #cluster: EngineCluster;
-  readonly #address: string | undefined;
+  #address: string | undefined;
   readonly #client: NodeClient;
   /** The last prompt of each session that is on its way to another node. */
   readonly #onTheWay = new Map<string, Promise<void>>();
@@ -70,7 +70,13 @@ export class ServiceCluster {
 
   /** Says where this node is reached; the configuration's address goes before the one of its listener. */
   async announce(listening: string): Promise<void> {
-    await this.#cluster.announce(this.#address ?? listening);
+    this.#address ??= listening;
+    await this.#cluster.announce(this.#address);
+  }
+
+  /** Where other nodes reach this one. */
+  get address(): string | undefined {
+    return this.#address;
   }
 
   /** Whether a node of the cluster has asked this one for that, just now. */

@@ -144,6 +144,8 @@ const engineTable = table({
   url: textLike("a postgres:// address", isPostgresUrl),
   /** For `postgres`: the schema of kit's tables; default `kit`. */
   schema: text,
+  /** For `postgres`: where other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */
+  address: textLike("an http:// address without a query", isNodeAddress),
   /** Inputs and runs that are worked on at a time; default 256. */
   concurrency: integer(1, 100_000),
   /** Inputs that may wait in all; default 10,000. */
@@ -158,6 +160,11 @@ const engineTable = table({
   max_event_bytes: integer(1_048_576, 1_099_511_627_776),
 });
 export interface EngineConfig extends Infer<typeof engineTable> {}
+
+/** The `engine` table, or the address of the database of `kind = "postgres"` alone. */
+const engineChoice = z.union([textLike("a postgres:// address or a table", isPostgresUrl), engineTable], {
+  error: expecting("a postgres:// address or a table"),
+});
 
 /** The `build` table: what `kit build` puts into an output. */
 const buildTable = table({
@@ -199,11 +206,17 @@ export const configSchema = table({
    */
   store: storeChoice,
   sessions: sessionsTable,
-  engine: engineTable,
+  /** A table, or the address of a Postgres database that several machines share: `postgres://…`. */
+  engine: engineChoice,
   telemetry: telemetryTable,
   build: buildTable,
 });
 export interface KitConfig extends Infer<typeof configSchema> {}
+
+/** The configuration of a project as it was loaded: an engine that was named by its address is a table. */
+export interface LoadedKitConfig extends Omit<KitConfig, "engine"> {
+  readonly engine?: EngineConfig | undefined;
+}
 
 const storeMethods = [
   "append",
@@ -213,6 +226,14 @@ const storeMethods = [
   "delete",
   "close",
 ] as const satisfies readonly (keyof SessionStore)[];
+
+/** An address to which the paths of calls are added. */
+function isNodeAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return (
+    /^https?:$/.test(url?.protocol ?? "") && url?.search === "" && url.hash === "" && url.username === ""
+  );
+}
 
 function isStore(value: unknown): value is SessionStore {
   if (typeof value !== "object" || value === null) return false;

@@ -3,6 +3,23 @@ import type { EngineLimits } from "../../engine/shared/engine-base.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { EngineConfig, KitConfig, SessionsConfig } from "./config-schema.ts";
 
+/** The `engine` table of a configuration that may name a database alone. */
+export function toEngineTable(engine: KitConfig["engine"]): EngineConfig {
+  return typeof engine === "string" ? { kind: "postgres", url: engine } : (engine ?? {});
+}
+
+/** Where accepted work is kept, for people: without the user and the password of a database. */
+export function describeEngine(
+  config: Pick<KitConfig, "engine" | "store">,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const shared = sharedEngineOf(config, environment);
+  if (shared === undefined)
+    return `Accepted work is kept in ${toEngineTable(config.engine).folder ?? ".kit/engine"}.`;
+  const { host, pathname } = new URL(shared.url);
+  return `Accepted work is shared through Postgres at ${host}${pathname}, schema ${shared.schema ?? "kit"}.`;
+}
+
 /** The database of an engine that several machines share; undefined for one of this machine. */
 export interface SharedEngine {
   readonly url: string;
@@ -14,9 +31,10 @@ export interface SharedEngine {
  * one machine.
  */
 export function sharedEngineOf(
-  { engine = {}, store }: Pick<KitConfig, "engine" | "store">,
+  { engine: given, store }: Pick<KitConfig, "engine" | "store">,
   environment: Readonly<Record<string, string | undefined>>,
 ): SharedEngine | undefined {
+  const engine = toEngineTable(given);
   if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
   const url = engine.url ?? environment.KIT_ENGINE_URL ?? environment.DATABASE_URL;
   if (url === undefined || !isPostgresUrl(url)) throw noAddress(url);

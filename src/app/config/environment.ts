@@ -1,6 +1,7 @@
 import { suggest } from "../../base/suggest.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
-import type { KitConfig } from "./config-schema.ts";
+import type { EngineConfig, KitConfig } from "./config-schema.ts";
+import { toEngineTable } from "./engine-config.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -38,6 +39,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_MAX_STREAM_SECONDS", "server.max_stream_seconds", wholeNumber],
   ["KIT_DRAIN_SECONDS", "server.drain_seconds", wholeNumber],
   ["KIT_STORE", "store", asIs],
+  ["KIT_NODE_ADDRESS", "engine.address", asIs],
 ];
 
 /** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
@@ -48,7 +50,7 @@ const others: readonly string[] = ["KIT_ENGINE_URL", "KIT_API_KEY", "KIT_URL", "
  * are separated by commas or white space.
  */
 export async function parseEnvironment(environment: Environment): Promise<{
-  readonly config: Pick<KitConfig, "agent" | "server" | "store">;
+  readonly config: Pick<KitConfig, "agent" | "server" | "store"> & { readonly engine?: EngineConfig };
   readonly issues: readonly ErrorIssue[];
   /** Sentences about names that look like a slip of the pen. */
   readonly warnings: readonly string[];
@@ -72,9 +74,12 @@ export async function parseEnvironment(environment: Environment): Promise<{
   const warnings = misspelled(environment);
   if (variableOf.size === 0) return { config: {}, issues: [], warnings };
   const { parseConfig } = await import("./parse-config.ts");
-  const { config = {}, issues } = parseConfig({ ...given, ...Object.fromEntries(tables) });
+  const { config: { engine, ...config } = {}, issues } = parseConfig({
+    ...given,
+    ...Object.fromEntries(tables),
+  });
   return {
-    config,
+    config: { ...config, ...(engine === undefined ? {} : { engine: toEngineTable(engine) }) },
     issues: issues.map(({ path, message }) => ({ path: variableOf.get(path) ?? path, message })),
     warnings,
   };

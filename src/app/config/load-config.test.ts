@@ -258,3 +258,23 @@ test("a configuration in a folder above is none of this project's", async () => 
   const loaded = await loadConfig({ cwd: join(folder.root, "sub"), environment: {} });
   expect(loaded.config).toEqual({});
 });
+
+test("an engine is named by the address of its database, and a wrong one is not repeated", async () => {
+  const address = "postgres://kit:geheim123@db.example/kit";
+  const { config } = await load(
+    { "kit.toml": `engine = "${address}"\n` },
+    { environment: { KIT_NODE_ADDRESS: "http://10.0.0.7:2024" } },
+  );
+  expect(config.engine).toEqual({ kind: "postgres", url: address, address: "http://10.0.0.7:2024" });
+  const table = await load({ "kit.toml": "[engine]\nconcurrency = 3\n" }, { environment: {} });
+  expect(table.config.engine).toEqual({ concurrency: 3 });
+  for (const [toml, message] of [
+    ['engine = "mysql://u:geheim123@host"', "engine must be a postgres:// address or a table, not a text"],
+    ["[engine]\nconcurency = 3", "engine.concurency is no key of kit; did you mean engine.concurrency?"],
+    ['[engine]\naddress = "10.0.0.7"', "engine.address must be an http:// address"],
+  ]) {
+    const error = await load({ "kit.toml": `${toml}\n` }, { environment: {} }).catch(String);
+    expect(error).toContain(message);
+    expect(error).not.toContain("geheim123");
+  }
+});

@@ -11,7 +11,8 @@ import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
 import { resolveKitImports } from "../sources/follow-sources.ts";
-import type { KitConfig } from "./config-schema.ts";
+import type { KitConfig, LoadedKitConfig } from "./config-schema.ts";
+import { toEngineTable } from "./engine-config.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 
 export interface LoadConfigOptions {
@@ -33,7 +34,7 @@ export interface LoadConfigOptions {
 
 export interface LoadedConfig {
   /** Environment over file over nothing: defaults are those of whoever uses a key. */
-  readonly config: KitConfig;
+  readonly config: LoadedKitConfig;
   /** Absolute path of the configuration file; absent where there is none. */
   readonly file?: string;
   /** The environment with the variables of the env file. */
@@ -69,12 +70,15 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const environment = { ...inFile, ...given };
   const { config: fromEnvironment, issues, warnings } = await parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
-  const { agent, server } = fromEnvironment;
+  const { agent, server, engine } = fromEnvironment;
+  const { engine: _, ...others } = fromFile;
+  const engines = { ...toEngineTable(fromFile.engine), ...engine };
   const config = {
-    ...fromFile,
+    ...others,
     ...fromEnvironment,
     ...(agent === undefined ? {} : { agent: { ...fromFile.agent, ...agent } }),
     ...(server === undefined ? {} : { server: { ...fromFile.server, ...server } }),
+    ...(Object.keys(engines).length === 0 ? {} : { engine: engines }),
   };
   const names = Object.keys(inFile);
   const fileSecrets = secretsInFiles(cwd);

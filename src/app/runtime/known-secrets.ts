@@ -1,5 +1,6 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
 import type { KitConfig } from "../config/config-schema.ts";
+import { toEngineTable } from "../config/engine-config.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
 
 /** Where keys stand in a configuration. */
@@ -72,7 +73,7 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
     for (const value of Object.values(headers ?? {})) add(lastWord(value));
   }
   for (const value of ofServers(config.mcp, env)) add(value);
-  for (const address of [config.store, config.engine?.url]) {
+  for (const address of [config.store, toEngineTable(config.engine).url]) {
     if (typeof address === "string") for (const password of passwordsIn(address)) add(password);
   }
   return [...values];

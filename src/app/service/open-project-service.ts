@@ -43,7 +43,12 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
     closing.defer(() => engine.drain({ timeoutMs: 0 }));
     return await createService(
       { ...parts, close: () => closing.disposeAsync() },
-      { ...options, engine, pruneOlderThanMs: sessionRetentionMs(loaded.config.sessions) },
+      {
+        ...options,
+        engine,
+        pruneOlderThanMs: sessionRetentionMs(loaded.config.sessions),
+        nodeAddress: loaded.config.engine?.address,
+      },
     );
   } catch (error) {
     await closing.disposeAsync();

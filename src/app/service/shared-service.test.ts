@@ -5,7 +5,8 @@ import { type PostgresServer, startPostgres } from "../../testing/postgres-serve
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";
-import { sharedEngineOf } from "../config/engine-config.ts";
+import { describeEngine, sharedEngineOf } from "../config/engine-config.ts";
+import { knownSecrets } from "../runtime/known-secrets.ts";
 import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
 
@@ -83,6 +84,12 @@ test("the configuration names the database, or says what is missing", () => {
   expect(sharedEngineOf({}, { DATABASE_URL: url })).toBeUndefined();
   expect(sharedEngineOf({ engine: { kind: "postgres" } }, { DATABASE_URL: url })).toMatchObject({ url });
   expect(sharedEngineOf({ engine: { url } }, {})).toMatchObject({ url });
+  expect(sharedEngineOf({ engine: url }, {})).toMatchObject({ url });
+  const secret = "postgres://kit:s3cret-w0rd@db.example:5433/work";
+  expect(describeEngine({ engine: secret }, {})).toBe(
+    "Accepted work is shared through Postgres at db.example:5433/work, schema kit.",
+  );
+  expect(knownSecrets({}, { engine: secret })).toEqual(["s3cret-w0rd"]);
   expect(() => sharedEngineOf({ engine: { kind: "postgres" } }, {})).toThrow(
     "no address of a database is set",
   );

@@ -17,6 +17,8 @@ export interface Welcome {
   readonly needsKey: boolean;
   /** The agent of the example commands; undefined where no agent is served. */
   readonly isolation: string | undefined;
+  /** Where accepted work is kept; undefined where no agent is served. */
+  readonly engine: string | undefined;
 }
 
 /** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
@@ -24,12 +26,13 @@ export type Undeclared = "served" | "dev_only" | "unserved";
 
 /** Says what is served and where, what could not be, and three things to try on this very project. */
 export function printWelcome(output: Output, welcome: Welcome): void {
-  const { url, project, app, undeclared, needsKey, isolation } = welcome;
+  const { url, project, app, undeclared, needsKey, isolation, engine } = welcome;
   const address = output.style(["bold", "cyan"], url);
   output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
   output.line(contentsOf(project, app));
   if (project.indexing() !== undefined) output.line(output.style("dim", indexingText));
-  if (isolation !== undefined) output.line(output.style("dim", safeLine(isolation)));
+  for (const text of [engine, isolation])
+    if (text !== undefined) output.line(output.style("dim", safeLine(text)));
   for (const { path, message } of app?.problems() ?? []) {
     output.note(`${output.noteStyle("red", "error:")} ${safeLine(path)}: ${safeLine(message)}`);
   }
