@@ -1,5 +1,5 @@
 import { suggest } from "../base/suggest.ts";
-import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/conversion-targets.ts";
+import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/format-names.ts";
 import { toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {

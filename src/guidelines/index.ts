@@ -30,8 +30,9 @@ export type {
   Inclusion,
   ParsedGuidelines,
 } from "./adapter.ts";
-export { conversionFormatOf, exportGuidelines, sourceTypeOf } from "./convert/conversion-targets.ts";
+export { exportGuidelines } from "./convert/conversion-targets.ts";
 export { type ConversionContext, convertGuideline } from "./convert/convert-guideline.ts";
+export { conversionFormatOf, sourceTypeOf } from "./convert/format-names.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
 export { toGuideline } from "./guideline-record.ts";
 export {

@@ -23,8 +23,9 @@ import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention, pruneHourly } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
-import { operationOf, toDispatchInput, toFork, toPromptRequest } from "./session-input.ts";
+import { toDispatchInput } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
+import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
 import { syncSchedules } from "./sync-schedules.ts";
 import {
   clockSet,

@@ -20,7 +20,8 @@ import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import type { FencedStore } from "./fenced-store.ts";
 import type { RestingWork } from "./resting-work.ts";
 import type { InstanceTarget, PromptCall } from "./service.ts";
-import { checkedPrompt, operationOf, type SessionInput, toStoredPrompt } from "./session-input.ts";
+import { checkedPrompt, type SessionInput, toStoredPrompt } from "./session-input.ts";
+import { operationOf } from "./stored-input.ts";
 import type { WorkTraces } from "./work-errors.ts";
 
 export interface PromptsOptions {

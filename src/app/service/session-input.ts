@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
 import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
@@ -6,16 +5,9 @@ import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
-import type { Principal } from "../../protocol/access.ts";
-import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { backendNames } from "../../protocol/enums.ts";
 import type { PromptChoices, PromptRequest } from "../../protocol/prompt.ts";
-
-/**
- * The engine keeps a dispatched input as it was sent. A stored prompt has options beside its message: it lies below a
- * key that no dispatched input has, because `toDispatchInput` gives such an input as its text.
- */
-const promptKey = "$prompt";
+import { promptKey } from "./stored-input.ts";
 
 /** An input as the session takes it. */
 export interface SessionInput {
@@ -40,49 +32,11 @@ export function toDispatchInput(input: unknown, choices: PromptChoices = {}): un
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
 }
 
-/** The prompt that a stored input stands for. */
-export function toPromptRequest(input: unknown): PromptRequest {
-  if (typeof input === "string") return { message: input };
-  return isPrompt(input) ? input[promptKey] : { message: JSON.stringify(input, null, 2) };
-}
-
-/** A record as its reader is told of it: input and key as they were sent. */
-export function toSentDispatch(record: DispatchRecord): DispatchRecord {
-  const { input, idempotency_key: key } = record;
-  return {
-    ...record,
-    ...(isPrompt(input) ? { input: "input" in input ? input.input : input[promptKey] } : {}),
-    ...(key === undefined ? {} : { idempotency_key: keyAsSent(key) }),
-  };
-}
-
-/** The id of the operation that works on a dispatch: the same in every attempt. */
-export function operationOf(dispatchId: string): string {
-  return `op_${dispatchId.slice(dispatchId.indexOf("_") + 1)}`;
-}
-
 /** An input that does a turn of another session again, as the engine keeps it. */
 export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
   const { session, turn_id, without } = fork;
   const forked_from = { session, turn_id, ...(without.length === 0 ? {} : { without }) };
   return { [promptKey]: checkedPrompt(request), input: { ...request, forked_from }, fork };
-}
-
-/** The turn that a stored input does again; undefined for another input. */
-export function toFork(input: unknown): ForkOrigin | undefined {
-  return isPrompt(input) ? input.fork : undefined;
-}
-
-interface StoredPrompt {
-  readonly fork?: ForkOrigin;
-  readonly [promptKey]: PromptRequest;
-  /** The input of a dispatch as it was sent. */
-  readonly input?: unknown;
-}
-
-// Only `toStoredPrompt` and `toDispatchInput` make values that have the key.
-function isPrompt(input: unknown): input is StoredPrompt {
-  return typeof input === "object" && input !== null && promptKey in input;
 }
 
 /** Checks choices of a program, which may be plain JavaScript; a custom backend cannot be kept on disk. */
@@ -106,24 +60,4 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
   return request;
-}
-
-/** Stands between the owner and the key: a header's key cannot hold it, so no client can write the key of another. */
-const separator = "§";
-const ownerDigits = 32;
-const ownerPattern = new RegExp(`^[0-9a-f]{${ownerDigits}}${separator}`);
-
-/**
- * The idempotency key as the engine keeps it: each principal has keys of its own, so that the same key of another
- * principal is other work, and no reply is given away. On a server without authentication the key stays as sent.
- */
-export function keyOfSender(principal: Principal | undefined, key: string): string {
-  if (principal === undefined) return key;
-  const owner = createHash("sha256").update(principal.id).digest("hex").slice(0, ownerDigits);
-  return `${owner}${separator}${key}`;
-}
-
-/** A kept key as its sender wrote it. */
-function keyAsSent(key: string): string {
-  return key.replace(ownerPattern, "");
 }

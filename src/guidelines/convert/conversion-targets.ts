@@ -1,6 +1,4 @@
-import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
-import type { ConversionFormat, ExportFormat, ExportResult, SourceType } from "../../protocol/guideline.ts";
-import { frameworkOf } from "../../specs/frameworks.ts";
+import type { ConversionFormat, ExportFormat, ExportResult } from "../../protocol/guideline.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { headingLine, renderSection, steeringFrontMatter } from "./render-section.ts";
 
@@ -106,38 +104,6 @@ export function guidelineFilename(title: string): string {
     .match(/[a-z0-9]+/g);
   const name = (words ?? []).join("-").slice(0, maxNameLength).replace(/-+$/, "");
   return `${name === "" ? "guideline" : name}.md`;
-}
-
-/**
- * The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`.
- *
- * @example
- * ```ts
- * import { sourceTypeOf } from "kit/guidelines";
- *
- * console.log(sourceTypeOf("kiro")); // steering
- * ```
- */
-export function sourceTypeOf(name: string): SourceType | undefined {
-  const lowered = name.toLowerCase();
-  const framework = frameworkOf(lowered);
-  const value = framework === "fw_a" ? "steering" : (framework ?? lowered);
-  return sourceTypes.find((type) => type === value);
-}
-
-/**
- * The same for a format to convert to.
- *
- * @example
- * ```ts
- * import { conversionFormatOf } from "kit/guidelines";
- *
- * console.log(conversionFormatOf("claude")); // fw_c
- * ```
- */
-export function conversionFormatOf(name: string): ConversionFormat | undefined {
-  const type = sourceTypeOf(name);
-  return conversionFormats.find((format) => format === type);
 }
 
 /**

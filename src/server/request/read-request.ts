@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import type { z } from "zod";
-import { keyOfSender } from "../../app/service/session-input.ts";
+import { keyOfSender } from "../../app/service/stored-input.ts";
 import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/name-fault.ts";

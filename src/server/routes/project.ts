@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/name-fault.ts";
-import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/conversion-targets.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/format-names.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";

@@ -1,4 +1,4 @@
-import { toSentDispatch } from "../../app/service/session-input.ts";
+import { toSentDispatch } from "../../app/service/stored-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
 import { runStream } from "../../engine/contract.ts";

@@ -18,7 +18,7 @@ import {
 } from "./kiro-document.ts";
 import { parseRequirements } from "./parse-requirements.ts";
 import { parseTasks } from "./parse-tasks.ts";
-import { requirementLabels, requirementLinks } from "./requirement-sections.ts";
+import { requirementLabels, requirementLinks } from "./requirement-labels.ts";
 
 /** Kiro and cc-sdd: `.kiro/specs/<feature>/{requirements,bugfix,design,tasks}.md`. */
 export const kiroAdapter: SpecAdapter = {

@@ -27,9 +27,9 @@ import {
   sectionDraft,
   storyBehindLabel,
 } from "./kiro-document.ts";
+import { codeKey } from "./requirement-labels.ts";
 import {
   chapterNumber,
-  codeKey,
   isStatementItem,
   lastLineOf,
   type RequirementSection,

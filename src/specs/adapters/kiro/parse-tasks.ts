@@ -8,7 +8,7 @@ import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";
 import { duplicateNumber, type KiroDocument, nothingFound, toDottedNumber } from "./kiro-document.ts";
-import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-sections.ts";
+import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-labels.ts";
 
 /**
  * The meaning of the character in a box. A queued task (`[~]`) waits to be run and is `open`; the

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { conversionFormatOf, sourceTypeOf } from "./conversion-targets.ts";
+import { conversionFormatOf, sourceTypeOf } from "./format-names.ts";
 
 test("people may write a tool's name for its source type", () => {
   const given = ["claude", "Cursor", "kiro", "FW_A", "fw_c", "steering", "agents", "sample"];
