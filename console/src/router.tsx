@@ -109,6 +109,10 @@ const screens = [
     "/console/dispatches/$dispatchId",
     async () => (await import("./screens/runs/dispatches-screen.tsx")).DispatchScreen,
   ),
+  screen(
+    "/console/cluster",
+    async () => (await import("./screens/cluster/cluster-screen.tsx")).ClusterScreen,
+  ),
   screen("/console/server", async () => (await import("./screens/server/server-screen.tsx")).ServerScreen),
 ] as const;
 

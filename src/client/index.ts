@@ -17,6 +17,7 @@ export type {
   RetryManyBody,
 } from "../protocol/dispatch.ts";
 export type { BackendName } from "../protocol/enums.ts";
+export { type SyncFormat, syncFormats } from "../protocol/enums.ts";
 export type { ErrorCause } from "../protocol/error-cause.ts";
 export type { ErrorCode } from "../protocol/error-code.ts";
 export type { ErrorIssue } from "../protocol/errors.ts";
@@ -60,7 +61,7 @@ export type {
   SignalBody,
   WorkflowEntry,
 } from "../protocol/run.ts";
-export type { Health, Overview } from "../protocol/service.ts";
+export type { Finding, Health, Overview, ServerState } from "../protocol/service.ts";
 export type {
   ListedSession,
   PruneBody,

@@ -1,7 +1,7 @@
 import type { ClusterState } from "../protocol/cluster.ts";
 import type { AgentEntry, PromptReply, PromptRequest } from "../protocol/prompt.ts";
 import type { WorkflowEntry } from "../protocol/run.ts";
-import type { Health, Overview } from "../protocol/service.ts";
+import type { Health, Overview, ServerState } from "../protocol/service.ts";
 import { type AgentsClient, createAgentsClient } from "./agents-client.ts";
 import type { CallOptions, KitClientOptions, WorkOptions } from "./call-options.ts";
 import {
@@ -90,6 +90,11 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   /** The nodes that share the work, what they do, and what is wrong with them; one where one process does all of it. */
   cluster(options: CallOptions = {}): Promise<ClusterState> {
     return this.#transport.request(route("GET /cluster", { options }));
+  }
+
+  /** How the server is set up, without its secrets, and what the doctor finds. */
+  server(options: CallOptions = {}): Promise<ServerState> {
+    return this.#transport.request(route("GET /server", { options }));
   }
 
   /** The agents and workflows that the server has. */

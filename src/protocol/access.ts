@@ -43,6 +43,7 @@ export const serviceActions = [
   "schedule.list",
   "webhook.list",
   "cluster.read",
+  "server.read",
 ] as const;
 export type ServiceAction = (typeof serviceActions)[number];
 

@@ -26,3 +26,42 @@ export const overviewSchema = z
   })
   .meta({ id: "Overview" });
 export interface Overview extends Infer<typeof overviewSchema> {}
+
+/** Something that the doctor looked at. */
+const findingSchema = z
+  .object({
+    name: z.string(),
+    status: z.enum(["ok", "warning", "error"]),
+    message: z.string(),
+    hint: z.string().optional().meta({ description: "The remedy, in one line or several." }),
+  })
+  .meta({ id: "Finding" });
+export interface Finding extends Infer<typeof findingSchema> {}
+
+/** The reply of `GET /server`. */
+export const serverStateSchema = z
+  .object({
+    version: z.string().meta({ description: "Of kit." }),
+    node: z.string().meta({ description: "The version of Node." }),
+    project: z.string(),
+    started_at: z.string(),
+    console: z.union([z.boolean(), z.literal("read")]),
+    expose: z.enum(["declared", "all"]),
+    keys: z
+      .array(z.string())
+      .meta({ description: "The ids of the API keys: `key_` and the start of their SHA-256." }),
+    has_auth: z.boolean().meta({ description: "Whether the configuration has a function `auth`." }),
+    has_authorize: z.boolean(),
+    limits: z.record(z.string(), z.number()).meta({ description: "Milliseconds (`_ms`), bytes and counts." }),
+    configuration: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({
+        description: "As it was read: secrets are hidden, code is named. Absent in a program's own server.",
+      }),
+    findings: z
+      .array(findingSchema)
+      .meta({ description: "What is wrong, or worth a look, and what is well." }),
+  })
+  .meta({ id: "ServerState" });
+export interface ServerState extends Infer<typeof serverStateSchema> {}

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Hono } from "hono";
 import { maskValue } from "../agents/secrets.ts";
+import type { KitConfig } from "../app/config/config-schema.ts";
 import type { Exposure, RateLimit } from "../app/config/server-schema.ts";
 import type { Service } from "../app/service/service.ts";
 import { KitError } from "../base/kit-error.ts";
@@ -24,6 +25,7 @@ import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
+import { bindServerRoutes } from "./routes/server.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
@@ -54,6 +56,8 @@ export interface ServerOptions {
    * server refuses what its page would change. False: there is none.
    */
   readonly console?: ConsoleMode;
+  /** The configuration that the server was made of: `GET /server` shows it, without its secrets. */
+  readonly configuration?: KitConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
   /**
    * Hears, once for each page and each name of the server, that a browser's request was refused because of its
@@ -181,6 +185,17 @@ export function createServer(options: ServerOptions): KitServer {
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
     ...bindHomeRoutes({ project, service, authorization, reach }),
+    ...bindServerRoutes({
+      project,
+      service,
+      authorization,
+      limits,
+      access: options.access,
+      hasAuthorize: options.authorize !== undefined,
+      console: consoleMode,
+      expose: options.expose ?? "declared",
+      configuration: options.configuration,
+    }),
     ...bindGuidelineRoutes(project, authorization, { pageLooksOnly: consoleMode === "read" }),
     ...bindSpecRoutes(project, authorization),
     ...bindFileRoutes(project, authorization),

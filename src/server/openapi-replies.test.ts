@@ -92,6 +92,9 @@ const resultOf: Readonly<Record<string, string>> = {
 test("specs, guidelines and the service answer as described", async () => {
   await ask("GET /", "/", { headers: { accept: "application/json" } });
   await ask("GET /health", "/health");
+  await ask("GET /health/live", "/health/live");
+  await ask("GET /server", "/server");
+  await ask("GET /cluster", "/cluster");
   await ask("GET /openapi.json", "/openapi.json");
   const { specs } = await ask("GET /api/specs", "/api/specs?limit=5");
   await ask("GET /api/specs", "/api/specs?limit=0");

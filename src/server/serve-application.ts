@@ -34,6 +34,7 @@ export function createConfiguredServer(
   return createServer({
     ...options,
     project,
+    configuration: loaded.config,
     ...defined({ service, expose, console, authorize, rateLimit: rate_limit }),
     limits: defined({
       bodyBytes: max_body_bytes,

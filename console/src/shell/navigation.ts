@@ -24,5 +24,8 @@ export const navigation: readonly (readonly NavigationEntry[])[] = [
     { label: "Specs", icon: "specs", link: "/console/specs" },
     { label: "Guidelines", icon: "guidelines", link: "/console/guidelines" },
   ],
-  [{ label: "Server", icon: "server", link: "/console/server" }],
+  [
+    { label: "Cluster", icon: "branch", link: "/console/cluster", needsService: true },
+    { label: "Server", icon: "server", link: "/console/server" },
+  ],
 ];

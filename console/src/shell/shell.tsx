@@ -35,8 +35,9 @@ export function Shell(): ReactNode {
         <PhoneBar waiting={waiting}>{menu}</PhoneBar>
         <main
           id="main"
-          tabIndex={-1}
-          className="flex min-h-0 min-w-0 flex-1 flex-col overflow-y-auto outline-none"
+          // It scrolls: readers with a keyboard alone have to reach it.
+          tabIndex={0}
+          className="flex min-h-0 min-w-0 flex-1 flex-col overflow-y-auto outline-none ring-inset ring-line-strong focus-visible:ring-1"
         >
           <Outlet />
         </main>

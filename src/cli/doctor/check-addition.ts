@@ -4,9 +4,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { valueAt } from "../../app/config/set-toml-key.ts";
+import { checkModel } from "../../app/service/findings.ts";
 import { type Addition, additions } from "../add/additions.ts";
 import { installedVersion, peerOf, satisfies } from "../add/peer-versions.ts";
-import { checkModel, checkStore } from "./check-models.ts";
+import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 
 /** A project, as what was added to it is looked at. */

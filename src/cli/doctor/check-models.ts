@@ -6,59 +6,8 @@ import { openStore } from "../../app/runtime/open-parts.ts";
 import { withDeadline } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { writeObstacle } from "../../files/obstacle.ts";
-import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
-import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { toKnownError } from "../report-error.ts";
 import type { Check } from "./checks.ts";
-
-/** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
-export async function checkModel({ config, environment }: LoadedConfig): Promise<Check> {
-  const { providers } = config;
-  const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
-  const names = [config.agent?.model ?? defaultModelName(options)].flat();
-  const resolve = createModelResolver(options);
-  const lines: string[] = [];
-  let failure: { readonly message: string; readonly hint: string } | undefined;
-  for (const name of names) {
-    try {
-      await resolve(name);
-      lines.push(`${name}: ${meansOf(name, { config, environment })}`);
-    } catch (error) {
-      const { message, hint = "Name another one with agent.model or KIT_MODEL." } = toKnownError(error);
-      failure ??= { message: `${name}: ${message}`, hint };
-    }
-  }
-  const name = "model";
-  if (failure === undefined) return { name, status: "ok", message: lines.join("; then ") };
-  if (lines.length === 0) return { name, status: "error", message: failure.message, hint: failure.hint };
-  // The others answer in its place.
-  return {
-    name,
-    status: "warning",
-    message: `${failure.message} ${lines.join("; then ")}`,
-    hint: failure.hint,
-  };
-}
-
-function meansOf(
-  name: string,
-  { config, environment }: Pick<LoadedConfig, "config" | "environment">,
-): string {
-  const provider = name.split(/[/:]/, 1)[0]?.toLowerCase() ?? "";
-  if (provider === "offline") {
-    return "kit's own, which looks things up and quotes them. A provider's key, such as ANTHROPIC_API_KEY, brings another";
-  }
-  const own = Object.entries(config.providers ?? {}).find(([key]) => key.toLowerCase() === provider)?.[1];
-  const known = isKnownProvider(provider) ? knownProviders[provider] : undefined;
-  const variable = known?.keys.find((key) => Boolean(environment[key]));
-  const key =
-    own?.api_key !== undefined
-      ? "key of the configuration"
-      : variable !== undefined
-        ? `key ${variable}`
-        : "no key";
-  return `${key}, package ${known?.package ?? "@ai-sdk/openai-compatible"}`;
-}
 
 /** How long a database may take to answer, in ms. */
 const storeMs = 5_000;

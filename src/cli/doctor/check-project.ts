@@ -1,28 +1,25 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import type { KitConfig } from "../../app/config/config-schema.ts";
 import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/check-payload.ts";
-import { isolationOfConfig } from "../../app/runtime/open-sandbox.ts";
+import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
-import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
 import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
-import { countErrors } from "../print/diagnostics.ts";
 import { count } from "../print/table.ts";
 import { toKnownError } from "../report-error.ts";
 import { findRunningServers, type RunningServer } from "../running-server.ts";
 import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
 import { checkAdditions } from "./check-addition.ts";
 import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
-import { checkModel, checkStore } from "./check-models.ts";
+import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 
 /** Checks the project of a command line. Throws nothing that a check can report. */
@@ -151,8 +148,8 @@ function checkSources({ project }: OpenedProject): readonly Check[] {
 
 function checkProblems({ project }: OpenedProject): readonly Check[] {
   return [
-    summarize("spec problems", project.specs.diagnostics(), "kit specs validate"),
-    summarize(
+    summarizeDiagnostics("spec problems", project.specs.diagnostics(), "kit specs validate"),
+    summarizeDiagnostics(
       "guideline problems",
       [...project.guidelines.diagnostics(), ...project.guidelines.lint()],
       "kit guidelines lint",
@@ -160,31 +157,9 @@ function checkProblems({ project }: OpenedProject): readonly Check[] {
   ];
 }
 
-function summarize(name: string, diagnostics: readonly Diagnostic[], command: string): Check {
-  if (diagnostics.length === 0) return { name, status: "ok", message: "none" };
-  const errors = countErrors(diagnostics);
-  const message = `${count(errors, "error")}, ${count(diagnostics.length - errors, "warning")}`;
-  // A broken file keeps nothing else from being read, so it is no reason to end with 1; the command named is.
-  return { name, status: "warning", message, hint: `'${command}' lists them.` };
-}
-
 function toCheck(name: string, error: unknown, otherwise: string): Check {
   const { message, hint } = toKnownError(error);
   return { name, status: "error", message, hint: error instanceof KitError && hint ? hint : otherwise };
-}
-
-/** Whether a wall stands around the commands of agents, and what would let one stand. */
-async function checkCommands(config: KitConfig): Promise<Check> {
-  const name = "commands";
-  const { wall, description, hint } = await isolationOfConfig(config);
-  const mode = config.sandbox?.isolation ?? "auto";
-  if (wall !== "none" || mode === "off") return { name, status: "ok", message: description };
-  return {
-    name,
-    status: mode === "required" ? "error" : "warning",
-    message: `${description}${mode === "required" ? " None is run, as sandbox.isolation is required." : ""}`,
-    hint: hint ?? "Without a wall, grant agents only commands that you would let a stranger run.",
-  };
 }
 
 /** How many dead letters are counted. */

@@ -1,16 +1,10 @@
+import type { Finding } from "../../protocol/service.ts";
 import type { Output, Style } from "../print/output.ts";
 import { count } from "../print/table.ts";
 import { pad, safeLine, wrap } from "../text/safe-text.ts";
 
 /** One thing that the doctor looked at. */
-export interface Check {
-  readonly name: string;
-  readonly status: "ok" | "warning" | "error";
-  /** The finding. */
-  readonly message: string;
-  /** The remedy, in one line or several; for everything that is not ok. */
-  readonly hint?: string;
-}
+export type Check = Finding;
 
 const signs: Readonly<Record<Check["status"], readonly [sign: string, style: Style]>> = {
   ok: ["✓", "green"],

@@ -15,7 +15,7 @@ import {
   guidelineQuerySchema,
 } from "../guideline-query.ts";
 import { fileLinesQuerySchema, fileLinesSchema } from "../project-file.ts";
-import { healthSchema, overviewSchema } from "../service.ts";
+import { healthSchema, overviewSchema, serverStateSchema } from "../service.ts";
 import { specBlockSchema } from "../spec-block.ts";
 import {
   impactRequestSchema,
@@ -57,6 +57,20 @@ export const homeRoutes = defineRoutes({
     summary: "Whether the process is there: for what starts it again",
     description: "200 also while it leaves, and while its store is away.",
     reply: healthSchema,
+  },
+});
+
+/** How a server is set up, and what is wrong with it. */
+export const serverRoutes = defineRoutes({
+  "GET /server": {
+    ...service,
+    operation: "getServer",
+    summary: "How this server is set up, and what the doctor finds",
+    description:
+      "The configuration without its secrets, limits, the ids of keys, and findings as those of `kit doctor`.",
+    reply: serverStateSchema,
+    errors: ["unavailable", "store_unavailable"],
+    action: "server.read",
   },
 });
 

@@ -1,10 +1,18 @@
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes } from "./agent-routes.ts";
-import { descriptionRoutes, fileRoutes, guidelineRoutes, homeRoutes, specRoutes } from "./project-routes.ts";
+import {
+  descriptionRoutes,
+  fileRoutes,
+  guidelineRoutes,
+  homeRoutes,
+  serverRoutes,
+  specRoutes,
+} from "./project-routes.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
 
 /** The routes of every server: what is asked about a project. */
 const projectRoutes = {
   ...homeRoutes,
+  ...serverRoutes,
   ...descriptionRoutes,
   ...guidelineRoutes,
   ...specRoutes,

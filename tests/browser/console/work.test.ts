@@ -130,6 +130,9 @@ const addresses = [
   "/console/deliveries",
   "/console/runs",
   "/console/dispatches",
+  "/console/cluster",
+  "/console/server",
+  "/",
 ];
 
 test.each([390, 2_560])("the screens of work fit %i px, and are accessible", async (width) => {

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { SyncBody, SyncResult } from "../../../../src/client/index.ts";
+import { type SyncBody, type SyncResult, syncFormats } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
@@ -14,18 +14,6 @@ import { nameOf } from "./tool-names.ts";
 
 type Entry = SyncResult["entries"][number];
 
-const sources = [
-  "agents",
-  "fw_c",
-  "fw_b",
-  "steering",
-  "copilot",
-  "gemini",
-  "windsurf",
-  "cline",
-  "zed",
-] as const;
-
 const tones: Readonly<Record<Entry["action"], Tone>> = {
   create: "good",
   update: "warn",
@@ -38,7 +26,7 @@ const tones: Readonly<Record<Entry["action"], Tone>> = {
 export function SyncScreen(): ReactNode {
   const { from = "" } = useSearch({ from: "/console/guidelines/sync" });
   const navigate = useNavigate();
-  const source = sources.find((one) => one === from);
+  const source = syncFormats.find((one) => one === from);
   const request: SyncBody = { source };
   const plan = useServer({
     key: ["sync", from],
@@ -69,7 +57,7 @@ export function SyncScreen(): ReactNode {
             label="Source of truth"
             value={from}
             onChoose={(value) => void navigate({ to: "/console/guidelines/sync", search: { from: value } })}
-            choices={sources.map((value) => ({ value, label: nameOf(value) }))}
+            choices={syncFormats.map((value) => ({ value, label: nameOf(value) }))}
           />
         </>
       }

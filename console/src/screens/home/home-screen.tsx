@@ -9,6 +9,7 @@ import { visible } from "../../ui/text.ts";
 import { SessionRow } from "../agents/agents-screen.tsx";
 import { DispatchRow } from "../runs/dispatches-screen.tsx";
 import { RunRow } from "../runs/runs-screen.tsx";
+import { FindingList } from "../server/finding-list.tsx";
 
 /** The first screen: work that runs, waits for a person or failed, and the size of the project. */
 export function HomeScreen(): ReactNode {
@@ -29,6 +30,7 @@ export function HomeScreen(): ReactNode {
               ) : (
                 <Work agent={found.agents[0] ?? ""} />
               )}
+              <DoctorFindings />
               <Findings />
             </>
           )}
@@ -186,6 +188,30 @@ function FirstSteps(): ReactNode {
           <code className="font-mono text-xs">kit doctor</code> says whether all is there.
         </li>
       </ol>
+    </Panel>
+  );
+}
+
+/** What the doctor finds wrong, for those who may read the server. */
+function DoctorFindings(): ReactNode {
+  const server = useServer({
+    key: ["server"],
+    ask: (client, signal) => client.server({ signal }),
+    everyMs: 60_000,
+  });
+  const bad = server.data?.findings.filter(({ status }) => status !== "ok") ?? [];
+  if (bad.length === 0) return null;
+  return (
+    <Panel
+      title="To look at"
+      count={bad.length}
+      actions={
+        <Link to="/console/server" className="text-accent text-sm hover:underline">
+          All checks
+        </Link>
+      }
+    >
+      <FindingList findings={bad} />
     </Panel>
   );
 }

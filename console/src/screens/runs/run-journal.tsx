@@ -161,7 +161,7 @@ function Entry({
       </span>
     </span>
   );
-  if (!hasContent) return <li className="flex px-4 pl-8 text-sm">{title}</li>;
+  if (!hasContent) return <li className="flex px-4 text-sm">{title}</li>;
   return (
     <li className="text-sm">
       <details>

@@ -1,0 +1,182 @@
+import { KitError } from "../../base/kit-error.ts";
+import { clusterStateOf } from "../../engine/cluster-state.ts";
+import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
+import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
+import type { Project } from "../../project/project.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { Finding } from "../../protocol/service.ts";
+import type { KitConfig } from "../config/config-schema.ts";
+import type { Environment } from "../config/environment.ts";
+import { isolationOfConfig } from "../runtime/open-sandbox.ts";
+import { webhooksWithoutSecret } from "../sources/webhooks-without-secret.ts";
+import type { Service } from "./service.ts";
+
+/** What a running server finds wrong, or worth a look, and what is well: as `kit doctor` says it, of what is open already. */
+export async function findingsOf({
+  project,
+  service,
+  config,
+}: {
+  readonly project: Project;
+  readonly service?: Service | undefined;
+  readonly config?: KitConfig | undefined;
+}): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  const problem = service?.problem();
+  if (problem !== undefined)
+    found.push({ name: "store", status: "error", message: problem.message, ...hintOf(problem) });
+  if (service !== undefined) found.push(...(await serviceFindings(service)));
+  if (config !== undefined) {
+    found.push(
+      await checkModel({ config, environment: service?.app.env ?? {} }),
+      await checkCommands(config),
+    );
+    if (config.store === "memory")
+      found.push({
+        name: "store",
+        status: "warning",
+        message: "memory: sessions end with the process",
+        hint: "Leave store and KIT_STORE out to keep sessions in .kit/sessions.db.",
+      });
+  }
+  const index = project.indexProblem();
+  if (index !== undefined)
+    found.push({
+      name: "index",
+      status: "warning",
+      message: `not kept in .kit: ${index}`,
+      hint: "Until that is mended, every start reads all files again.",
+    });
+  found.push(
+    summarizeDiagnostics("spec problems", project.specs.diagnostics(), "kit specs validate"),
+    summarizeDiagnostics(
+      "guideline problems",
+      [...project.guidelines.diagnostics(), ...project.guidelines.lint()],
+      "kit guidelines lint",
+    ),
+  );
+  const order = { error: 0, warning: 1, ok: 2 } as const;
+  return found.toSorted((one, other) => order[one.status] - order[other.status]);
+}
+
+async function serviceFindings({ app, engine }: Service): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  const problems = app.problems();
+  const agents = app.agents().length;
+  if (problems.length === 0)
+    found.push({
+      name: "agents",
+      status: "ok",
+      message: `${counted(agents, "agent")}, ${counted(app.workflows().length, "workflow")}`,
+    });
+  else
+    found.push({
+      name: "agents",
+      status: problems.every(({ isHarmless = false }) => isHarmless) ? "warning" : "error",
+      message: `${problems.length} ${problems.length === 1 ? "file has a problem" : "files have problems"}`,
+      hint: problems.map(({ path, message }) => `${path}: ${message}`).join("\n"),
+    });
+  const secretless = webhooksWithoutSecret(app.webhooks(), app.env);
+  if (secretless.length > 0)
+    found.push({
+      name: "webhooks",
+      status: "warning",
+      message: `No secret for ${secretless.map(({ path }) => path).join(", ")}: every delivery is refused.`,
+      hint: "Set the environment variable that the file reads, for instance in a file named with --env.",
+    });
+  const { dead_letters, problems: faults } = await clusterStateOf(engine);
+  if (dead_letters > 0)
+    found.push({
+      name: "dispatches",
+      status: "warning",
+      message: `${dead_letters.toLocaleString("en")} failed for good`,
+      hint: "The screen Dispatches, or 'kit dispatches list --status failed', shows why; retry them once that is mended.",
+    });
+  for (const { message, hint } of faults)
+    found.push({ name: "engine", status: "warning", message, ...(hint === undefined ? {} : { hint }) });
+  return found;
+}
+
+function counted(number: number, noun: string): string {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** How many errors and warnings there are, and which command lists them. */
+export function summarizeDiagnostics(
+  name: string,
+  diagnostics: readonly Diagnostic[],
+  command: string,
+): Finding {
+  if (diagnostics.length === 0) return { name, status: "ok", message: "none" };
+  const errors = diagnostics.filter(({ severity }) => severity === "error").length;
+  const warnings = diagnostics.length - errors;
+  const message = `${counted(errors, "error")}, ${counted(warnings, "warning")}`;
+  // A broken file keeps nothing else from being read, so it is no reason to end with 1; the command named is.
+  return { name, status: "warning", message, hint: `'${command}' lists them.` };
+}
+
+/** Whether a wall stands around the commands of agents, and what would let one stand. */
+export async function checkCommands(config: KitConfig): Promise<Finding> {
+  const name = "commands";
+  const { wall, description, hint } = await isolationOfConfig(config);
+  const mode = config.sandbox?.isolation ?? "auto";
+  if (wall !== "none" || mode === "off") return { name, status: "ok", message: description };
+  return {
+    name,
+    status: mode === "required" ? "error" : "warning",
+    message: `${description}${mode === "required" ? " None is run, as sandbox.isolation is required." : ""}`,
+    hint: hint ?? "Without a wall, grant agents only commands that you would let a stranger run.",
+  };
+}
+
+/** A configuration and the environment that it is read with. */
+interface Configured {
+  readonly config: KitConfig;
+  readonly environment: Environment;
+}
+
+/** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
+export async function checkModel({ config, environment }: Configured): Promise<Finding> {
+  const { providers } = config;
+  const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
+  const names = [config.agent?.model ?? defaultModelName(options)].flat();
+  const resolve = createModelResolver(options);
+  const said: string[] = [];
+  let failure: { readonly said: string; readonly hint: string } | undefined;
+  for (const name of names) {
+    try {
+      await resolve(name);
+      said.push(`${name}: ${meansOf(name, { config, environment })}`);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const { hint = "Name another one with agent.model or KIT_MODEL." } = hintOf(error);
+      failure ??= { said: `${name}: ${message}`, hint };
+    }
+  }
+  const name = "model";
+  if (failure === undefined) return { name, status: "ok", message: said.join("; then ") };
+  if (said.length === 0) return { name, status: "error", message: failure.said, hint: failure.hint };
+  // The others answer in its place.
+  return { name, status: "warning", message: `${failure.said} ${said.join("; then ")}`, hint: failure.hint };
+}
+
+function hintOf(error: unknown): { readonly hint?: string } {
+  return error instanceof KitError && error.hint !== undefined ? { hint: error.hint } : {};
+}
+
+function meansOf(name: string, { config, environment }: Configured): string {
+  const provider = name.split(/[/:]/, 1)[0]?.toLowerCase() ?? "";
+  if (provider === "offline") {
+    return "kit's own, which looks things up and quotes them. A provider's key, such as ANTHROPIC_API_KEY, brings another";
+  }
+  const own = Object.entries(config.providers ?? {}).find(([key]) => key.toLowerCase() === provider)?.[1];
+  const known = isKnownProvider(provider) ? knownProviders[provider] : undefined;
+  const variable = known?.keys.find((key) => Boolean(environment[key]));
+  const key =
+    own?.api_key !== undefined
+      ? "key of the configuration"
+      : variable !== undefined
+        ? `key ${variable}`
+        : "no key";
+  return `${key}, package ${known?.package ?? "@ai-sdk/openai-compatible"}`;
+}

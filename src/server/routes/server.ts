@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import type { KitConfig } from "../../app/config/config-schema.ts";
+import { findingsOf } from "../../app/service/findings.ts";
+import type { Service } from "../../app/service/service.ts";
+import { isRecord } from "../../base/is-record.ts";
+import { version } from "../../base/version.ts";
+import type { Project } from "../../project/project.ts";
+import { serverRoutes } from "../../protocol/routes/project-routes.ts";
+import type { ServerState } from "../../protocol/service.ts";
+import type { AccessOptions } from "../access/access.ts";
+import type { Authorization } from "../access/authorize.ts";
+import type { ServerLimits } from "../limits.ts";
+import { bindRoutes, type Handlers, type Route } from "../route.ts";
+
+interface ServerRoutesOptions {
+  readonly project: Project;
+  readonly service: Service | undefined;
+  readonly authorization: Authorization;
+  readonly limits: ServerLimits;
+  readonly access: AccessOptions | undefined;
+  readonly hasAuthorize: boolean;
+  readonly console: ServerState["console"];
+  readonly expose: ServerState["expose"];
+  /** The configuration that the server was made of; a program's own server has none. */
+  readonly configuration: KitConfig | undefined;
+}
+
+/** `GET /server`: how the server is set up, and what is wrong with it. */
+export function bindServerRoutes(options: ServerRoutesOptions): readonly Route[] {
+  const { project, service, authorization, limits, access, configuration: config } = options;
+  const started_at = new Date().toISOString();
+  const handlers: Handlers<typeof serverRoutes> = {
+    async "GET /server"({ principal, action }) {
+      await authorization.check({ principal, action });
+      return {
+        version,
+        node: process.version,
+        project: project.name,
+        started_at,
+        console: options.console,
+        expose: options.expose,
+        keys: (access?.apiKeys ?? []).map(idOfKey),
+        has_auth: access?.auth !== undefined,
+        has_authorize: options.hasAuthorize,
+        limits: toNumbers(limits),
+        ...(config === undefined ? {} : { configuration: withoutSecrets(config) }),
+        findings: await findingsOf({ project, service, config }),
+      };
+    },
+  };
+  return bindRoutes(serverRoutes, handlers);
+}
+
+/** The id by which the principal of a key is known. */
+function idOfKey(key: string): string {
+  return `key_${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
+}
+
+function toNumbers(limits: ServerLimits): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(limits).flatMap(([name, value]) =>
+      typeof value === "number" ? [[name.replace(/[A-Z]/g, (sign) => `_${sign.toLowerCase()}`), value]] : [],
+    ),
+  );
+}
+
+const hidden = "[hidden]";
+/** Names of settings whose values are secrets, and of tables in which any value may be one. */
+const secretName = /key|secret|token|password|credential|authorization|cookie/i;
+const secretTable = /^(env|environment|headers)$/i;
+/** A configuration in code may hold anything, itself included. */
+const deepest = 12;
+
+/** A configuration to be looked at: secrets are hidden, and code is named. */
+function withoutSecrets(config: KitConfig): Readonly<Record<string, unknown>> {
+  return shown(config, { depth: 0, hides: false }) as Readonly<Record<string, unknown>>;
+}
+
+function shown(value: unknown, at: { readonly depth: number; readonly hides: boolean }): unknown {
+  if (value === undefined || value === null || typeof value === "boolean") return value;
+  if (typeof value === "function") return "[code]";
+  if (typeof value === "object" && at.depth >= deepest) return "[…]";
+  const inner = { ...at, depth: at.depth + 1 };
+  if (Array.isArray(value)) return value.map((item) => shown(item, inner));
+  if (isRecord(value)) {
+    const isPlain =
+      Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null;
+    if (!isPlain) return "[object]";
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => {
+        const hides =
+          at.hides || secretTable.test(name) || (secretName.test(name) && typeof item !== "number");
+        return [name, shown(item, { ...inner, hides })];
+      }),
+    );
+  }
+  if (at.hides) return hidden;
+  return typeof value === "string" ? withoutPassword(value) : value;
+}
+
+/** An address without what stands before its host, and without its query, which may hold a password, too. */
+function withoutPassword(text: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.username === "" && url.password === "" && url.search === "") return text;
+  url.username = "";
+  url.password = "";
+  url.search = "";
+  return `${url.href} ${hidden}`;
+}
