@@ -252,7 +252,7 @@ interface FoundTurn {
 }
 
 /** The events of a turn: its last request, and what came of it. */
-export async function findTurn(
+async function findTurn(
   events: EventLog,
   { agent, instance_id, turn_id }: Instance & { readonly turn_id: string },
   event_index?: number,

@@ -59,7 +59,7 @@ test("a configuration is shown without its secrets, whatever they are called, an
   });
 });
 
-test("who may not read the server is refused", async () => {
+test("a caller without `server.read` is refused", async () => {
   const served = await serveService({ authorize: ({ action }) => action !== "server.read" });
   expect(await served.send("/server")).toMatchObject({ status: 403, body: { error: { type: "forbidden" } } });
   await served.close();

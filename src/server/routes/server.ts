@@ -73,15 +73,15 @@ const deepest = 12;
 
 /** A configuration to be looked at: secrets are hidden, and code is named. */
 function withoutSecrets(config: KitConfig): Readonly<Record<string, unknown>> {
-  return shown(config, { depth: 0, hides: false }) as Readonly<Record<string, unknown>>;
+  return toReadable(config, { depth: 0, hides: false }) as Readonly<Record<string, unknown>>;
 }
 
-function shown(value: unknown, at: { readonly depth: number; readonly hides: boolean }): unknown {
+function toReadable(value: unknown, at: { readonly depth: number; readonly hides: boolean }): unknown {
   if (value === undefined || value === null || typeof value === "boolean") return value;
   if (typeof value === "function") return "[code]";
   if (typeof value === "object" && at.depth >= deepest) return "[…]";
   const inner = { ...at, depth: at.depth + 1 };
-  if (Array.isArray(value)) return value.map((item) => shown(item, inner));
+  if (Array.isArray(value)) return value.map((item) => toReadable(item, inner));
   if (isRecord(value)) {
     const isPlain =
       Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null;
@@ -90,7 +90,7 @@ function shown(value: unknown, at: { readonly depth: number; readonly hides: boo
       Object.entries(value).map(([name, item]) => {
         const hides =
           at.hides || secretTable.test(name) || (secretName.test(name) && typeof item !== "number");
-        return [name, shown(item, { ...inner, hides })];
+        return [name, toReadable(item, { ...inner, hides })];
       }),
     );
   }

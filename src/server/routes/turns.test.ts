@@ -5,7 +5,7 @@ import { type ServedService, serveService } from "../testing/serve-service.ts";
 const agent = (profile: string): string =>
   `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
 
-const look = `{ name: "look", description: "Looks.", input: { type: "object", properties: {} }, execute: () => "seen" }`;
+const lookTool = `{ name: "look", description: "Looks.", input: { type: "object", properties: {} }, execute: () => "seen" }`;
 
 let served: ServedService;
 let client: KitClient;
@@ -15,7 +15,7 @@ beforeAll(async () => {
       "AGENTS.md": "# Rules\n\nAmounts are whole cents.\n",
       "CLAUDE.md": null,
       "src/agents/looker.ts": agent(
-        `{ instructions: "You look. The key is open-sesame-1234.", tools: [${look}], modelSettings: { temperature: 0.5 } }`,
+        `{ instructions: "You look. The key is open-sesame-1234.", tools: [${lookTool}], modelSettings: { temperature: 0.5 } }`,
       ),
       "src/agents/hooked.ts": agent(
         `{ hooks: { beforeModel: ({ prompt }) => ({ prompt: [...prompt, { role: "user", content: [{ type: "text", text: "From the hook." }] }] }) } }`,
@@ -78,7 +78,7 @@ test("a long prompt comes in pages, the newest messages first", async () => {
   expect(rest.next_before).toBeUndefined();
 });
 
-test("what a hook adds to a prompt is in it, and grows with the turn alone", async () => {
+test("a prompt has the messages that a hook adds, which are kept once for each turn", async () => {
   for (const message of ["One.", "Two."]) await client.agents.invoke("hooked", { id: "h", message });
   const turns = await turnsOf("hooked", "h");
   const turn = await client.agents.turn("hooked", { id: "h", turn_id: turns[1]?.turn_id ?? "" });
@@ -221,7 +221,7 @@ test("a fork that cannot be made says why", async () => {
   expect(await served.send(path, { body: { model: 7 } })).toMatchObject({ status: 400 });
 });
 
-test("who may prompt may fork, and needs a right of its own to leave rules out", async () => {
+test("a caller who may prompt may fork, and needs a right of its own to leave rules out", async () => {
   const asked: string[] = [];
   const guarded = await serveService({
     authorize: ({ action }) => {
