@@ -53,12 +53,9 @@ export const serverStateSchema = z
     has_auth: z.boolean().meta({ description: "Whether the configuration has a function `auth`." }),
     has_authorize: z.boolean(),
     limits: z.record(z.string(), z.number()).meta({ description: "Milliseconds (`_ms`), bytes and counts." }),
-    configuration: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .meta({
-        description: "As it was read: secrets are hidden, code is named. Absent in a program's own server.",
-      }),
+    configuration: z.record(z.string(), z.unknown()).optional().meta({
+      description: "As it was read: secrets are hidden, code is named. Absent in a program's own server.",
+    }),
     findings: z
       .array(findingSchema)
       .meta({ description: "What is wrong, or worth a look, and what is well." }),
