@@ -43,6 +43,8 @@ export type CallFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] 
 
 /** Tool calls that wait for a decision on any node. */
 export interface WaitingCalls {
+  /** Keeps a call that this node waits for no more, for the node that takes its work up again; it is listed and decided meanwhile. */
+  leave(approvalId: string): Promise<void>;
   /** Keeps a call that begins to wait on this node; gives the decision that was taken about it before, on a node that is gone. */
   add(request: ApprovalRequest): Promise<ApprovalDecision | undefined>;
   /** Forgets a call that this node has waited for; gives the decision that was taken about it meanwhile. */

@@ -9,10 +9,11 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
 import { runKit } from "../../src/cli/testing/run-kit.ts";
+import { KitClient } from "../../src/client/index.ts";
 import { type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 import { FunctionOutput } from "./function-output.ts";
 import { servedCases } from "./served-cases.ts";
-import { createTargetProject, type TargetProject } from "./target-project.ts";
+import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
 
 const run = promisify(execFile);
 /** `npm run test:targets` installs them. */
@@ -138,6 +139,45 @@ async function archives(): Promise<readonly string[]> {
     }),
   );
 }
+
+test("a function that is frozen in the middle of its work loses it to a scheduled call, and writes nothing when it goes on", async () => {
+  const folder = join(work, "vercel/.vercel/output/functions/index.func");
+  const url = await database("frozen");
+  const options = {
+    platform: "vercel",
+    folder,
+    scheduled: folder,
+    env: { DATABASE_URL: url },
+    concurrency: 9,
+  } as const;
+  const [one, other] = [new FunctionOutput(options), new FunctionOutput(options)];
+  try {
+    await one.start({ cron: false });
+    await other.start({ cron: false });
+    const client = new KitClient({ baseUrl: one.url, apiKey });
+    const { run_id } = await client.workflows.start("slow", {});
+    await expect.poll(async () => (await client.runs.get(run_id)).status).toBe("running");
+    for (const pid of one.pids()) process.kill(pid, "SIGSTOP");
+    const there = new KitClient({ baseUrl: other.url, apiKey });
+    await expect
+      .poll(async () => {
+        await other.callScheduled();
+        return (await there.runs.get(run_id)).status;
+      })
+      .toBe("completed");
+    for (const pid of one.pids()) process.kill(pid, "SIGCONT");
+    await one.atRest();
+    expect(await there.runs.get(run_id)).toMatchObject({ status: "completed", result: "end" });
+    const ends = await ask<{ count: string }>(
+      url,
+      "SELECT count(*) FROM kit.run_journal WHERE kind = 'step'",
+    );
+    expect(ends).toEqual([{ count: "3" }]);
+    await expect.poll(() => held(url)).toEqual([]);
+  } finally {
+    await Promise.all([one.end(), other.end()]);
+  }
+});
 
 describe.each(["vercel", "netlify"] as const)("%s, with Postgres and frozen between calls", (platform) => {
   const isSkipped = platform === "netlify" && !hasNetlify;

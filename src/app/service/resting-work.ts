@@ -52,7 +52,9 @@ export class RestingWork {
         await this.#rest();
       }
     } finally {
-      for (const { stop } of this.#asked.values()) stop.abort(new Error("The work has ended."));
+      const { signal } = this.#context;
+      const reason: unknown = willResume(signal) ? signal.reason : new Error("The work has ended.");
+      for (const { stop } of this.#asked.values()) stop.abort(reason);
       this.#asked.clear();
     }
   }

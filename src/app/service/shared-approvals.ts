@@ -1,4 +1,5 @@
 import { type Approvals, notWaiting } from "../../agents/approvals/approvals.ts";
+import { willResume } from "../../agents/log/suspension.ts";
 import type { WaitingCalls } from "../../engine/cluster.ts";
 
 /**
@@ -23,8 +24,9 @@ export function createSharedApprovals(local: Approvals, calls: WaitingCalls): Ap
         // One that was written before the call expired counts: its sender was told so.
         return (await calls.remove(approval_id)) ?? decision;
       } catch (error) {
-        // The resumed operation adds it again.
-        await calls.withdraw(approval_id).catch(() => undefined);
+        // The resumed operation adds it again, here or on another node.
+        const left = willResume(signal) ? calls.leave(approval_id) : calls.withdraw(approval_id);
+        await left.catch(() => undefined);
         throw error;
       }
     },

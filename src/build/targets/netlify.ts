@@ -43,8 +43,8 @@ export const netlify: Target = {
     ],
     address: {
       printed: [
-        /(?:Website URL|production URL|Production URL|live URL):?\s+<?(https:\/\/[^\s>]+)/i,
-        /(https:\/\/\S+\.netlify\.app)/,
+        /(?:Website URL|production URL|Production URL|live URL):?\s+<?(https?:\/\/[^\s>]+)/i,
+        /(https?:\/\/\S+\.netlify\.app)/,
       ],
     },
     remarks: [

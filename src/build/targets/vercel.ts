@@ -38,9 +38,9 @@ export const vercel: Target = {
     // The address of a single deployment asks for a sign-in; that of the project does not.
     address: {
       printed: [
-        /Aliased:?\s+(https:\/\/\S+)/,
-        /Production:?\s+(https:\/\/\S+)/,
-        /(https:\/\/\S+\.vercel\.app)/,
+        /Aliased:?\s+(https?:\/\/\S+)/,
+        /Production:?\s+(https?:\/\/\S+)/,
+        /(https?:\/\/\S+\.vercel\.app)/,
       ],
     },
     remarks: [

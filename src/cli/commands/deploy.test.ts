@@ -35,6 +35,7 @@ export default createAgent({ instructions: "Review.", model: "openai/gpt-5.1" })
   }
   mkdirSync(join(root, "node_modules"));
   symlinkSync(kit, join(root, "node_modules/kit"));
+  symlinkSync(join(kit, "node_modules/pg"), join(root, "node_modules/pg"));
   server = createServer((request, response) => response.end(request.url === "/health" ? '{"ok":true}' : ""));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const bound = server.address();
@@ -70,8 +71,8 @@ function deploy(args: readonly string[], env: Readonly<Record<string, string>> =
 }
 
 test("a dry run builds, says what would be run, and calls nothing", async () => {
-  for (const name of ["docker", "fly", "railway", "gh", "glab"]) tool(name);
-  for (const target of ["docker", "fly", "railway", "github-actions", "gitlab-ci"]) {
+  for (const name of ["docker", "fly", "railway", "gh", "glab", "vercel", "netlify"]) tool(name);
+  for (const target of ["docker", "fly", "railway", "github-actions", "gitlab-ci", "vercel", "netlify"]) {
     const { exitCode, stdout } = await deploy(["--target", target, "--dry-run"], {
       OPENAI_API_KEY: "sk-of-the-test-0123456789",
     });
@@ -98,6 +99,26 @@ test("the platform's tool is asked whether it is signed in, sends the output, an
   expect(stdout).toMatch(/^sending$/m);
   expect(stdout).not.toContain("\u001b[2J");
   expect(stdout).toContain(`${address} is healthy.`);
+});
+
+test("a function is sent from its output's folder, and the address is the one that the tool has printed", async () => {
+  tool(
+    "vercel",
+    `pwd > '${tools}/place'; echo "https://shop-1a2b.vercel.app"; echo "Aliased: ${address} [3s]" >&2`,
+  );
+  const vercel = await deploy(["--target", "vercel"]);
+  expect(vercel.stdout).toContain(`${address} is healthy.`);
+  expect(vercel.exitCode).toBe(0);
+  expect(readFileSync(join(tools, "place"), "utf8").trim()).toBe(join(root, "build/vercel"));
+  tool("netlify", `printf 'Website URL:\\033[0m  ${address}\\n'`);
+  const netlify = await deploy(["--target", "netlify"]);
+  expect(netlify.stdout).toContain(`${address} is healthy.`);
+  expect(calls()).toEqual([
+    "[whoami]",
+    "[deploy][--prebuilt][--prod]",
+    "[status]",
+    "[deploy][--prod][--no-build][--dir][app/public][--functions][app/functions]",
+  ]);
 });
 
 test("its exit code is that of the tool, and with --json the answer alone is on stdout", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { gate, handlers, sessionKey, untilAborted } from "../cases/engine-check.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
@@ -218,4 +219,28 @@ test("the scheduled call takes no more than it can begin", async () => {
   working.open();
   await Promise.all([one.atRest(), other.atRest()]);
   expect(begun).toBe(6);
+});
+
+test("a tool call that waits for a decision is listed and decided while no function works on it", async () => {
+  const request: ApprovalRequest = {
+    approval_id: "approval-1",
+    ...sessionKey,
+    operation_id: "op-1",
+    tool_call_id: "call-1",
+    tool: "bash",
+    args: {},
+    requested_at: "2026-11-23T00:00:00.000Z",
+  };
+  const first = await invoke();
+  await first.cluster?.waitingCalls.add(request);
+  await first.cluster?.waitingCalls.leave("approval-1");
+  await first.drain({ timeoutMs: 0 });
+  const second = await invoke();
+  expect(await second.cluster?.waitingCalls.list({})).toMatchObject([{ approval_id: "approval-1" }]);
+  const decision = { approved: true };
+  expect(await second.cluster?.waitingCalls.decide("approval-1", decision, {})).toBe(true);
+  await second.drain({ timeoutMs: 0 });
+  const third = await invoke();
+  expect(await third.cluster?.waitingCalls.add(request)).toEqual(decision);
+  expect(await third.cluster?.waitingCalls.list({})).toEqual([]);
 });

@@ -64,11 +64,20 @@ export class WaitingCallRows implements WaitingCalls {
     );
   }
 
+  async leave(approvalId: string): Promise<void> {
+    this.#own.delete(approvalId);
+    await this.#base.database.run(
+      "UPDATE $s.approvals SET node = '', written_at = $3 WHERE approval_id = $1 AND node = $2",
+      [approvalId, this.#node, this.#base.clock.now()],
+    );
+  }
+
   async decide(approvalId: string, decision: ApprovalDecision, within: CallFilter): Promise<boolean> {
     const row = await this.#base.database.row(
-      `UPDATE $s.approvals AS a SET decision = $5 FROM $s.nodes AS n
+      `UPDATE $s.approvals AS a SET decision = $5
        WHERE approval_id = $1 AND ($2::text IS NULL OR agent = $2) AND ($3::text IS NULL OR instance_id = $3)
-         AND ($4::text IS NULL OR session = $4) AND decision IS NULL AND n.node = a.node RETURNING 1`,
+         AND ($4::text IS NULL OR session = $4) AND decision IS NULL
+         AND (a.node = '' OR a.node IN (SELECT node FROM $s.nodes)) RETURNING 1`,
       [approvalId, ...fieldsOf(within), JSON.stringify(decision)],
     );
     if (row === undefined) return false;
@@ -79,8 +88,8 @@ export class WaitingCallRows implements WaitingCalls {
 
   async list(within: CallFilter): Promise<readonly ApprovalRequest[]> {
     const rows = await this.#base.database.rows<{ request: string }>(
-      `SELECT request FROM $s.approvals JOIN $s.nodes USING (node)
-       WHERE decision IS NULL AND ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR instance_id = $2)
+      `SELECT request FROM $s.approvals
+       WHERE decision IS NULL AND (node = '' OR node IN (SELECT node FROM $s.nodes)) AND ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR instance_id = $2)
          AND ($3::text IS NULL OR session = $3)
        ORDER BY requested_at COLLATE "C", approval_id COLLATE "C"`,
       fieldsOf(within),

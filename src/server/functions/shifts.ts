@@ -75,7 +75,7 @@ export async function openShift(
   const works = "takeDue" in engine;
   const service = await openProjectService({
     project,
-    loaded: works ? loaded : { ...loaded, config: { ...loaded.config, store: "memory" } },
+    loaded: works ? loaded : withoutDatabase(loaded),
     engine,
     modules,
     housekeeping: works,
@@ -103,6 +103,12 @@ export async function openShift(
 function onPostgres(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, engine: { ...config.engine, kind: "postgres" } } };
+}
+
+/** Agents are listed and refuse their work with the reason that the engine gives. */
+function withoutDatabase(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded;
+  return { ...loaded, config: { ...config, engine: { kind: "embedded" }, store: "memory" } };
 }
 
 /** The engine; where there is no database, one that refuses everything with the reason. */
