@@ -161,11 +161,11 @@ export class FunctionOutput implements ServedOutput {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: [],
     });
-    const hear = (chunk: Buffer): void => {
+    const onOutput = (chunk: Buffer): void => {
       this.log += chunk.toString();
     };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
+    child.stdout?.on("data", onOutput);
+    child.stderr?.on("data", onOutput);
     const listening = Promise.withResolvers<number>();
     listening.promise.catch(() => undefined);
     child.once("exit", () => listening.reject(new Error(`The worker has ended: ${this.log}`)));

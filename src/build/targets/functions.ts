@@ -31,10 +31,10 @@ function storageProblems(app: Application): readonly BuildProblem[] {
   const path = configName(app);
   const problems: BuildProblem[] = [];
   if (engine.kind === "embedded" || engine.folder !== undefined) {
-    const named = engine.folder === undefined ? 'engine.kind = "embedded"' : "engine.folder";
+    const setting = engine.folder === undefined ? 'engine.kind = "embedded"' : "engine.folder";
     problems.push({
       path,
-      message: `has ${named}: accepted work in SQLite on a disk, ${keepsNothing}.`,
+      message: `has ${setting}: accepted work in SQLite on a disk, ${keepsNothing}.`,
       hint: `Leave it out, or say engine.kind = "postgres". ${onPostgres}`,
     });
   }
@@ -78,8 +78,8 @@ function mcpProblems(app: Application): readonly BuildProblem[] {
 function agentProblems({ path, profile }: DescribedAgent, app: Application): readonly BuildProblem[] {
   if (profile === undefined) return [];
   const { agent = {} } = app.loaded.config;
-  const named = profile.sandbox ?? agent.sandbox ?? "virtual";
-  const sandbox = typeof named === "string" ? named : named.name;
+  const chosen = profile.sandbox ?? agent.sandbox ?? "virtual";
+  const sandbox = typeof chosen === "string" ? chosen : chosen.name;
   if (sandbox === "local") {
     return [
       {

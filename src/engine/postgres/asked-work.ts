@@ -1,5 +1,6 @@
 import type { Engine } from "../contract.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+import { lockedShards } from "./shards.ts";
 
 /**
  * An engine for a process that lives as long as a request: a function of a platform. It takes up the work that comes to it and the
@@ -21,10 +22,10 @@ export interface AskedWorkOptions {
   isLooking(): boolean;
 }
 
-/** Between two looks for what is due. */
-export const lookMs = 250;
-/** Between two looks whether everything is at rest. */
-const restLookMs = 25;
+/** Between two polls for what is due. */
+export const pollMs = 250;
+/** Between two polls whether everything is at rest. */
+const restPollMs = 25;
 
 /**
  * Takes up work for a node without a share: what comes to the node, as long as it lives, and, once it is told so, all that is due in
@@ -49,10 +50,10 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
     this.#takesAll = true;
     // The node that holds the first shard does what the whole database needs.
     ownership.want([0]);
-    await ownership.look();
+    await ownership.turnNow();
     // A node that was found to be silent loses its shards a moment later.
-    await clock.sleep(lookMs);
-    await this.look();
+    await clock.sleep(pollMs);
+    await this.poll();
     await this.#options.startScheduled();
     await this.#options.prune();
   }
@@ -60,14 +61,14 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   async atRest(): Promise<void> {
     const { draining, clock } = this.#base;
     // Work that has ended may have led to other work, which is found a moment later.
-    for (let calm = 0; calm < 2 && !draining.aborted; ) {
-      calm = this.#isBusy() ? 0 : calm + 1;
-      await clock.sleep(restLookMs);
+    for (let quietPolls = 0; quietPolls < 2 && !draining.aborted; ) {
+      quietPolls = this.#isBusy() ? 0 : quietPolls + 1;
+      await clock.sleep(restPollMs);
     }
   }
 
   /** Asks for the shards in which something is due that no node holds, as many as there are free slots. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     const { database, ownership, clock, queue, draining } = this.#base;
     const known = this.#takesAll ? null : ownership.known;
     if (known?.length === 0 || draining.aborted) return;
@@ -79,7 +80,7 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
          SELECT shard, coalesce(wake_at, accepted_at) AS since FROM $s.runs
            WHERE status IN ('queued', 'running') OR (status = 'waiting' AND wake_at <= $1)
        ) AS due
-       WHERE ($2::int[] IS NULL OR shard = ANY($2)) AND shard NOT IN (${ownership.lockedShards("$3")})
+       WHERE ($2::int[] IS NULL OR shard = ANY($2)) AND shard NOT IN (${lockedShards("$3")})
        GROUP BY shard ORDER BY min(since) LIMIT $4`,
       [clock.now(), known, ownership.lockSpace, Math.max(0, queue.free)],
     );

@@ -2,7 +2,7 @@ import { Batcher } from "../../postgres/batcher.ts";
 import type { Owned } from "../cluster.ts";
 import { closing } from "../shared/engine-base.ts";
 import type { PostgresBase } from "./postgres-base.ts";
-import { shardOf } from "./shards.ts";
+import { lockedShards, shardOf } from "./shards.ts";
 
 /**
  * Calls some node, which is its choice, for what instances and runs have to do, until they have done it. It need not be
@@ -80,7 +80,7 @@ export class CalledWork {
     const shard = shardOf(key);
     if (handlers() === undefined || !ownership.leaseOfShard(shard).signal.aborted) return;
     ownership.want([shard]);
-    await ownership.look().catch(() => undefined);
+    await ownership.turnNow().catch(() => undefined);
     if (!this.#open.has(shard)) ownership.forgo(shard);
   }
 
@@ -100,7 +100,7 @@ export class CalledWork {
          UNION ALL SELECT shard, NULL, NULL, run_id, 0 FROM $s.runs WHERE status = 'running'
          UNION ALL SELECT shard, NULL, NULL, run_id, wake_at FROM $s.runs WHERE status = 'waiting' AND wake_at IS NOT NULL
        ) AS due
-       WHERE since < $1 AND shard NOT IN (${ownership.lockedShards("$2")}) LIMIT ${mostFound}`,
+       WHERE since < $1 AND shard NOT IN (${lockedShards("$2")}) LIMIT ${mostFound}`,
       [clock.now() - lateMs, ownership.lockSpace],
     );
     this.#executor.wake(

@@ -8,7 +8,7 @@ import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-json.ts";
-import { AskedWork, type BriefEngine, lookMs } from "./asked-work.ts";
+import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
@@ -268,7 +268,7 @@ class PostgresEngine {
       this.#every(sweepMs, () => this.#sweep()),
       this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
       this.#every(recoverMs, () => this.#schedules.arm()),
-      ...(this.#asked === undefined ? [] : [this.#every(lookMs, async () => await this.#asked?.look())]),
+      ...(this.#asked === undefined ? [] : [this.#every(pollMs, async () => await this.#asked?.poll())]),
       ...(this.#called === undefined ? [] : [this.#every(findMs, async () => await this.#called?.find())]),
       this.#every(pruneMs, () => this.#prune()),
     );

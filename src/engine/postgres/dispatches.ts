@@ -87,13 +87,17 @@ export class Dispatches
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    await this.#base.ownership.hold(shardOf(place), options?.signal);
-    await this.#admission.checkRoomInLine(place, ownerOfInput(place));
-    // Inputs that any node has accepted before go first.
-    await this.#polls.add(place);
-    if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
-    this.#admission.checkLine(place);
-    return await this.#calls.run(place, work, options?.signal);
+    const letGo = await this.#base.ownership.hold(shardOf(place), options?.signal);
+    try {
+      await this.#admission.checkRoomInLine(place, ownerOfInput(place));
+      // Inputs that any node has accepted before go first.
+      await this.#polls.add(place);
+      if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
+      this.#admission.checkLine(place);
+      return await this.#calls.run(place, work, options?.signal);
+    } finally {
+      letGo();
+    }
   }
 
   /** How many inputs of callers wait without being stored. */

@@ -6,7 +6,7 @@ import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
-import { shardCount, shardOf } from "./shards.ts";
+import { lockedShards, shardCount, shardOf } from "./shards.ts";
 
 export interface OwnershipOptions {
   readonly database: EngineDatabase;
@@ -42,7 +42,7 @@ const drainBeatMs = 50;
 /** A node that could not say so for this long fires `lease_lost` itself; well before another may take over. */
 const ownSilenceMs = 2_000;
 /** For so long a node tries to take a shard that it was asked for and another node holds. */
-const wantedMs = 5_000;
+const requestMs = 5_000;
 /** A shard that was asked for is given up once it has rested for so long. */
 const restMs = { asked: 1_000, called: 10_000 };
 
@@ -71,9 +71,13 @@ export class Ownership {
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
   /** Shards that this node is to take, with the time by `performance.now` at which it gives that up. */
-  readonly #wanted = new Map<number, number>();
+  readonly #requested = new Map<number, number>();
   /** When each shard was asked for last, by `performance.now`. */
   readonly #askedAt = new Map<number, number>();
+  /** Shards that are being handed over: they are asked for anew. */
+  #going: ReadonlySet<number> = new Set();
+  /** Callers that keep a shard: it is not given up meanwhile. */
+  readonly #holders = new Set<{ readonly shard: number }>();
   /** Turns that do not wait for the next heartbeat; one at a time. */
   readonly #turns: Batcher<null, void>;
   #connection: OwnConnection | undefined;
@@ -82,7 +86,6 @@ export class Ownership {
   #loop: Promise<void> | undefined;
   /** The work of shards that were gained last; the heartbeat does not wait for it. */
   #taking: Promise<void> | undefined;
-  #isTakingUp = false;
   #watch: NodeJS.Timeout | undefined;
   #address: string | undefined;
   #isDraining = false;
@@ -153,9 +156,9 @@ export class Ownership {
     this.#loop = this.#run();
   }
 
-  /** Whether shards are being taken that this node was asked for. */
+  /** Whether this node is taking shards that it was asked for. */
   get isTaking(): boolean {
-    return this.#wanted.size > 0 || this.#isTakingUp;
+    return this.#requested.size > 0 || this.#taking !== undefined;
   }
 
   /** Asks a node without a share to take shards, soon; those that another node holds once that gives them up. */
@@ -164,30 +167,32 @@ export class Ownership {
     const now = performance.now();
     for (const shard of shards) {
       this.#askedAt.set(shard, now);
-      if (!this.#shards.has(shard)) this.#wanted.set(shard, now + wantedMs);
+      if (!this.#shards.has(shard) || this.#going.has(shard)) this.#requested.set(shard, now + requestMs);
     }
-    if (this.#wanted.size > 0) this.#turns.add(null).catch(() => undefined);
+    if (this.#requested.size > 0) this.#turns.add(null).catch(() => undefined);
   }
 
   forgo(shard: number): void {
-    this.#wanted.delete(shard);
+    this.#requested.delete(shard);
   }
 
-  /** Asks for a shard, and waits until this node holds it, for as long as it tries. */
-  async hold(shard: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#options.takes === "share") return;
+  /** Asks for a shard, and waits until this node holds it, for as long as it tries. The function returned lets it go. */
+  async hold(shard: number, signal: AbortSignal | undefined): Promise<() => void> {
+    if (this.#options.takes === "share") return () => undefined;
+    const holder = { shard };
+    this.#holders.add(holder);
     this.want([shard]);
-    while (this.#wanted.has(shard) && signal?.aborted !== true) {
+    while (this.#requested.has(shard) && signal?.aborted !== true) {
       await this.#turns.add(null).catch(() => undefined);
-      if (this.#wanted.has(shard)) await this.#options.clock.sleep(beatMs / 2, signal).catch(() => undefined);
+      if (this.#requested.has(shard))
+        await this.#options.clock.sleep(beatMs / 2, signal).catch(() => undefined);
     }
     await this.#taking;
+    return () => void this.#holders.delete(holder);
   }
 
-  /** One turn at once: a node that is silent loses its shards. */
-  async look(): Promise<void> {
-    await this.#turns.add(null);
-  }
+  /** Does not wait for the next heartbeat: a node that is silent loses its shards. */
+  readonly turnNow = async (): Promise<void> => await this.#turns.add(null);
 
   /**
    * From now on this node takes no shard, and hands over those of which nothing is at work, the others as they come to rest.
@@ -195,7 +200,7 @@ export class Ownership {
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    this.#wanted.clear();
+    this.#requested.clear();
     if (this.#loop === undefined) return;
     await this.#options.database
       .run("UPDATE $s.nodes SET draining = true WHERE node = $1", [this.node])
@@ -231,7 +236,7 @@ export class Ownership {
     while (!this.#stopped.signal.aborted) {
       await clock.sleep(this.#isDraining ? drainBeatMs : beatMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
-      const rests = this.#options.takes === "asked" && this.#shards.size + this.#wanted.size === 0;
+      const rests = this.#options.takes === "asked" && this.#shards.size + this.#requested.size === 0;
       if (!rests) await this.#turns.add(null).catch(() => undefined);
     }
   }
@@ -250,23 +255,26 @@ export class Ownership {
     const { takes } = this.#options;
     const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
     if (takes !== "asked" && this.#shards.size > share)
-      await this.#release(connection, this.#shards.size - share);
-    if (takes !== "share") await this.#takeWanted(connection, restMs[takes]);
+      await this.#handOver(connection, this.#idle.slice(0, this.#shards.size - share));
+    if (takes !== "share") await this.#takeRequested(connection, restMs[takes]);
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
   }
 
-  async #takeWanted(connection: OwnConnection, leastRestMs: number): Promise<void> {
+  async #takeRequested(connection: OwnConnection, leastRestMs: number): Promise<void> {
     const now = performance.now();
-    const resting = this.shards.filter(
-      (shard) => (this.#askedAt.get(shard) ?? 0) + leastRestMs < now && this.#options.isIdle(shard),
-    );
-    await this.#handOver(connection, resting);
+    const resting = this.#idle.filter((shard) => (this.#askedAt.get(shard) ?? 0) + leastRestMs < now);
+    if (this.#taking === undefined) await this.#handOver(connection, resting);
     await this.#lock(
       connection,
-      [...this.#wanted.keys()].filter((shard) => !this.#shards.has(shard)),
+      [...this.#requested.keys()].filter((shard) => !this.#shards.has(shard)),
     );
-    for (const [shard, until] of this.#wanted)
-      if (until < now || this.#shards.has(shard)) this.#wanted.delete(shard);
+    for (const [shard, until] of this.#requested)
+      if (until < now || this.#shards.has(shard)) this.#requested.delete(shard);
+  }
+
+  get #idle(): number[] {
+    const held = new Set([...this.#holders].map(({ shard }) => shard));
+    return this.shards.filter((shard) => !held.has(shard) && this.#options.isIdle(shard));
   }
 
   async #connect(): Promise<OwnConnection> {
@@ -308,12 +316,6 @@ export class Ownership {
     return `kit shards of ${this.#options.database.schema}`;
   }
 
-  /** A subquery for the shards that any node holds; `space` stands for the parameter that is `lockSpace`. */
-  lockedShards(space: string): string {
-    return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-  }
-
   /** The shards that this node was asked for. */
   get known(): number[] {
     return [...this.#askedAt.keys()];
@@ -322,7 +324,7 @@ export class Ownership {
   async #acquire(connection: OwnConnection, count: number): Promise<void> {
     const { rows } = await connection.query(
       `SELECT shard FROM generate_series(0, ${shardCount - 1}) AS shard
-       WHERE shard NOT IN (${this.lockedShards("$1")})`,
+       WHERE shard NOT IN (${lockedShards("$1")})`,
       [this.lockSpace],
     );
     const inOrder = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
@@ -351,30 +353,25 @@ export class Ownership {
     for (const { shard, fence } of raised.rows) {
       this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
     }
-    this.#isTakingUp = true;
-    const taking = Promise.all([this.#taking, this.#options.onGained(gained)]).then(
-      () => undefined,
-      // The next sweep takes up what could not be taken up now.
-      () => undefined,
+    // The next sweep takes up what could not be taken up now.
+    const taking: Promise<void> = Promise.allSettled([this.#taking, this.#options.onGained(gained)]).then(
+      () => {
+        if (this.#taking === taking) this.#taking = undefined;
+      },
     );
     this.#taking = taking;
-    void taking.then(() => {
-      if (this.#taking === taking) this.#isTakingUp = false;
-    });
   }
 
   /** Hands shards over of which nothing is at work; the others follow when they rest. */
-  async #release(connection: OwnConnection, count: number): Promise<void> {
-    await this.#handOver(
-      connection,
-      this.shards.filter((shard) => this.#options.isIdle(shard)).slice(0, count),
-    );
-  }
-
   async #handOver(connection: OwnConnection, idle: readonly number[]): Promise<void> {
     if (idle.length === 0) return;
-    await this.#options.beforeRelease(idle);
-    this.#lose(idle);
+    this.#going = new Set(idle);
+    try {
+      await this.#options.beforeRelease(idle);
+      this.#lose(idle);
+    } finally {
+      this.#going = new Set();
+    }
     await connection.query(`SELECT pg_advisory_unlock(hashtext($1), shard) FROM unnest($2::int[]) AS shard`, [
       this.lockSpace,
       [...idle],

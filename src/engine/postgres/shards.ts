@@ -31,3 +31,9 @@ export function shardOfStream(stream: string): number | undefined {
 function hash(text: string): number {
   return createHash("sha1").update(text).digest().readUInt32BE(0) % shardCount;
 }
+
+/** A subquery for the shards that any node holds by its lock; `space` stands for the parameter that is `Ownership.lockSpace`. */
+export function lockedShards(space: string): string {
+  return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+}

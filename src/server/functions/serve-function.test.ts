@@ -92,7 +92,7 @@ test("without a database specs and guidelines are served, and work is refused as
   const works = [
     asked("/agents/helper/1", { message: "Hello" }),
     asked("/agents/helper/1/dispatch", { input: "Hello" }),
-    asked("/workflows/add/invoke", {}),
+    asked("/workflows/add", {}),
     asked("/health"),
   ];
   for (const request of works) {
@@ -118,7 +118,7 @@ test("a prompt that takes longer than the platform allows is answered before tha
   answersAfter = 10_000;
   const started = performance.now();
   const [plain, streamed] = await Promise.all([
-    call(asked("/agents/helper/late", { message: "Hello" }), { seconds: 2 }),
+    call(asked("/agents/helper/late", { message: "Hello" }), { seconds: 8 }),
     call(asked("/agents/helper/later", { message: "Hello" }, { Accept: "text/event-stream" }), {
       seconds: 8,
     }),

@@ -8,6 +8,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import { createConfiguredServer } from "../serve-application.ts";
 
 /** The connections, shards and agents that a process holds while calls are under way. */
@@ -73,10 +74,12 @@ export async function openShift(
   };
   const engine = await openEngine(loaded);
   const works = "takeDue" in engine;
+  const store = works ? await openSessions(loaded) : undefined;
   const service = await openProjectService({
     project,
     loaded: works ? loaded : withoutDatabase(loaded),
     engine,
+    store,
     modules,
     housekeeping: works,
     endsIdle: false,
@@ -95,6 +98,7 @@ export async function openShift(
     async close(timeoutMs) {
       await server.close();
       await service.close({ timeoutMs });
+      await store?.close();
     },
   };
 }
@@ -103,6 +107,15 @@ export async function openShift(
 function onPostgres(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, engine: { ...config.engine, kind: "postgres" } } };
+}
+
+/** The sessions in the database of the engine; undefined where the configuration names another place. */
+async function openSessions({ config, environment }: LoadedConfig): Promise<SessionStore | undefined> {
+  const shared = sharedEngineOf(config, environment);
+  if (shared === undefined || config.store !== undefined) return undefined;
+  const { PostgresSessionStore } = await import("../../stores/postgres/postgres-store.ts");
+  const { url, schema } = shared;
+  return new PostgresSessionStore({ url, maxConnections, ...defined({ schema }) });
 }
 
 /** Agents are listed and refuse their work with the reason that the engine gives. */
