@@ -29,6 +29,8 @@ export async function migrate(pool: PostgresPool, migrations: Migrations): Promi
   let failed = true;
   try {
     await connection.query("BEGIN");
+    // A migration takes its time, and waits for that of another process, whatever limits the role has.
+    await connection.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
     await connection.query("SELECT pg_advisory_xact_lock($1)", [lockId]);
     await connection.query(
       `CREATE SCHEMA IF NOT EXISTS ${schema};

@@ -24,6 +24,27 @@ const outages: readonly string[] = [
   "58", // system error: reading or writing failed
 ];
 
+/** What an operator does about a condition, by its code or the start of it; the first that fits. */
+const advice: readonly (readonly [string, string])[] = [
+  [
+    "42501",
+    "Give the role of the address its rights: GRANT CREATE ON DATABASE for the first start, then ownership of the schema's tables, or ALL on them.",
+  ],
+  [
+    "25006",
+    "It takes no writes: a standby answers at the address, or default_transaction_read_only is set for the role.",
+  ],
+  ["28", "Check the role and the password in the address."],
+  ["3D000", "Create the database, or correct its name in the address."],
+  ["53100", "Make room on its disk. What was accepted is kept, and goes on by itself."],
+  [
+    "53300",
+    "Raise max_connections, or let fewer processes connect: a node of kit holds up to 22 connections.",
+  ],
+  ["55P03", "Lift the limit for the role: ALTER ROLE … SET lock_timeout = 0."],
+  ["57014", "Lift the limit for the role: ALTER ROLE … SET statement_timeout = 0."],
+];
+
 export interface StoreErrorOptions {
   /** As the subject of an error's sentence: `The session store`. */
   readonly store: string;
@@ -40,7 +61,8 @@ export function toStoreError(error: unknown, { store, since, toConflict }: Store
   if (code !== undefined && conflicts.has(code) && toConflict !== undefined) return toConflict(error);
   const reason = "its database does not answer as it should";
   const message = error instanceof Error && error.message !== "" ? error.message : String(code);
-  const hint = `Postgres: ${message}`;
+  const [, advised] = advice.find(([start]) => code?.startsWith(start) === true) ?? [];
+  const hint = advised === undefined ? `Postgres: ${message}` : `Postgres: ${message}. ${advised}`;
   // An error without a condition name does not come from Postgres: the connection is at fault.
   if (code === undefined || outages.some((start) => code.startsWith(start))) {
     return storeUnavailable({ store, reason, hint, since, cause: error });

@@ -39,8 +39,10 @@ export class Database {
   }
 
   /** Makes an empty database and starts it. `settings` are lines of postgresql.conf, as `max_connections=20`. */
-  static async start(settings: readonly string[] = []): Promise<Database> {
-    const folder = mkdtempSync(join(tmpdir(), "kit-cluster-db-"));
+  static async start(
+    settings: readonly string[] = [],
+    folder: string = mkdtempSync(join(tmpdir(), "kit-cluster-db-")),
+  ): Promise<Database> {
     const port = await freePort();
     const maker = new EmbeddedPostgres({
       databaseDir: folder,
@@ -112,6 +114,12 @@ export class Database {
       }
     }
     return false;
+  }
+
+  /** Starts a server that has ended by itself, or does nothing. */
+  async revive(): Promise<void> {
+    const child = this.#child;
+    if (child?.exitCode !== null || child.signalCode !== null) await this.up();
   }
 
   /** Ends the server as a crash of its machine would. */

@@ -1,0 +1,115 @@
+/**
+ * `node bench/cluster/simulate.ts`: what one Postgres carries, on paper, for clusters of up to 100 nodes: a model of the queueing, with
+ * the times of statements that `npm run bench:cluster` has measured in the place of a database. No process and no database is
+ * started; the whole takes seconds.
+ *
+ * `--dispatch-ms 0.25` processor time of Postgres for each input, `--node-ms 0.4` of a node, `--cores 4` of Postgres,
+ * `--beat-ms 1.2` of a heartbeat with its look for dead nodes, `--sweep-ms 1.1` of a look for work: `node bench/cluster/idle.ts`
+ * measures what a node at rest costs, of which these are the parts.
+ */
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    "dispatch-ms": { type: "string", default: "0.25" },
+    "node-ms": { type: "string", default: "0.4" },
+    "beat-ms": { type: "string", default: "1.2" },
+    "sweep-ms": { type: "string", default: "1.1" },
+    cores: { type: "string", default: "4" },
+  },
+});
+const dispatchMs = Number(values["dispatch-ms"]);
+const nodeMs = Number(values["node-ms"]);
+const beatMs = Number(values["beat-ms"]);
+const sweepMs = Number(values["sweep-ms"]);
+const cores = Number(values.cores);
+/** As in the engine: heartbeats, and looks for dispatches and for runs. */
+const beatsPerSecond = 5;
+const sweepsPerSecond = 8;
+const connectionsPerNode = 22;
+const simulatedMs = 5_000;
+
+/** Statements wait for a core of Postgres in the order in which they come. Deterministic: the same in every run. */
+class Server {
+  readonly #free: number[];
+  busyMs = 0;
+
+  constructor(count: number) {
+    this.#free = Array.from({ length: count }, () => 0);
+  }
+
+  /** Gives the time at which the statement has ended. */
+  run(at: number, ms: number): number {
+    const first = this.#free.indexOf(Math.min(...this.#free));
+    const end = Math.max(at, this.#free[first] ?? 0) + ms;
+    this.#free[first] = end;
+    this.busyMs += ms;
+    return end;
+  }
+}
+
+interface Result {
+  readonly nodes: number;
+  readonly load: number;
+  readonly busy: number;
+  readonly waitMs: number;
+  readonly lateBeats: number;
+}
+
+/** Inputs come evenly, `load` a second in all; each costs Postgres its share in two groups, accepting and doing. */
+function simulate(nodes: number, load: number): Result {
+  const server = new Server(cores);
+  const statements: { at: number; ms: number; kind: "beat" | "sweep" | "input" }[] = [];
+  for (let node = 0; node < nodes; node += 1) {
+    const offset = (node / nodes) * 200;
+    for (let at = offset; at < simulatedMs; at += 1_000 / beatsPerSecond) statements.push({ at, ms: beatMs, kind: "beat" });
+    for (let at = offset / 2; at < simulatedMs; at += 1_000 / sweepsPerSecond) statements.push({ at, ms: sweepMs, kind: "sweep" });
+  }
+  for (let at = 0; at < simulatedMs; at += 1_000 / load) statements.push({ at, ms: dispatchMs, kind: "input" });
+  statements.sort((left, right) => left.at - right.at);
+  const waits: number[] = [];
+  let late = 0;
+  for (const { at, ms, kind } of statements) {
+    const wait = server.run(at, ms) - at - ms;
+    if (kind === "input") waits.push(wait);
+    // A node whose beat takes two seconds gives its work up.
+    if (kind === "beat" && wait > 2_000) late += 1;
+  }
+  waits.sort((left, right) => left - right);
+  return {
+    nodes,
+    load,
+    busy: server.busyMs / (simulatedMs * cores),
+    waitMs: waits[Math.floor(waits.length * 0.99)] ?? 0,
+    lateBeats: late,
+  };
+}
+
+/** The most inputs a second at which 99 of 100 wait less than 50 ms and no beat is late. */
+function most(nodes: number): Result {
+  let best = simulate(nodes, 1);
+  let above = 100_000;
+  for (let look = 0; look < 12; look += 1) {
+    const result = simulate(nodes, Math.round((best.load + above) / 2));
+    if (result.waitMs > 50 || result.lateBeats > 0) above = result.load;
+    else best = result;
+  }
+  return best;
+}
+
+console.log(`One Postgres of ${cores} cores; an input costs it ${dispatchMs} ms, a node ${nodeMs} ms\n`);
+console.log("nodes  idle load of Postgres  inputs/s at most  of them per node  nodes' cores  connections");
+for (const nodes of [1, 3, 10, 30, 100, 256]) {
+  const idle = simulate(nodes, 1);
+  const best = most(nodes);
+  console.log(
+    [
+      `${nodes}`.padStart(5),
+      `${(idle.busy * 100).toFixed(1)} %`.padStart(22),
+      `${best.load}`.padStart(17),
+      `${Math.floor(best.load / nodes)}`.padStart(17),
+      ((best.load * nodeMs) / 1_000).toFixed(1).padStart(13),
+      `${nodes * connectionsPerNode}`.padStart(12),
+    ].join(" "),
+  );
+}

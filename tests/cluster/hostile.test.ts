@@ -1,0 +1,229 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { Engine } from "../../src/engine/contract.ts";
+import { createPostgresEngine } from "../../src/engine/postgres/create-postgres-engine.ts";
+import { createTemporaryRepository } from "../../src/testing/temporary-repository.ts";
+import { addressOf, Database } from "./harness/database.ts";
+import { postgresEngine } from "./harness/engines.ts";
+import { Kits } from "./harness/kits.ts";
+import { project } from "./harness/project.ts";
+
+const launcher = join(import.meta.dirname, "../../bin/kit.mjs");
+let database: Database;
+
+beforeAll(async () => {
+  database = await Database.start();
+});
+
+afterAll(() => database?.remove());
+
+async function openEngine(schema: string, url = database.url): Promise<Engine> {
+  const engine = await createPostgresEngine({ url, schema });
+  onTestFinished(() => engine.drain({ timeoutMs: 0 }));
+  return engine;
+}
+
+async function work(engine: Engine): Promise<void> {
+  await engine.start({ dispatch: async (_, { input }) => input, run: async () => undefined });
+}
+
+const key = { agent: "worker", instance_id: "one", session: "default" };
+
+/** A role that may log in, with settings of its own; gives its address. */
+async function createRole(name: string, ...settings: readonly string[]): Promise<string> {
+  await database.query(`CREATE ROLE ${name} LOGIN PASSWORD 'secret'`);
+  for (const setting of settings) await database.query(`ALTER ROLE ${name} SET ${setting}`);
+  return addressOf(database.port, { user: name, secret: "secret" });
+}
+
+test("a node of an older version beside a newer schema does not start, says so, and changes nothing", async () => {
+  const running = await openEngine("newer");
+  await work(running);
+  await database.query("INSERT INTO newer.engine_migrations (version) VALUES (99)");
+  const older = await createTemporaryRepository(
+    project("http://127.0.0.1:1/v1", 'kind = "postgres"\nschema = "newer"'),
+  );
+  onTestFinished(() => older[Symbol.asyncDispose]());
+  const started = spawnSync(process.execPath, [launcher, "start", "--port", "0"], {
+    cwd: older.root,
+    env: { ...process.env, KIT_ENGINE_URL: database.url },
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  expect(started.status).toBe(1);
+  expect(started.stderr).toMatch(/The engine's store was written by a newer kit/);
+  expect(started.stderr).toMatch(/Update kit, or name another schema/);
+  const { dispatch_id } = await running.admit({ ...key, input: "goes on" });
+  expect(await running.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("a role that may make nothing is told which right it lacks", async () => {
+  const url = await createRole("poor");
+  await expect(openEngine("of_poor", url)).rejects.toMatchObject({
+    code: "store_unavailable",
+    hint: expect.stringMatching(/permission denied for database postgres\. .*GRANT CREATE ON DATABASE/),
+  });
+});
+
+test("a role that may only read is told so with the first write, and nothing is half accepted", async () => {
+  const owner = await openEngine("read_only");
+  const url = await createRole("reader", "default_transaction_read_only = on");
+  await database.query(
+    "GRANT USAGE ON SCHEMA read_only TO reader; GRANT ALL ON ALL TABLES IN SCHEMA read_only TO reader; GRANT ALL ON ALL SEQUENCES IN SCHEMA read_only TO reader",
+  );
+  const engine = await openEngine("read_only", url);
+  await expect(engine.admit({ ...key, input: 1 })).rejects.toMatchObject({
+    code: "store_unavailable",
+    hint: expect.stringContaining("default_transaction_read_only"),
+  });
+  expect((await owner.load()).queued_dispatches).toBe(0);
+});
+
+test("where all connections are taken the error names max_connections, and the engine goes on once there are some", async () => {
+  const small = await Database.start(["max_connections=12", "superuser_reserved_connections=0"]);
+  onTestFinished(() => small.remove());
+  const engine = await openEngine("kit", small.url);
+  await work(engine);
+  const taken: pg.Client[] = [];
+  for (;;) {
+    const client = new pg.Client({ connectionString: small.url });
+    client.on("error", () => undefined);
+    const isFull = await client.connect().then(
+      () => false,
+      () => true,
+    );
+    if (isFull) break;
+    taken.push(client);
+  }
+  await expect(createPostgresEngine({ url: small.url, schema: "kit" })).rejects.toMatchObject({
+    code: "store_unavailable",
+    hint: expect.stringContaining("Raise max_connections"),
+  });
+  for (const client of taken) await client.end();
+  const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+  expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("limits of time that a role has do not keep the tables from being made, nor work from being done", async () => {
+  const url = await createRole(
+    "hurried",
+    "statement_timeout = '40ms'",
+    "lock_timeout = '10ms'",
+    "idle_session_timeout = '400ms'",
+  );
+  await database.query("GRANT CREATE ON DATABASE postgres TO hurried");
+  const nodes = [await openEngine("hurried", url), await openEngine("hurried", url)];
+  for (const node of nodes) await work(node);
+  const [first, second] = nodes as [Engine, Engine];
+  const ids: string[] = [];
+  for (let number = 0; number < 40; number += 1) {
+    const input = { ...key, instance_id: `i${number % 8}`, input: number };
+    // On a busy machine a statement may take longer than that: its caller is told so, and asks again.
+    for (;;) {
+      const receipt = await first.admit({ ...input, idempotency_key: `${number}` }).catch(() => undefined);
+      if (receipt !== undefined) {
+        ids.push(receipt.dispatch_id);
+        break;
+      }
+      await delay(20);
+    }
+  }
+  for (const id of ids) {
+    await expect
+      .poll(async () => (await second.getDispatch(id).catch(() => undefined))?.status)
+      .toBe("completed");
+  }
+});
+
+/** Debian's libfaketime. */
+const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+  .map((architecture) => `/usr/lib/${architecture}/faketime`)
+  .filter((folder) => existsSync(folder))
+  .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
+  .find((file) => file.endsWith("libfaketimeMT.so.1"));
+
+test.skipIf(library === undefined)(
+  "a node whose clock is an hour off works like the others, and takes over as they do",
+  async () => {
+    const cluster = await Kits.start(postgresEngine, 2);
+    onTestFinished(() => cluster.stop());
+    const [first, second] = cluster.kits;
+    if (first === undefined || second === undefined) return;
+    await cluster.end(second);
+    await cluster.startKit(second, {
+      LD_PRELOAD: `${library}`,
+      FAKETIME: "+1h",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      KIT_CLUSTER_SKEW: "3600000",
+    });
+    await cluster.untilBalanced();
+    const load = cluster.load({ lines: 8, each: 4, ms: 150 });
+    await cluster.begun(load, 10);
+    await cluster.kill(first);
+    await cluster.settled(load);
+    expect(await cluster.findings(load)).toEqual([]);
+  },
+);
+
+/** A small disk of its own, where the system allows to make one. */
+function mountDisk(mb: number): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), "kit-cluster-disk-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${mb}m,mode=0755`, "tmpfs", folder], {
+      stdio: "ignore",
+    });
+    return folder;
+  } catch {
+    rmSync(folder, { recursive: true });
+    return undefined;
+  }
+}
+
+const disk = userInfo().uid === 0 ? mountDisk(220) : undefined;
+
+test.skipIf(disk === undefined)(
+  "a full disk of the database loses nothing: callers are told, and work goes on once there is room",
+  async () => {
+    const folder = `${disk}`;
+    mkdirSync(join(folder, "database"), { mode: 0o700 });
+    const full = await Database.start(["max_wal_size=64MB", "min_wal_size=32MB"], join(folder, "database"));
+    onTestFinished(async () => {
+      await full.remove();
+      execFileSync("umount", [folder]);
+      rmSync(folder, { recursive: true });
+    });
+    const engine = await openEngine("kit", full.url);
+    await work(engine);
+    const before = await engine.admit({ ...key, input: "before" });
+    expect(await engine.awaitDispatch(before.dispatch_id)).toMatchObject({ status: "completed" });
+    const ballast = join(folder, "ballast");
+    const { bavail, bsize } = statfsSync(folder);
+    writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - 65_536)));
+    const accepted: string[] = [];
+    let refusal: unknown;
+    for (let number = 0; number < 400 && refusal === undefined; number += 1) {
+      await engine
+        .admit({ ...key, instance_id: `i${number}`, input: "x".repeat(200_000) + Math.random() })
+        .then(
+          ({ dispatch_id }) => accepted.push(dispatch_id),
+          (error: unknown) => {
+            refusal = error;
+          },
+        );
+    }
+    expect(refusal).toMatchObject({ code: "store_unavailable" });
+    rmSync(ballast);
+    // Postgres itself may have stopped where it could not write its log.
+    await full.revive();
+    for (const id of accepted) {
+      await expect
+        .poll(async () => (await engine.getDispatch(id).catch(() => undefined))?.status)
+        .toBe("completed");
+    }
+  },
+);
