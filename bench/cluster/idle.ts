@@ -17,7 +17,9 @@ for (const count of counts.length === 0 ? [5, 20] : counts) {
   const before = processorMs(withChildren(database.pid));
   await delay(seconds * 1_000);
   const used = processorMs(withChildren(database.pid)) - before;
-  console.log(`${count} nodes at rest: ${(used / seconds / count).toFixed(2)} ms of Postgres a second for each`);
+  console.log(
+    `${count} nodes at rest: ${(used / seconds / count).toFixed(2)} ms of Postgres a second for each`,
+  );
   await Promise.all(nodes.map((node) => node.drain({ timeoutMs: 0 })));
   await database.remove();
 }

@@ -62,10 +62,13 @@ function simulate(nodes: number, load: number): Result {
   const statements: { at: number; ms: number; kind: "beat" | "sweep" | "input" }[] = [];
   for (let node = 0; node < nodes; node += 1) {
     const offset = (node / nodes) * 200;
-    for (let at = offset; at < simulatedMs; at += 1_000 / beatsPerSecond) statements.push({ at, ms: beatMs, kind: "beat" });
-    for (let at = offset / 2; at < simulatedMs; at += 1_000 / sweepsPerSecond) statements.push({ at, ms: sweepMs, kind: "sweep" });
+    for (let at = offset; at < simulatedMs; at += 1_000 / beatsPerSecond)
+      statements.push({ at, ms: beatMs, kind: "beat" });
+    for (let at = offset / 2; at < simulatedMs; at += 1_000 / sweepsPerSecond)
+      statements.push({ at, ms: sweepMs, kind: "sweep" });
   }
-  for (let at = 0; at < simulatedMs; at += 1_000 / load) statements.push({ at, ms: dispatchMs, kind: "input" });
+  for (let at = 0; at < simulatedMs; at += 1_000 / load)
+    statements.push({ at, ms: dispatchMs, kind: "input" });
   statements.sort((left, right) => left.at - right.at);
   const waits: number[] = [];
   let late = 0;
