@@ -261,7 +261,7 @@ const unconnected = new Set([
   "ETIMEDOUT",
 ]);
 
-/** What answers there takes no calls of this node. */
+/** The error for a server that takes no calls of this node. */
 function refusalOf({ address, host }: ClusterNode, reply: IncomingMessage): KitError {
   const { statusCode = 0 } = reply;
   // Another process of the cluster has this address now; or the node is about to end.

@@ -275,7 +275,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     async fork(target, choices = {}, { principal } = {}) {
       sources.checkAgent(target.agent);
       if (!keepsWork) throw keepsNothing();
-      const { key, input } = await toForkedInput({ store, events }, target, choices);
+      const { key, input } = await toForkedInput({ store, events: engine.events }, target, choices);
       const receipt = await engine.admit({
         ...key,
         input,

@@ -194,3 +194,36 @@ test("a prompt under a key is answered with all its events on a node that does n
   expect(events.map(({ event }) => event).slice(-3)).toEqual(["operation", "idle", "result"]);
   expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: "a b" } } });
 });
+
+test("lists and records say the same on every machine", async () => {
+  const id = two.owned("echo", 15);
+  await one.send(`/agents/echo/${id}`, { body: { message: "Hello." } });
+  const { dispatch_id } = (await one.send(`/agents/echo/${id}/dispatch`, { body: { input: "Later." } })).body;
+  await one.service.engine.awaitDispatch(dispatch_id);
+  const { run_id } = (await two.send("/workflows/talking", { body: { lines: 2 } })).body;
+  await one.service.engine.awaitRun(run_id);
+  const instance = `/agents/echo/${id}`;
+  const { operations } = (await one.send(`${instance}/operations`)).body;
+  const paths = [
+    "/agents",
+    "/approvals",
+    "/sessions",
+    "/dispatches",
+    `/dispatches/${dispatch_id}`,
+    "/workflows",
+    "/schedules",
+    "/runs",
+    `/runs/${run_id}`,
+    `/runs/${run_id}/events`,
+    `/runs/${run_id}/journal`,
+    `${instance}/history`,
+    `${instance}/history?limit=2`,
+    `${instance}/operations`,
+    `${instance}/operations/${operations[0].operation_id}/events`,
+    `${instance}/approvals`,
+  ];
+  for (const path of paths) {
+    const [own, other] = await Promise.all(nodes.map((node) => node.send(path)));
+    expect([path, other?.status, other?.body]).toEqual([path, 200, own?.body]);
+  }
+});

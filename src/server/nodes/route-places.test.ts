@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { type Routes, routes } from "../../protocol/routes/routes.ts";
+
+/**
+ * Where each route is answered in a cluster. `any`: by the machine that is asked, from the database and the project's files.
+ * `owner`: by the machine that is asked, which asks the owner of the instance or the run. `each`: by each machine about itself.
+ */
+const places: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = {
+  "GET /agents": "any",
+  "POST /agents/{name}/{id}": "owner",
+  "POST /agents/{name}/{id}/dispatch": "any",
+  "GET /agents/{name}/{id}/events": "owner",
+  "GET /agents/{name}/{id}/history": "owner",
+  "GET /agents/{name}/{id}/operations": "owner",
+  "GET /agents/{name}/{id}/operations/{operation_id}/events": "owner",
+  "GET /agents/{name}/{id}/turns/{turn_id}": "owner",
+  "POST /agents/{name}/{id}/turns/{turn_id}/fork": "owner",
+  "POST /agents/{name}/{id}/abort": "owner",
+  "DELETE /agents/{name}/{id}": "owner",
+  "GET /approvals": "any",
+  "GET /agents/{name}/{id}/approvals": "any",
+  "POST /agents/{name}/{id}/approvals/{approval_id}": "any",
+  "POST /prompt/{session}": "owner",
+  "POST /prompt/{session}/events": "owner",
+  "GET /sessions": "owner",
+  "POST /sessions/prune": "owner",
+  "GET /": "any",
+  "GET /health": "each",
+  "GET /health/live": "each",
+  "GET /openapi.json": "any",
+  "GET /api/guidelines": "any",
+  "GET /api/guidelines/explain": "any",
+  "GET /api/guidelines/lint": "any",
+  "POST /api/guidelines/sync": "each",
+  "GET /api/guidelines/{id}": "any",
+  "POST /api/guidelines/convert": "each",
+  "POST /api/guidelines/export": "any",
+  "GET /api/files": "any",
+  "GET /api/specs": "any",
+  "GET /api/specs/diagnostics": "any",
+  "GET /api/specs/graph": "any",
+  "POST /api/specs/impact": "any",
+  "GET /api/specs/coverage": "each",
+  "POST /api/specs/results": "each",
+  "GET /api/specs/stale": "any",
+  "POST /api/specs/validate": "any",
+  "GET /api/specs/{id}": "any",
+  "GET /dispatches": "any",
+  "POST /dispatches/retry": "any",
+  "GET /dispatches/{dispatch_id}": "any",
+  "POST /dispatches/{dispatch_id}/retry": "any",
+  "POST /dispatches/{dispatch_id}/cancel": "any",
+  "GET /schedules": "any",
+  "GET /workflows": "any",
+  "POST /workflows/{name}": "any",
+  "GET /runs": "any",
+  "GET /runs/{run_id}": "any",
+  "GET /runs/{run_id}/events": "owner",
+  "GET /runs/{run_id}/stream": "owner",
+  "GET /runs/{run_id}/journal": "any",
+  "POST /runs/{run_id}/cancel": "any",
+  "POST /runs/{run_id}/signal": "any",
+  "GET /cluster": "any",
+  "GET /deliveries": "each",
+  "POST /webhooks/{name}": "any",
+};
+
+test("every route says which machine of a cluster answers it", () => {
+  expect(Object.keys(places).toSorted()).toEqual(Object.keys(routes).toSorted());
+});
