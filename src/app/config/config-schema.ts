@@ -134,10 +134,26 @@ const sessionsTable = table({
 });
 export interface SessionsConfig extends Infer<typeof sessionsTable> {}
 
+/** The `engine.restate` table, for `kind = "restate"`. Several addresses are separated by commas. */
+const restateTable = table({
+  /** Addresses of the ingress; default: the variable `KIT_RESTATE_INGRESS`, else `http://127.0.0.1:8080`. */
+  ingress: text,
+  /** Addresses of the admin API; default: the variable `KIT_RESTATE_ADMIN`, else `http://127.0.0.1:9070`. */
+  admin: text,
+  /** `host:port` where this node serves Restate; default: the variable `KIT_RESTATE_LISTEN`, else `127.0.0.1:9080`. */
+  listen: text,
+  /** Where Restate reaches the nodes; default: the variable `KIT_RESTATE_ADDRESS`, else where this node listens. */
+  address: text,
+  /** Public keys of Restate; default: the variable `KIT_RESTATE_IDENTITY_KEY`. Needed where others can reach `listen`. */
+  identity_key: text,
+  /** The name of kit's object in Restate; default: the schema. */
+  service: text,
+});
+
 /** The `engine` table: how accepted work is kept and done. */
 const engineTable = table({
-  /** Default `embedded`: SQLite in a folder of this machine. `postgres`: a database that several machines share. */
-  kind: name(["embedded", "postgres"]),
+  /** Default `embedded`: SQLite in a folder of this machine. `postgres`: a database that several machines share; `restate`: the same, with Restate calling them. */
+  kind: name(["embedded", "postgres", "restate"]),
   /** For `embedded`. Relative to the root; default `.kit/engine`. */
   folder: text,
   /** For `postgres`: the address of the database; default: the variable `KIT_ENGINE_URL`, else `DATABASE_URL`. */
@@ -146,6 +162,7 @@ const engineTable = table({
   schema: text,
   /** For `postgres`: where other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */
   address: textLike("an http:// address without a query", isNodeAddress),
+  restate: restateTable,
   /** Inputs and runs that are worked on at a time; default 256. */
   concurrency: integer(1, 100_000),
   /** Inputs that may wait in all; default 10,000. */

@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import type { RestateOptions } from "../../engine/restate/create-restate-engine.ts";
 import type { EngineLimits } from "../../engine/shared/engine-base.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import type { EngineConfig, KitConfig, SessionsConfig } from "./config-schema.ts";
@@ -24,6 +25,8 @@ export function describeEngine(
 export interface SharedEngine {
   readonly url: string;
   readonly schema: string | undefined;
+  /** Where Restate calls the nodes. */
+  readonly restate?: RestateOptions | undefined;
 }
 
 /**
@@ -32,32 +35,60 @@ export interface SharedEngine {
  */
 export function sharedEngineOf(
   { engine: given, store }: Pick<KitConfig, "engine" | "store">,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): SharedEngine | undefined {
   const engine = toEngineTable(given);
   if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
+  const { kind = "postgres" } = engine;
   const url = engine.url ?? environment.KIT_ENGINE_URL ?? environment.DATABASE_URL;
-  if (url === undefined || !isPostgresUrl(url)) throw noAddress(url);
-  if (store === "sqlite" || store === "memory") throw sessionsElsewhere(store);
-  if (typeof store === "object" && store.claim === undefined) throw sessionsElsewhere("one without `claim`");
-  return { url, schema: engine.schema };
+  if (url === undefined || !isPostgresUrl(url)) throw noAddress(url, kind);
+  if (store === "sqlite" || store === "memory") throw sessionsElsewhere(store, kind);
+  if (typeof store === "object" && store.claim === undefined)
+    throw sessionsElsewhere("one without `claim`", kind);
+  return {
+    url,
+    schema: engine.schema,
+    ...(engine.kind === "restate" ? { restate: restateOf(engine, environment) } : {}),
+  };
 }
 
-function noAddress(url: string | undefined): KitError {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function restateOf({ restate = {} }: EngineConfig, environment: Environment): RestateOptions {
+  const { ingress, admin, listen, address, identity_key, service } = restate;
+  return {
+    ingress: toList(ingress ?? environment.KIT_RESTATE_INGRESS),
+    admin: toList(admin ?? environment.KIT_RESTATE_ADMIN),
+    listen: listen ?? environment.KIT_RESTATE_LISTEN,
+    address: address ?? environment.KIT_RESTATE_ADDRESS,
+    identityKey: toList(identity_key ?? environment.KIT_RESTATE_IDENTITY_KEY),
+    token: environment.KIT_RESTATE_TOKEN,
+    service,
+  };
+}
+
+function toList(text: string | undefined): readonly string[] | undefined {
+  return text
+    ?.split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function noAddress(url: string | undefined, kind: string): KitError {
   return new KitError({
     code: "invalid_request",
     message:
       url === undefined
-        ? "engine.kind is postgres, and no address of a database is set."
+        ? `engine.kind is ${kind}, and no address of a database is set.`
         : "The address of the engine's database is none of Postgres.",
     hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url.",
   });
 }
 
-function sessionsElsewhere(store: string): KitError {
+function sessionsElsewhere(store: string, kind: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `engine.kind is postgres, and store is ${store}: other machines could not read the sessions of this one.`,
+    message: `engine.kind is ${kind}, and store is ${store}: other machines could not read the sessions of this one.`,
     hint: "Leave store out, so that sessions lie in the engine's database, or name a Postgres database.",
   });
 }

@@ -43,7 +43,19 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
 ];
 
 /** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
-const others: readonly string[] = ["KIT_ENGINE_URL", "KIT_API_KEY", "KIT_URL", "KIT_DEBUG", "KIT_RECORD"];
+const others: readonly string[] = [
+  "KIT_ENGINE_URL",
+  "KIT_RESTATE_ADDRESS",
+  "KIT_RESTATE_ADMIN",
+  "KIT_RESTATE_IDENTITY_KEY",
+  "KIT_RESTATE_INGRESS",
+  "KIT_RESTATE_LISTEN",
+  "KIT_RESTATE_TOKEN",
+  "KIT_API_KEY",
+  "KIT_URL",
+  "KIT_DEBUG",
+  "KIT_RECORD",
+];
 
 /**
  * The part of the configuration that the environment gives. Empty variables count as unset; lists

@@ -115,7 +115,7 @@ test.each([
   ],
   ['[guidelines]\nsource = "copilt"', "guidelines.source must be one of agents, fw_c, fw_b, steering, "],
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
-  ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, postgres, not "x"'],
+  ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, postgres, restate, not "x"'],
   ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
   ['[agent]\nmodle = "a/b"', "agent.modle is no key of kit; did you mean agent.model?"],
   [

@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
+import { openSharedEngine } from "../../engine/open-shared-engine.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
 import { defaultLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, sharedEngineOf, toEngineLimits } from "../config/engine-config.ts";
@@ -89,8 +90,7 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
       ? sharedEngineOf(loaded.config, options.env ?? loaded.environment)
       : undefined;
   if (shared !== undefined) {
-    const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
-    return await createPostgresEngine({ ...shared, limits, project: project.name });
+    return await openSharedEngine({ ...shared, limits, project: project.name });
   }
   const explicitFolder = place === "configured" ? engine.folder : (place ?? engine.folder);
   const folder =

@@ -93,6 +93,17 @@ test("the configuration names the database, or says what is missing", () => {
   expect(() => sharedEngineOf({ engine: { kind: "postgres" } }, {})).toThrow(
     "no address of a database is set",
   );
+  expect(
+    sharedEngineOf(
+      { engine: { kind: "restate", url, restate: { ingress: "http://a:8080, http://b:8080" } } },
+      {
+        KIT_RESTATE_INGRESS: "http://c:8080",
+        KIT_RESTATE_TOKEN: "secret",
+        KIT_RESTATE_LISTEN: "127.0.0.1:9081",
+      },
+    )?.restate,
+  ).toMatchObject({ ingress: ["http://a:8080", "http://b:8080"], listen: "127.0.0.1:9081", token: "secret" });
+  expect(() => sharedEngineOf({ engine: { kind: "restate" } }, {})).toThrow("engine.kind is restate");
   expect(() => sharedEngineOf({ engine: { url }, store: "sqlite" }, {})).toThrow(
     "other machines could not read",
   );

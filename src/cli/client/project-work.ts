@@ -7,6 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { quoteName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
+import { openSharedEngine } from "../../engine/open-shared-engine.ts";
 import type { ClusterState } from "../../protocol/cluster.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -189,10 +190,7 @@ export async function withProjectWork(
 }
 
 async function createEngineAt(place: string | SharedEngine | undefined): Promise<Engine> {
-  if (typeof place === "object") {
-    const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
-    return await createPostgresEngine(place);
-  }
+  if (typeof place === "object") return await openSharedEngine(place);
   const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
   return createEmbeddedEngine(place === undefined ? {} : { folder: place });
 }

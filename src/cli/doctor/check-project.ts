@@ -8,6 +8,8 @@ import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import { openSharedEngine } from "../../engine/open-shared-engine.ts";
+import type { RestateOptions } from "../../engine/restate/create-restate-engine.ts";
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
 import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
@@ -200,18 +202,39 @@ async function checkServer({ url, pid }: RunningServer, more: string): Promise<C
 
 /** Reaches the database that several machines share, which makes its tables where they are missing. */
 async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]> {
-  const { createPostgresEngine } = await import("../../engine/postgres/create-postgres-engine.ts");
   try {
-    const engine = await createPostgresEngine(shared);
+    const engine = await openSharedEngine(shared);
     const name = new URL(shared.url);
     const message = `Postgres at ${name.hostname}, schema ${shared.schema ?? "kit"}`;
     const hint = "Prompts without a key are answered by the machine that owns their instance only.";
-    return [{ name: "engine", status: "ok", message, hint }, await checkDeadLetters(engine)];
+    const restate = shared.restate === undefined ? [] : [await checkRestate(shared.restate)];
+    return [{ name: "engine", status: "ok", message, hint }, ...restate, await checkDeadLetters(engine)];
   } catch (error) {
     const hint = error instanceof KitError ? error.hint : undefined;
     const message = error instanceof Error ? error.message : String(error);
     return [{ name: "engine", status: "error", message, ...(hint === undefined ? {} : { hint }) }];
   }
+}
+
+/** Asks Restate's admin API how it is. */
+async function checkRestate({ admin }: RestateOptions): Promise<Check> {
+  const name = "restate";
+  const bases = typeof admin === "string" ? [admin] : (admin ?? []);
+  const asked = bases.length === 0 ? ["http://127.0.0.1:9070"] : bases;
+  for (const base of asked) {
+    try {
+      const { ok } = await fetch(new URL("health", `${base}/`), { signal: AbortSignal.timeout(healthMs) });
+      if (ok) return { name, status: "ok", message: `Restate at ${new URL(base).host}` };
+    } catch {
+      // The next server may answer.
+    }
+  }
+  return {
+    name,
+    status: "warning",
+    message: `Restate does not answer at ${asked.join(", ")}`,
+    hint: "Work is accepted, and waits until Restate is there. Check engine.restate.admin (KIT_RESTATE_ADMIN).",
+  };
 }
 
 async function checkDeadLetters(engine: Engine): Promise<Check> {

@@ -41,7 +41,7 @@ interface DueRow {
 
 /** How often a node looks for what is due and no node works on. */
 export const findMs = 1_000;
-/** What is due for so long is called for again. */
+/** The keeper calls again for work that is due for so long. */
 const lateMs = 1_500;
 const mostFound = 500;
 /** A turn is over after this time, and the executor told to call again: so none meets a time limit of the executor. */
@@ -74,7 +74,7 @@ export class CalledWork {
     await this.#executor.stop();
   }
 
-  /** Takes what no node holds: what rests is not called for, and is nobody's. */
+  /** Takes an instance that no node holds: Restate calls for none that rests. */
   async tryHold(key: Owned): Promise<void> {
     const { ownership, handlers } = this.#base;
     const shard = shardOf(key);

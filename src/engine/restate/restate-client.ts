@@ -93,7 +93,7 @@ async function firstOf(
   throw problem instanceof KitError ? problem : away(problem);
 }
 
-/** What another attempt may mend: the server is starting, has no leader, or does not know the service yet. */
+/** Another attempt may succeed where the server is starting, has no leader, or does not know the service yet. */
 function refused(status: number, text: string): KitError {
   const mayPass = status >= 500 || status === 404 || status === 408 || status === 429;
   return new KitError({

@@ -29,7 +29,7 @@ export class RestateExecutor implements Executor {
   readonly #options: RestateExecutorOptions;
   readonly #client: RestateClient;
   readonly #stopped = new AbortController();
-  /** What is to be handed over, by the key and the handler: the newest call for the same stands for the earlier ones. */
+  /** Calls that wait to be handed over, by handler and key: the newest call stands for the earlier ones. */
   readonly #waiting = new Map<string, Call>();
   #sending: Promise<void> | undefined;
   #endpoint: RestateEndpoint | undefined;
@@ -100,7 +100,7 @@ export class RestateExecutor implements Executor {
       await this.#client.send(call, this.#stopped.signal);
       return false;
     } catch (error) {
-      // What can never be handed over is left to the search, and to the registration, which says why.
+      // The keeper calls again for work whose call Restate refuses; the registration says why.
       if (mayPass(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
       return true;
     }

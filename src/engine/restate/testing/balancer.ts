@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-const lookMs = 250;
+const checkMs = 250;
 const answerMs = 1_000;
 
 interface Backend {
@@ -14,7 +14,7 @@ interface Backend {
 export class Balancer {
   readonly #backends: Backend[] = [];
   readonly #server = createServer((socket) => this.#pass(socket));
-  readonly #timer = setInterval(() => void this.#look(), lookMs);
+  readonly #timer = setInterval(() => void this.#checkAll(), checkMs);
   #next = 0;
 
   static async start(): Promise<Balancer> {
@@ -30,7 +30,7 @@ export class Balancer {
   /** Adds a node, which gets calls once it is healthy. */
   add(port: number): void {
     this.#backends.push({ port, sockets: new Set(), isHealthy: false });
-    void this.#look();
+    void this.#checkAll();
   }
 
   async close(): Promise<void> {
@@ -39,7 +39,7 @@ export class Balancer {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  async #look(): Promise<void> {
+  async #checkAll(): Promise<void> {
     await Promise.all(
       this.#backends.map(async (backend) => {
         backend.isHealthy = await isHealthy(backend.port);
