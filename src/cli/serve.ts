@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { EventListener } from "../agents/events.ts";
-import { describeEngine } from "../app/config/engine-config.ts";
+import { describeEngine, workspacesElsewhere } from "../app/config/engine-config.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";
 import { isolationOfConfig } from "../app/runtime/open-sandbox.ts";
@@ -121,6 +121,9 @@ export function serve(
       watcher.catch((error: unknown) => signal.aborted || onError(error));
       closing.defer(() => watcher.then(({ close }) => close()).catch(() => undefined));
       if (isKeyOfCommands(opened.loaded)) printUnguarded(context);
+      const elsewhere = service === undefined ? undefined : workspacesElsewhere(opened.loaded.config);
+      if (elsewhere !== undefined)
+        context.output.note(`${context.output.noteStyle("yellow", "warning:")} ${elsewhere}`);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
         const isShared = service.engine.capabilities.distributed;

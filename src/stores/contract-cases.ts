@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import type { ContractCase } from "../base/contract-case.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { SessionListing, SessionStore } from "./contract.ts";
+import { workspaceChecks } from "./workspace-cases.ts";
 
 /** How the cases come to a store. `reopen` opens the data of the last `create` again, where it lasts. */
 export interface SessionStoreSubject {
@@ -29,7 +30,7 @@ const conflict = { code: "conflict" };
  * ```
  */
 export function sessionStoreCases(subject: SessionStoreSubject): readonly ContractCase[] {
-  const cases = Object.entries(checks).map(([name, check]) => ({
+  const cases = Object.entries({ ...checks, ...workspaceChecks }).map(([name, check]) => ({
     name,
     run: async () => {
       const store = await subject.create();

@@ -1,5 +1,6 @@
 import type { KitError } from "../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey, TouchedSessionPage } from "../protocol/session-entry.ts";
+import type { WorkspaceStore } from "../protocol/workspace-store.ts";
 
 /** A value, or the promise of one: a store in the same process need not make its caller wait. */
 export type MaybePromise<Value> = Value | Promise<Value>;
@@ -83,6 +84,8 @@ export interface SessionStore {
   readText?(name: string): MaybePromise<string | undefined>;
   /** Removes the texts that were last kept before then (ms since 1970), and gives how many. */
   pruneTexts?(before: number): MaybePromise<number>;
+  /** Keeps workspaces beside the sessions, for `sandbox.persist`. A store without it keeps none. */
+  readonly workspaces?: WorkspaceStore;
   /** The problem that stops the store until an operator fixes it, such as a file that is gone. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;

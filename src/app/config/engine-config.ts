@@ -93,6 +93,41 @@ function sessionsElsewhere(store: string, kind: string): KitError {
   });
 }
 
+const defaultPersistedMb = 256;
+
+/** Bytes of a workspace that the store keeps at most; undefined where it keeps none. Throws `invalid_request` for another sandbox. */
+export function persistedBytesOf({
+  agent,
+  sandbox,
+}: Pick<KitConfig, "agent" | "sandbox">): number | undefined {
+  if (sandbox?.persist === undefined) return undefined;
+  const kind = agent?.sandbox ?? "virtual";
+  if (kind === "virtual") return (sandbox.persist_max_mb ?? defaultPersistedMb) * 1_048_576;
+  throw new KitError({
+    code: "invalid_request",
+    message: `sandbox.persist keeps the workspaces of virtual sandboxes, and agent.sandbox is ${typeof kind === "string" ? kind : "one of your own"}.`,
+    hint: "Leave it out: a vendor's machine is reached from everywhere, and a folder of the project is on each machine.",
+  });
+}
+
+/** A warning about workspaces that the next owner of an instance, on another machine, would not have. */
+export function workspacesElsewhere({
+  agent,
+  engine,
+  sandbox,
+}: Pick<KitConfig, "agent" | "engine" | "sandbox">): string | undefined {
+  if (engine?.kind !== "postgres" && engine?.url === undefined) return undefined;
+  const kind = agent?.sandbox ?? "virtual";
+  const { folder, root } = sandbox?.options ?? {};
+  const isElsewhere =
+    (kind === "virtual" && sandbox?.persist === undefined && folder === undefined) ||
+    (kind === "local" && root === undefined);
+  if (!isElsewhere) return undefined;
+  return `Several machines share the work, and the files that agents work on lie on the disk of one (agent.sandbox = "${String(kind)}"): after a takeover they are gone. ${
+    kind === "virtual" ? 'Set sandbox.persist = "store", name' : "Name"
+  } a folder that all machines share (sandbox.options.${kind === "virtual" ? "folder" : "root"}), or use a remote sandbox.`;
+}
+
 const dayMs = 24 * 3_600_000;
 
 /** For how long sessions are kept in ms; undefined for good. */

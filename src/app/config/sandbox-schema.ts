@@ -94,6 +94,13 @@ export const sandboxTable = table({
   /** The limits of one command. */
   limits: limitsTable,
   options: sandboxOptionsTable,
+  /**
+   * `store`: the files of each session lie in the session store as well, so that the next owner of an instance has them, on
+   * whichever machine. For `virtual`; default: on this machine's disk alone.
+   */
+  persist: name(["store"]),
+  /** MiB that all files of a workspace may have for `persist`; default 256. */
+  persist_max_mb: integer(1, 1_048_576),
 });
 export interface SandboxConfig extends Infer<typeof sandboxTable> {}
 

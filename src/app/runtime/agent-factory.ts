@@ -165,6 +165,8 @@ export interface RuntimeParts {
   readonly store: SessionStore;
   readonly sandbox: SandboxFactory;
   readonly isolation?: IsolationOptions | undefined;
+  /** Set where the store keeps the workspaces of `sandbox`: bytes of each at most. */
+  readonly persistedBytes?: number | undefined;
   readonly resolveModel: ModelResolver;
   readonly defaultModel: ProfileModel;
   readonly env: Readonly<Record<string, string | undefined>>;

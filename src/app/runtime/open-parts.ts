@@ -12,7 +12,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { StoreConfig } from "../config/config-schema.ts";
-import { sharedEngineOf } from "../config/engine-config.ts";
+import { persistedBytesOf, sharedEngineOf } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { toIsolation } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";
@@ -59,6 +59,7 @@ export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts
     store,
     sandbox: options.sandbox ?? (await openSandbox(config, { root: project.root, environment: env })),
     isolation: toIsolation(config.sandbox),
+    persistedBytes: persistedBytesOf(config),
     resolveModel: createModelResolver(models),
     defaultModel: defaults.model ?? defaultModelName(models),
     env,

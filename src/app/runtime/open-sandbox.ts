@@ -1,9 +1,12 @@
 import { resolve } from "node:path";
 import { defined } from "../../base/defined.ts";
+import { KitError } from "../../base/kit-error.ts";
 import type { SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { VendorKind } from "../config/config-lists.ts";
 import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";
 import type { SandboxOptions } from "../config/sandbox-schema.ts";
+import type { RuntimeParts } from "./agent-factory.ts";
 
 /** Keys and names of a configuration are looked up here: the environment, with what `--env` gave. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -95,4 +98,21 @@ async function valuesOf(
 
 function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string[] {
   return Array.isArray(env);
+}
+
+/** Has the store keep the workspaces of the sandbox, where the configuration asks for it. */
+export async function keptWorkspaces(
+  { persistedBytes: maxBytes, sandbox }: RuntimeParts,
+  store: SessionStore,
+): Promise<Partial<RuntimeParts>> {
+  if (maxBytes === undefined) return {};
+  if (store.workspaces === undefined) {
+    throw new KitError({
+      code: "invalid_request",
+      message: "sandbox.persist is set, and the session store keeps no workspaces.",
+      hint: "Use a store of kit's own: sqlite or Postgres.",
+    });
+  }
+  const { persistWorkspaces } = await import("../../sandboxes/persist/persistent-sandbox.ts");
+  return { sandbox: persistWorkspaces(sandbox, { store: store.workspaces, maxBytes }) };
 }

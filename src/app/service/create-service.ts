@@ -11,6 +11,7 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { AgentFactory, type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { Instances } from "../runtime/instances.ts";
 import { createObservers, origins } from "../runtime/observers.ts";
+import { keptWorkspaces } from "../runtime/open-sandbox.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createCauseReader } from "../sources/describe-failure.ts";
@@ -69,7 +70,8 @@ export interface ServiceOptions {
  * their opener's to close.
  */
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
-  const { parts, engine, approvals, nodes, fenced } = toSharedParts(given, options);
+  const { parts: shared, engine, approvals, nodes, fenced } = toSharedParts(given, options);
+  const parts = { ...shared, ...(await keptWorkspaces(shared, shared.store)) };
   const { keepsWork = true, onError = () => undefined } = options;
   /** The engine as this node has it: what others ask of it is answered by this one. */
   const own = options.engine;

@@ -1,3 +1,4 @@
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
 /** An agent's instance. */
@@ -28,6 +29,7 @@ export class FencedStore {
       ...(inner.keepText && { keepText: inner.keepText.bind(inner) }),
       ...(inner.readText && { readText: inner.readText.bind(inner) }),
       ...(inner.pruneTexts && { pruneTexts: inner.pruneTexts.bind(inner) }),
+      ...(inner.workspaces && { workspaces: this.#fencedWorkspaces(inner.workspaces) }),
       ...(inner.problem && { problem: inner.problem.bind(inner) }),
       close: () => inner.close(),
     };
@@ -36,6 +38,16 @@ export class FencedStore {
   /** The fence under which this node has taken an instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
     return this.#fences.get(nameOf(instance));
+  }
+
+  #fencedWorkspaces(inner: WorkspaceStore): WorkspaceStore {
+    return {
+      read: (key) => inner.read(key),
+      readPiece: (...given) => inner.readPiece(...given),
+      writePiece: (...given) => inner.writePiece(...given),
+      commit: (key, commit) => inner.commit(key, { ...commit, fence: this.#fences.get(nameOf(key)) }),
+      remove: (key) => inner.remove(key),
+    };
   }
 
   /** Takes an instance over under a fence. Gives whether that is new to this node: others may have written meanwhile. */

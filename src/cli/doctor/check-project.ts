@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { type SharedEngine, sharedEngineOf } from "../../app/config/engine-config.ts";
+import type { KitConfig } from "../../app/config/config-schema.ts";
+import { type SharedEngine, sharedEngineOf, workspacesElsewhere } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/check-payload.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
@@ -176,7 +177,8 @@ async function checkService(root: string, { config, environment }: LoadedConfig)
     checks.push(await checkServer(first, more));
   }
   const shared = sharedEngineOf(config, environment);
-  if (shared !== undefined) return [...checks, ...(await checkSharedEngine(shared))];
+  if (shared !== undefined)
+    return [...checks, ...(await checkSharedEngine(shared)), ...checkWorkspaces(config)];
   const folder = resolve(root, config.engine?.folder ?? join(".kit", "engine"));
   // Opening it where it is not would make it.
   if (existsSync(join(folder, "engine.db")))
@@ -235,6 +237,11 @@ async function checkRestate({ admin }: RestateOptions): Promise<Check> {
     message: `Restate does not answer at ${asked.join(", ")}`,
     hint: "Work is accepted, and waits until Restate is there. Check engine.restate.admin (KIT_RESTATE_ADMIN).",
   };
+}
+
+function checkWorkspaces(config: KitConfig): readonly Check[] {
+  const message = workspacesElsewhere(config);
+  return message === undefined ? [] : [{ name: "workspaces", status: "warning", message }];
 }
 
 async function checkDeadLetters(engine: Engine): Promise<Check> {

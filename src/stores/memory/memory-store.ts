@@ -5,8 +5,10 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { conflict, placeOf, staleWriter } from "../session-row.ts";
+import { MemoryWorkspaces } from "./memory-workspaces.ts";
 
 interface Log {
   /** Rises with each session that is made. */
@@ -33,6 +35,7 @@ interface Log {
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
   readonly #fences = new Map<string, number>();
+  readonly workspaces: WorkspaceStore = new MemoryWorkspaces((key) => this.#fences.get(instanceOf(key)));
   readonly #texts = new Map<string, { readonly text: string; readonly at: number }>();
   #made = 0;
 

@@ -8,9 +8,11 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
+import { PostgresWorkspaces } from "./postgres-workspaces.ts";
 import { type Statements, sessionMigrations, statementsFor } from "./session-tables.ts";
 
 /** Which database: an address, or a pool that the caller keeps and ends. */
@@ -38,6 +40,7 @@ export type PostgresSessionStoreOptions = {
 export class PostgresSessionStore implements SessionStore {
   readonly #database: PostgresDatabase;
   readonly #statements: Statements;
+  readonly workspaces: WorkspaceStore;
 
   /** Throws `invalid_request` for an address that is none of Postgres. */
   constructor(options: PostgresSessionStoreOptions) {
@@ -56,6 +59,7 @@ export class PostgresSessionStore implements SessionStore {
       prepare: (pool) => migrate(pool, sessionMigrations(schema)),
       toConflict: conflict,
     });
+    this.workspaces = new PostgresWorkspaces(this.#database, schema);
   }
 
   async append({ key, expected, entries, parent, input, fence }: AppendRequest): Promise<void> {

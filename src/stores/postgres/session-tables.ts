@@ -40,6 +40,24 @@ export const migrations: readonly Migration[] = [
   (schema) => `
     CREATE TABLE ${schema}.texts (name text PRIMARY KEY, text text NOT NULL, at bigint NOT NULL);
     CREATE INDEX texts_by_age ON ${schema}.texts (at);`,
+  // The workspaces of sessions: the manifest of each, and the content of its files in pieces, by their digests.
+  (schema) => `
+    CREATE TABLE ${schema}.workspaces (
+      agent text NOT NULL,
+      instance_id text NOT NULL,
+      session text NOT NULL,
+      version bigint NOT NULL,
+      manifest text NOT NULL,
+      PRIMARY KEY (agent, instance_id, session)
+    );
+    CREATE TABLE ${schema}.workspace_pieces (
+      agent text NOT NULL,
+      instance_id text NOT NULL,
+      session text NOT NULL,
+      name text NOT NULL,
+      data bytea NOT NULL,
+      PRIMARY KEY (agent, instance_id, session, name)
+    );`,
 ];
 
 /** The migrations of the session tables in a quoted schema. */

@@ -67,11 +67,32 @@ const texts = `
 CREATE TABLE texts (name TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
+/** The workspaces of sessions: the manifest of each, and the content of its files in pieces, by their digests. */
+const workspaces = `
+CREATE TABLE workspaces (
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  manifest TEXT NOT NULL,
+  PRIMARY KEY (agent, instance_id, session)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE workspace_pieces (
+  id INTEGER PRIMARY KEY,
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  data BLOB NOT NULL,
+  UNIQUE (agent, instance_id, session, name)
+) STRICT;
+`;
+
 const sessionStore: StoreDefinition = {
   store: "The session store",
   applicationId: 0x6b697473, // "kits"
-  create: sessions + entries + inputs + times + fences + texts,
-  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts],
+  create: sessions + entries + inputs + times + fences + texts + workspaces,
+  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts, workspaces],
   hint: "Update kit, or name another file in `store`.",
   shrinks: true,
 };

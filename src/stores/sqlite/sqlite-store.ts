@@ -6,6 +6,7 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
 import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
@@ -14,6 +15,7 @@ import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
 import { maxPosition, openDatabase } from "./session-tables.ts";
+import { SqliteWorkspaces } from "./sqlite-workspaces.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
@@ -95,6 +97,7 @@ export class SqliteSessionStore implements SessionStore {
     repair: "Put its file back from a backup.",
   });
   readonly #writes = new LockedWrites(this.#faults);
+  readonly workspaces: WorkspaceStore;
   #due: DueAppend[] = [];
   // Sessions seen lately: an append then is inserts only.
   readonly #known = new Map<string, KnownSession>();
@@ -105,6 +108,7 @@ export class SqliteSessionStore implements SessionStore {
     this.#database = openDatabase(options.file, options.durability ?? "normal");
     this.#file = new DatabaseFile({ store: "The session store", file: options.file });
     this.#transaction = createTransaction(this.#database);
+    this.workspaces = new SqliteWorkspaces(this.#database, this.#writes);
     const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
     this.#statements = {
       find: prepare(

@@ -1,0 +1,313 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import type { SandboxFactory } from "../contract.ts";
+import { virtual } from "../virtual/virtual-sandbox.ts";
+import { persistWorkspaces } from "./persistent-sandbox.ts";
+
+const owner = { agent: "writer", instance_id: "pr-7", session: "default" };
+let root: string;
+let store: WorkspaceStore;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-persist-")));
+  store = new InMemorySessionStore().workspaces;
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** The sandbox of one machine. */
+function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
+  return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
+}
+
+const folderOf = (name: string): string => String(machine(name).locate?.(owner)?.folder);
+
+/** All that lies in a folder: kinds, modes, contents, targets. */
+function contentOf(folder: string, below = ""): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of readdirSync(join(folder, below))) {
+    const path = join(below, name);
+    const stat = lstatSync(join(folder, path));
+    const mode = (stat.mode & 0o777).toString(8);
+    if (stat.isSymbolicLink()) found[path] = `-> ${readlinkSync(join(folder, path))}`;
+    else if (stat.isDirectory()) Object.assign(found, { [path]: `folder ${mode}` }, contentOf(folder, path));
+    else found[path] = `${mode} ${readFileSync(join(folder, path), "latin1")}`;
+  }
+  return found;
+}
+
+test("what calls have changed is there on the next machine: files, modes, links, empty folders, and deletions", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("notes/plan.md", "# Plan");
+  await one.writeBytes("large.bin", new Uint8Array(2_500_000).fill(7));
+  await one.mkdir("empty/deep");
+  await one.writeFile("gone.txt", "gone");
+  await one.exec({
+    command:
+      "chmod 750 notes/plan.md; ln -s notes/plan.md link; ln -s /etc/passwd out; rm gone.txt; mkfifo pipe",
+  });
+  await one.close();
+  const two = await machine("two").open(owner);
+  const { pipe: _, ...expected } = contentOf2(folderOf("one"));
+  expect(contentOf(folderOf("two"))).toEqual(expected);
+  expect(await two.readFile("link")).toBe("# Plan");
+  await expect(two.readFile("out")).rejects.toMatchObject({ code: "forbidden" });
+  // The first machine takes over again: what it had is brought to what the second one made of it.
+  await two.rm("notes", { recursive: true });
+  await two.edit("large.bin", { old: "\u0007", new: "x", all: true }).catch(() => undefined);
+  await two.writeFile("new.txt", "new");
+  writeFileSync(join(folderOf("one"), "stale.txt"), "of another time");
+  const back = await machine("one").open(owner);
+  expect(contentOf(folderOf("one"))).toEqual(contentOf(folderOf("two")));
+  expect(await back.exists("notes")).toBe(false);
+});
+
+function contentOf2(folder: string): Record<string, string> {
+  rmSync(join(folder, "pipe"), { force: true });
+  return contentOf(folder);
+}
+
+test("only what has changed is written", async () => {
+  const written: string[] = [];
+  const counting: WorkspaceStore = {
+    read: (key) => store.read(key),
+    readPiece: (...given) => store.readPiece(...given),
+    async writePiece(key, name, data) {
+      written.push(name);
+      await store.writePiece(key, name, data);
+    },
+    commit: (...given) => store.commit(...given),
+    remove: (key) => store.remove(key),
+  };
+  const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
+    store: counting,
+    maxBytes: 10_000_000,
+  }).open(owner);
+  for (const name of ["a", "b", "c"]) await sandbox.writeFile(name, name);
+  expect(written).toHaveLength(3);
+  await sandbox.exec({ command: "cat a b c" });
+  await sandbox.writeFile("copy", "a");
+  expect(written).toHaveLength(3);
+  const before = (await store.read(owner))?.version;
+  await sandbox.readFile("a");
+  await sandbox.exec({ command: "true" });
+  expect((await store.read(owner))?.version).toBe(before);
+  await Promise.all(Array.from({ length: 20 }, (_, index) => sandbox.writeFile(`p${index}`, `${index}`)));
+  expect(contentOf(folderOf("one"))).toMatchObject({
+    p0: expect.stringContaining("0"),
+    p19: expect.stringContaining("19"),
+  });
+});
+
+test("a workspace that is too large is a clear error, and the last that was kept stays", async () => {
+  const sandbox = await machine("one", 1_000).open(owner);
+  await sandbox.writeFile("small", "s");
+  await expect(sandbox.writeFile("large", "x".repeat(2_000))).rejects.toMatchObject({
+    code: "payload_too_large",
+    hint: expect.stringContaining("sandbox.persist_max_mb"),
+  });
+  const two = await machine("two").open(owner);
+  expect(await two.exists("small")).toBe(true);
+  expect(await two.exists("large")).toBe(false);
+});
+
+test("a machine that another one has followed keeps nothing any more", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("a", "1");
+  const two = await machine("two").open(owner);
+  await two.writeFile("a", "2");
+  await expect(one.writeFile("a", "stale")).rejects.toMatchObject({ code: "conflict" });
+  expect(await (await machine("three").open(owner)).readFile("a")).toBe("2");
+});
+
+test("removing a session removes what the store has", async () => {
+  const factory = machine("one");
+  await (await factory.open(owner)).writeFile("a", "1");
+  await factory.remove?.(owner);
+  expect(await store.read(owner)).toBeUndefined();
+  expect(await (await machine("two").open(owner)).list()).toEqual([]);
+});
+
+const piece = "0".repeat(64);
+test.each([
+  ["a path above", [{ path: "../out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] }]],
+  ["an absolute path", [{ path: "/out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] }]],
+  [
+    "a path in the middle",
+    [
+      { path: "a", kind: "folder", mode: 493 },
+      { path: "a/../../out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] },
+    ],
+  ],
+  [
+    "a path behind a link",
+    [
+      { path: "out", kind: "link", target: "/" },
+      { path: "out/tmp", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] },
+    ],
+  ],
+  [
+    "the same path as a link and a folder",
+    [
+      { path: "a", kind: "link", target: ".." },
+      { path: "a", kind: "folder", mode: 493 },
+    ],
+  ],
+  [
+    "a path below a file",
+    [
+      { path: "a", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] },
+      { path: "a/b", kind: "folder", mode: 493 },
+    ],
+  ],
+  ["a NUL", [{ path: "a\0b", kind: "folder", mode: 493 }]],
+  ["the root itself", [{ path: ".", kind: "folder", mode: 493 }]],
+  ["a mode with setuid", [{ path: "a", kind: "file", mode: 0o4755, size: 0, modified: 0, pieces: [] }]],
+  ["a device", [{ path: "a", kind: "device", mode: 420 }]],
+  [
+    "content that is not there",
+    [{ path: "a", kind: "file", mode: 420, size: 1, modified: 0, pieces: [piece] }],
+  ],
+  ["no list", "entries"],
+])("a hostile archive is refused, and nothing outside is touched: %s", async (_, entries) => {
+  const outside = join(root, "outside");
+  mkdirSync(outside);
+  await store.writePiece(owner, "other", new Uint8Array([1]));
+  await store.commit(owner, { expected: 0, manifest: JSON.stringify({ entries }), pieces: [] });
+  await expect(machine("one").open(owner)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("stored workspace"),
+  });
+  expect(readdirSync(outside)).toEqual([]);
+  expect(existsSync(join(root, "out.txt"))).toBe(false);
+});
+
+test("links that stand in the way on the machine are replaced, not followed", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("notes/plan.md", "# Plan");
+  const outside = join(root, "outside");
+  mkdirSync(outside);
+  writeFileSync(join(outside, "plan.md"), "mine");
+  await machine("two").open({ ...owner, session: "other" });
+  mkdirSync(folderOf("two"));
+  symlinkSync(outside, join(folderOf("two"), "notes"));
+  await machine("two").open(owner);
+  expect(readFileSync(join(outside, "plan.md"), "utf8")).toBe("mine");
+  expect(lstatSync(join(folderOf("two"), "notes")).isDirectory()).toBe(true);
+  expect(readFileSync(join(folderOf("two"), "notes/plan.md"), "utf8")).toBe("# Plan");
+});
+
+test("whatever lies in a workspace comes back as it was, over whatever lies there", async () => {
+  const name = fc.constantFrom("a", "b", "ü", "c d");
+  const tree = fc.array(
+    fc.record({
+      path: fc.array(name, { minLength: 1, maxLength: 3 }),
+      kind: fc.constantFrom("file", "folder", "link"),
+      content: fc.string({ maxLength: 20 }),
+      mode: fc.constantFrom(0o600, 0o644, 0o755, 0o400),
+    }),
+    { minLength: 1, maxLength: 12 },
+  );
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(tree, tree, async (made, before) => {
+      round += 1;
+      const key = { ...owner, instance_id: `r${round}` };
+      const [from, to] = [`from${round}`, `to${round}`];
+      const place = (machineName: string): string => String(machine(machineName).locate?.(key)?.folder);
+      const fill = (folder: string, entries: typeof made): void => {
+        for (const { path, kind, content, mode } of entries) {
+          const file = join(folder, ...path);
+          try {
+            mkdirSync(join(file, ".."), { recursive: true });
+            if (kind === "folder") mkdirSync(file);
+            else if (kind === "link") symlinkSync(content.replaceAll("\0", "") || "x", file);
+            else {
+              writeFileSync(file, content, { flag: "wx" });
+              chmodSync(file, mode);
+            }
+          } catch {
+            // Another entry stands in its way.
+          }
+        }
+      };
+      const one = await machine(from).open(key);
+      fill(place(from), made);
+      await one.exec({ command: "true" });
+      const two = virtual({ folder: join(root, to) });
+      await two.open(key);
+      fill(place(to), before);
+      await machine(to).open(key);
+      expect(contentOf(place(to))).toEqual(contentOf(place(from)));
+    }),
+    { numRuns: 15 },
+  );
+}, 30_000);
+
+test("a file of another moment keeps its time", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("a", "1");
+  const { mtimeMs } = statSync(join(folderOf("one"), "a"));
+  await machine("two").open(owner);
+  expect(Math.abs(statSync(join(folderOf("two"), "a")).mtimeMs - mtimeMs)).toBeLessThan(2);
+});
+
+test("two machines, killed one after the other while they write: every change that was answered is on the next one, whole", async () => {
+  const file = join(root, "sessions.db");
+  const script = new URL("./testing/writer-process.ts", import.meta.url).pathname;
+  let kept = -1;
+  for (const [round, name] of ["one", "two", "one", "two"].entries()) {
+    const child = spawn(process.execPath, [script, file, join(root, name)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    for await (const chunk of child.stdout) {
+      said += String(chunk);
+      // At the very moment of an answer, or in the middle of the next change.
+      if (said.split("\n").length > 3) {
+        if (round % 2 === 1) await new Promise((resolve) => setTimeout(resolve, 7 * round));
+        child.kill("SIGKILL");
+        break;
+      }
+    }
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    kept = Math.max(
+      kept,
+      ...said
+        .split("\n")
+        .filter((line) => line !== "")
+        .map(Number),
+    );
+    const sessions = new SqliteSessionStore({ file });
+    store = sessions.workspaces;
+    const next = await persistWorkspaces(virtual({ folder: join(root, `check${round}`) }), {
+      store,
+      maxBytes: 100_000_000,
+    }).open(owner);
+    for (let index = 0; index <= kept; index += 1)
+      expect((await next.readFile(`file-${index}`)) === `${index} `.repeat(400_000)).toBe(true);
+    sessions.close();
+  }
+  expect(kept).toBeGreaterThan(6);
+}, 60_000);

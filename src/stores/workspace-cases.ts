@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import type { SessionKey } from "../protocol/session-entry.ts";
+import type { WorkspaceStore } from "../protocol/workspace-store.ts";
+import type { SessionStore } from "./contract.ts";
+
+const key: SessionKey = { agent: "writer", instance_id: "pr-7", session: "default" };
+const other: SessionKey = { ...key, session: "other" };
+const piece = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** The promises about workspaces, of stores that keep them. */
+export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => Promise<void>>> = {
+  "a workspace comes back as it was committed, and its pieces with it; others are not touched":
+    withWorkspaces(async (workspaces) => {
+      assert.equal(await workspaces.read(key), undefined);
+      assert.equal(await workspaces.readPiece(key, "a"), undefined);
+      const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256);
+      await workspaces.writePiece(key, "a", bytes);
+      await workspaces.writePiece(key, "a", bytes);
+      await workspaces.writePiece(other, "a", piece("of another session"));
+      await workspaces.commit(key, { expected: 0, manifest: '{"é": 1}', pieces: ["a"] });
+      assert.deepEqual(await workspaces.read(key), { version: 1, manifest: '{"é": 1}' });
+      assert.deepEqual(Uint8Array.from((await workspaces.readPiece(key, "a")) ?? []), bytes);
+      assert.equal(await workspaces.read(other), undefined);
+    }),
+  "a commit at another version is a conflict, and changes nothing": withWorkspaces(async (workspaces) => {
+    const conflict = { code: "conflict" };
+    await assert.rejects(workspaces.commit(key, { expected: 1, manifest: "none", pieces: [] }), conflict);
+    await workspaces.writePiece(key, "a", piece("a"));
+    await workspaces.commit(key, { expected: 0, manifest: "one", pieces: ["a"] });
+    await assert.rejects(workspaces.commit(key, { expected: 0, manifest: "two", pieces: [] }), conflict);
+    await assert.rejects(workspaces.commit(key, { expected: 2, manifest: "two", pieces: [] }), conflict);
+    assert.deepEqual(await workspaces.read(key), { version: 1, manifest: "one" });
+    assert.notEqual(await workspaces.readPiece(key, "a"), undefined);
+    const both = await Promise.allSettled(
+      ["left", "right"].map((manifest) => workspaces.commit(key, { expected: 1, manifest, pieces: ["a"] })),
+    );
+    assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    assert.equal((await workspaces.read(key))?.version, 2);
+  }),
+  "pieces that a commit does not name are removed, of that session alone": withWorkspaces(
+    async (workspaces) => {
+      for (const each of [key, other])
+        for (const name of ["a", "b"]) await workspaces.writePiece(each, name, piece(name));
+      await workspaces.commit(key, { expected: 0, manifest: "one", pieces: ["b"] });
+      assert.equal(await workspaces.readPiece(key, "a"), undefined);
+      assert.notEqual(await workspaces.readPiece(key, "b"), undefined);
+      assert.notEqual(await workspaces.readPiece(other, "a"), undefined);
+    },
+  ),
+  "a workspace that was removed begins anew": withWorkspaces(async (workspaces) => {
+    await workspaces.writePiece(key, "a", piece("a"));
+    await workspaces.commit(key, { expected: 0, manifest: "one", pieces: ["a"] });
+    await workspaces.remove(key);
+    assert.equal(await workspaces.read(key), undefined);
+    assert.equal(await workspaces.readPiece(key, "a"), undefined);
+    await assert.rejects(workspaces.commit(key, { expected: 1, manifest: "two", pieces: [] }), {
+      code: "conflict",
+    });
+    await workspaces.commit(key, { expected: 0, manifest: "new", pieces: [] });
+  }),
+  "a commit under a fence that is lower than the claimed one is refused": withWorkspaces(
+    async (workspaces, store) => {
+      await workspaces.commit(key, { expected: 0, manifest: "one", pieces: [], fence: 3 });
+      await store.claim?.(key, 5);
+      const stale = { code: "lease_lost" };
+      await assert.rejects(
+        workspaces.commit(key, { expected: 1, manifest: "stale", pieces: [], fence: 4 }),
+        stale,
+      );
+      await assert.rejects(
+        workspaces.commit(other, { expected: 0, manifest: "stale", pieces: [], fence: 4 }),
+        stale,
+      );
+      await workspaces.commit(key, { expected: 1, manifest: "two", pieces: [], fence: 5 });
+      assert.equal((await workspaces.read(key))?.manifest, "two");
+    },
+  ),
+};
+
+/** A store that keeps no workspaces promises nothing about them. */
+function withWorkspaces(
+  check: (workspaces: WorkspaceStore, store: SessionStore) => Promise<void>,
+): (store: SessionStore) => Promise<void> {
+  return async (store) => {
+    if (store.workspaces !== undefined) await check(store.workspaces, store);
+  };
+}
