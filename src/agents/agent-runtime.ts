@@ -30,6 +30,8 @@ import type { ToolRunOptions } from "./turn/tool-calls.ts";
 /** The services that an agent runs on; the composition root provides them. */
 export interface AgentRuntime {
   readonly store: SessionStore;
+  /** Has a store of an agent's own refuse stale writers, where several machines share the work. Throws for one that cannot. */
+  readonly guardStore?: ((own: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
   /** Resolves the chosen backend; without a choice, kit's own loop. */
   readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend | undefined>;

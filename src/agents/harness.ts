@@ -65,7 +65,8 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
   });
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
-  const store = profile.store ?? runtime.store;
+  const { guardStore = (own) => own } = runtime;
+  const store = profile.store === undefined ? runtime.store : guardStore(profile.store);
   const lives = new LiveSessions(runtime.maxIdleSessions);
   // Thousands of instances may be idle: rarely needed parts are created on first use.
   let pythons: PythonSessions | undefined;

@@ -207,7 +207,7 @@ type ServiceParts = Required<
   Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "callsOf" | "principal">
 > & {
   readonly approvals: Approvals | undefined;
-};
+} & Pick<AgentRuntime, "guardStore">;
 
 export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentRuntime {
   const { mcp, mask, isolation, project, python, onListenerError } = parts;

@@ -95,6 +95,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       ...runs.callsFor(() => ({ ...slots.principal(), parent_run_id })),
     }),
     principal: () => slots.principal().principal,
+    guardStore: fenced === undefined ? undefined : (own) => fenced.guard(own),
     approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
   });
   const factory = new AgentFactory({ sources, runtime, ...defined(parts) });

@@ -1,3 +1,5 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
@@ -15,6 +17,9 @@ export class FencedStore {
   readonly store: SessionStore;
   readonly #inner: SessionStore;
   readonly #fences = new Map<string, number>();
+  /** Instances whose fence the store knows. */
+  readonly #claimed = new Set<string>();
+  readonly #guarded = new WeakMap<SessionStore, SessionStore>();
 
   constructor(inner: SessionStore) {
     this.#inner = inner;
@@ -23,9 +28,18 @@ export class FencedStore {
       read: (...given) => inner.read(...given),
       info: (...given) => inner.info(...given),
       list: (...given) => inner.list(...given),
-      delete: (...given) => inner.delete(...given),
+      delete: async (key) => {
+        await inner.delete(key);
+        // The store may have forgotten the claim with the last session: the next input claims again.
+        this.#claimed.delete(nameOf(key));
+      },
       ...(inner.listAll && { listAll: inner.listAll.bind(inner) }),
-      ...(inner.deleteUntouched && { deleteUntouched: inner.deleteUntouched.bind(inner) }),
+      ...(inner.deleteUntouched && {
+        deleteUntouched: async (key: SessionKey, before: number) => {
+          this.#claimed.delete(nameOf(key));
+          return (await inner.deleteUntouched?.(key, before)) ?? false;
+        },
+      }),
       ...(inner.keepText && { keepText: inner.keepText.bind(inner) }),
       ...(inner.readText && { readText: inner.readText.bind(inner) }),
       ...(inner.pruneTexts && { pruneTexts: inner.pruneTexts.bind(inner) }),
@@ -38,6 +52,45 @@ export class FencedStore {
   /** The fence under which this node has taken an instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
     return this.#fences.get(nameOf(instance));
+  }
+
+  /**
+   * The store of an agent's own, fenced as well. Throws `invalid_request` for one that checks no fences: a node that was frozen could
+   * write into a history that another one has gone on with.
+   */
+  guard(own: SessionStore): SessionStore {
+    const known = this.#guarded.get(own);
+    if (known !== undefined) return known;
+    if (own.claim === undefined) throw cannotFence();
+    const claimed = new Map<string, number>();
+    /** The first to read or write under a fence says so. */
+    const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
+      const name = nameOf(instance);
+      const fence = this.#fences.get(name);
+      if (fence === undefined || claimed.get(name) === fence) return fence;
+      await own.claim?.(instance, fence);
+      claimed.set(name, fence);
+      return fence;
+    };
+    const guarded: SessionStore = {
+      append: async (request) => await own.append({ ...request, fence: await claim(request.key) }),
+      async read(key, after) {
+        await claim(key);
+        return await own.read(key, after);
+      },
+      info: (...given) => own.info(...given),
+      list: (...given) => own.list(...given),
+      delete: (...given) => own.delete(...given),
+      ...(own.listAll && { listAll: own.listAll.bind(own) }),
+      ...(own.deleteUntouched && { deleteUntouched: own.deleteUntouched.bind(own) }),
+      ...(own.keepText && { keepText: own.keepText.bind(own) }),
+      ...(own.readText && { readText: own.readText.bind(own) }),
+      ...(own.pruneTexts && { pruneTexts: own.pruneTexts.bind(own) }),
+      ...(own.problem && { problem: own.problem.bind(own) }),
+      close: () => own.close(),
+    };
+    this.#guarded.set(own, guarded);
+    return guarded;
   }
 
   #fencedWorkspaces(inner: WorkspaceStore): WorkspaceStore {
@@ -53,13 +106,23 @@ export class FencedStore {
   /** Takes an instance over under a fence. Gives whether that is new to this node: others may have written meanwhile. */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
     const name = nameOf(instance);
-    if (this.#fences.get(name) === fence) return false;
+    const isNew = this.#fences.get(name) !== fence;
+    if (!isNew && this.#claimed.has(name)) return false;
     await this.#inner.claim?.(instance, fence);
     this.#fences.set(name, fence);
-    return true;
+    this.#claimed.add(name);
+    return isNew;
   }
 }
 
 function nameOf({ agent, instance_id }: OwnedInstance): string {
   return JSON.stringify([agent, instance_id]);
+}
+
+function cannotFence(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The agent has a store of its own that checks no fences, and several machines share the work.",
+    hint: "Leave the agent's store out, name a Postgres store, or give the store `claim` and have it check `fence` in `append`.",
+  });
 }

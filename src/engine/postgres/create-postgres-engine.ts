@@ -15,7 +15,7 @@ import { clusterState, engineLoad } from "./cluster-state.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
-import { pruneEvents } from "./event-rows.ts";
+import { pruneBytes, pruneEvents, pruneStreams } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
 import { alreadyStarted, open, type PostgresBase, toText } from "./postgres-base.ts";
@@ -342,6 +342,8 @@ class PostgresEngine {
       () => this.#dispatches.prune(before),
       () => this.#runs.prune(before),
       () => pruneEvents(this.#base, before),
+      () => pruneStreams(this.#base, this.#base.limits),
+      () => pruneBytes(this.#base, this.#base.limits),
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
     await this.#waitingCalls.prune(before);

@@ -1,4 +1,5 @@
 import type { KitEvent } from "../../protocol/event.ts";
+import type { EngineLimits } from "../shared/engine-base.ts";
 import { crashGap, toGap } from "../shared/events/own-events.ts";
 import { type Batch, decodeEvents, eventAfter } from "../shared/events/stored-events.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -112,17 +113,53 @@ export async function claimStreams(
 }
 
 /** Deletes a few rows that are older than a time; whether there may be more. */
-export async function pruneEvents({ database }: PostgresBase, before: number): Promise<boolean> {
+export async function pruneEvents(base: PostgresBase, before: number): Promise<boolean> {
+  return await deleteBatches(
+    base,
+    `SELECT id FROM $s.batches WHERE written_ms < $1 LIMIT ${pruneRows}`,
+    before,
+  );
+}
+
+/** Deletes a few of the oldest rows of streams that have more events than a limit; whether there may be more. */
+export async function pruneStreams(base: PostgresBase, { eventsPerStream }: EngineLimits): Promise<boolean> {
+  return await deleteBatches(
+    base,
+    `SELECT id FROM (
+       SELECT b.id, sum(b.events) OVER (PARTITION BY stream_id ORDER BY b.last DESC) - b.events AS newer
+       FROM $s.batches AS b WHERE stream_id IN (SELECT id FROM $s.streams WHERE events > $1 LIMIT 20)
+     ) AS sized WHERE newer >= $1 LIMIT ${pruneRows}`,
+    eventsPerStream,
+  );
+}
+
+/** Deletes a few of the oldest rows while all events together take more than a limit; whether there may be more. */
+export async function pruneBytes(base: PostgresBase, { eventBytes }: EngineLimits): Promise<boolean> {
+  // The size of the tables counts what was deleted, too, and costs nothing: below it there is nothing to count.
+  const large = await base.database.row(
+    "SELECT 1 WHERE pg_total_relation_size('$s.batches'::regclass) > $1",
+    [eventBytes],
+  );
+  if (large === undefined) return false;
+  return await deleteBatches(
+    base,
+    `SELECT id FROM (SELECT id, sum(octet_length(data)) OVER (ORDER BY id DESC) AS bytes FROM $s.batches) AS sized
+     WHERE bytes > $1 ORDER BY id LIMIT ${pruneRows * 10}`,
+    eventBytes,
+  );
+}
+
+/** Whether as many were found as may be deleted at a time. */
+async function deleteBatches({ database }: PostgresBase, ids: string, limit: number): Promise<boolean> {
   const rows = await database.rows(
     `WITH old AS (
-       DELETE FROM $s.batches WHERE id IN (SELECT id FROM $s.batches WHERE written_ms < $1 LIMIT ${pruneRows})
-       RETURNING stream_id, events
+       DELETE FROM $s.batches WHERE id IN (${ids}) RETURNING stream_id, events
      ), fewer AS (
        UPDATE $s.streams SET events = streams.events - gone.events
        FROM (SELECT stream_id, sum(events) AS events FROM old GROUP BY stream_id) AS gone WHERE id = gone.stream_id
      )
      SELECT 1 FROM old`,
-    [before],
+    [limit],
   );
-  return rows.length === pruneRows;
+  return rows.length >= pruneRows;
 }

@@ -111,6 +111,7 @@ export class PostgresSessionStore implements SessionStore {
   async delete(key: SessionKey): Promise<void> {
     // The foreign keys take the entries and the sessions below along.
     await this.#database.query(this.#statements.delete, toValues(key));
+    await this.#forgetFence(key);
   }
 
   async listAll(page: SessionListing): Promise<TouchedSessionPage> {
@@ -128,6 +129,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
     const rows = await this.#database.query(this.#statements.deleteUntouched, [...toValues(key), before]);
+    if (rows.length > 0) await this.#forgetFence(key);
     return rows.length > 0;
   }
 
@@ -147,6 +149,11 @@ export class PostgresSessionStore implements SessionStore {
   /** Ends the connections of its own; a pool that was given stays open. */
   async close(): Promise<void> {
     await this.#database.close();
+  }
+
+  /** With its last session, an instance needs no fence: its next owner claims it before it writes. */
+  async #forgetFence({ agent, instance_id }: SessionKey): Promise<void> {
+    await this.#database.query(this.#statements.forgetFence, [agent, instance_id]);
   }
 
   async #isStale({ agent, instance_id }: SessionKey, fence: number): Promise<boolean> {

@@ -76,6 +76,8 @@ export interface Statements {
   readonly claim: string;
   /** agent, instance_id */
   readonly fence: string;
+  /** agent, instance_id: removes the fence of an instance without sessions. */
+  readonly forgetFence: string;
   /** agent, instance_id, session, after */
   readonly read: string;
   /** agent, instance_id or null, session or null */
@@ -126,6 +128,9 @@ export function statementsFor(schema: string): Statements {
   const passes = (fence: string): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > ${fence}::bigint)`;
   return {
     fence: `SELECT fence FROM ${schema}.fences WHERE agent = $1 AND instance_id = $2`,
+    forgetFence: `
+      DELETE FROM ${schema}.fences AS f WHERE f.agent = $1 AND f.instance_id = $2
+        AND NOT EXISTS (SELECT 1 FROM ${schema}.sessions AS s WHERE s.agent = f.agent AND s.instance_id = f.instance_id)`,
     claim: `
       INSERT INTO ${schema}.fences AS old (agent, instance_id, fence) VALUES ($1, $2, $3)
       ON CONFLICT (agent, instance_id) DO UPDATE SET fence = greatest(old.fence, excluded.fence)`,

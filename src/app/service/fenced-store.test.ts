@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { FencedStore } from "./fenced-store.ts";
+
+const key: SessionKey = { agent: "writer", instance_id: "pr-7", session: "default" };
+const append = (expected: number) => ({ key, expected, entries: [] });
+
+test("a store of an agent's own refuses the node that another one has followed, as the service's does", async () => {
+  const own = new InMemorySessionStore();
+  const [one, two] = [
+    new FencedStore(new InMemorySessionStore()),
+    new FencedStore(new InMemorySessionStore()),
+  ];
+  await one.takeOver(key, 1);
+  const first = one.guard(own);
+  expect(one.guard(own)).toBe(first);
+  await first.append(append(0));
+  await two.takeOver(key, 2);
+  await two.guard(own).read(key);
+  await expect(first.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
+  await two.guard(own).append(append(0));
+});
+
+test("a store of an agent's own that checks no fences is refused, with what to do", () => {
+  const { append: _, ...rest } = new InMemorySessionStore();
+  const own = {
+    ...rest,
+    append: () => undefined,
+    read: () => [],
+    info: () => undefined,
+    list: () => [],
+    delete: () => undefined,
+    close: () => undefined,
+  };
+  expect(() => new FencedStore(new InMemorySessionStore()).guard(own)).toThrow(
+    expect.objectContaining({ code: "invalid_request", hint: expect.stringContaining("claim") }),
+  );
+});
+
+test("after a session is deleted, the next input claims the instance again, and is no new owner for that", async () => {
+  let claims = 0;
+  class Counting extends InMemorySessionStore {
+    override claim(...given: Parameters<InMemorySessionStore["claim"]>): void {
+      claims += 1;
+      super.claim(...given);
+    }
+  }
+  const fenced = new FencedStore(new Counting());
+  expect(await fenced.takeOver(key, 1)).toBe(true);
+  expect(await fenced.takeOver(key, 1)).toBe(false);
+  expect(claims).toBe(1);
+  await fenced.store.delete(key);
+  expect(await fenced.takeOver(key, 1)).toBe(false);
+  expect(claims).toBe(2);
+});
