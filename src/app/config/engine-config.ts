@@ -113,10 +113,11 @@ export function persistedBytesOf({
 /** A warning about workspaces that the next owner of an instance, on another machine, would not have. */
 export function workspacesElsewhere({
   agent,
-  engine,
+  engine: given,
   sandbox,
 }: Pick<KitConfig, "agent" | "engine" | "sandbox">): string | undefined {
-  if (engine?.kind !== "postgres" && engine?.url === undefined) return undefined;
+  const engine = toEngineTable(given);
+  if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
   const kind = agent?.sandbox ?? "virtual";
   const { folder, root } = sandbox?.options ?? {};
   const isElsewhere =

@@ -197,7 +197,7 @@ function problemsOfRow({ node, host, news_age_ms, endable }: NodeRow): ClusterPr
       code: "no_notifications",
       node,
       message: `Notifications (NOTIFY) do not reach ${name}: work begins up to a quarter of a second late there.`,
-      hint: "A pooler in transaction mode does not pass them on: set engine.direct_url to the database itself.",
+      hint: "A pooler in transaction mode does not pass them on: give kit the address of the database itself.",
     });
   }
   if (!endable) {
