@@ -27,6 +27,7 @@ const places: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = {
   "GET /": "any",
   "GET /health": "each",
   "GET /health/live": "each",
+  "GET /server": "each",
   "GET /openapi.json": "any",
   "GET /api/guidelines": "any",
   "GET /api/guidelines/explain": "any",
