@@ -1,36 +1,40 @@
-/**
- * Standard Schema V1: what zod, valibot, arktype and others have in common, so that kit's API
- * belongs to none of them. `jsonSchema` is Standard JSON Schema, where a library offers it.
- *
- * @see https://standardschema.dev
- */
-export interface StandardSchemaV1<Input = unknown, Output = Input> {
-  readonly "~standard": {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    readonly jsonSchema?: {
-      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
-    };
-  };
-}
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] };
-
-export interface StandardIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-}
-
+/** What zod, valibot, arktype and others have in common, so that kit's API belongs to none of them. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
 }
 
 /** An issue as one line: `items.0.price: expected a number`. */
-export function issueText(issue: StandardIssue): string {
+export function issueText(issue: StandardSchemaV1.Issue): string {
   const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
   return path === "" ? issue.message : `${path}: ${issue.message}`;
+}
+
+/** The same, with the path apart: `{ path: "payload.items.0.price", message: "expected a number" }`. */
+export function locateIssue(text: string, root: string): { readonly path: string; readonly message: string } {
+  const [, path, message] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
+  return path === undefined || message === undefined
+    ? { path: root, message: text }
+    : { path: `${root}.${path}`, message };
+}
+
+type JsonSchema = { readonly [keyword: string]: unknown };
+
+export type SchemaCheck =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly string[] };
+
+/** The value as the schema gives it, or an issue for each thing wrong. */
+export async function checkAgainst(
+  schema: StandardSchemaV1 | JsonSchema,
+  value: unknown,
+  validateJson: (schema: JsonSchema, value: unknown) => readonly string[] | Promise<readonly string[]>,
+): Promise<SchemaCheck> {
+  if (!isStandardSchema(schema)) {
+    const issues = await validateJson(schema, value);
+    return issues.length === 0 ? { value } : { issues };
+  }
+  const result = await schema["~standard"].validate(value);
+  return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
 }

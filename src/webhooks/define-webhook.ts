@@ -1,3 +1,6 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { isRecord } from "../base/is-record.ts";
+import { isStandardSchema } from "../base/standard-schema.ts";
 import { unknownKey } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
 import type { Dispatch, DispatchInput, RunCalls, StartRun } from "../protocol/run-calls.ts";
@@ -7,7 +10,7 @@ import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** A file in `src/webhooks/` as its default export: `POST /webhooks/<name>`. */
-export interface WebhookDefinition {
+export interface WebhookDefinition<Payload = unknown> {
   readonly kind: "kit.webhook";
   readonly scheme: WebhookScheme;
   /** Finds the secret, or several while one takes the place of another; none, and nothing is accepted. */
@@ -15,16 +18,21 @@ export interface WebhookDefinition {
   /** Seconds that the sender's clock may differ by; default 300. */
   readonly toleranceSeconds?: number;
   /**
+   * Checks the payload before `handle`, which is given what the schema makes of it. The sender of what does not fit hears
+   * 400 with an issue for each fault. Default: any JSON.
+   */
+  readonly payload?: StandardSchemaV1<unknown, Payload> | { readonly [keyword: string]: unknown } | undefined;
+  /**
    * Says what a delivery is for. Senders wait a few seconds only: dispatch the work, and return. What it
    * gives is the reply's body; by default the receipts of what was dispatched, with status 202.
    */
-  handle(context: WebhookContext): unknown;
+  handle(context: WebhookContext<Payload>): unknown;
 }
 
-export interface WebhookContext {
+export interface WebhookContext<Payload = unknown> {
   readonly delivery: VerifiedWebhook;
-  /** The delivery's body: JSON, or the fields of a form. */
-  readonly payload: unknown;
+  /** The delivery's body, JSON or the fields of a form, as the schema `payload` gives it. */
+  readonly payload: Payload;
   readonly env: Env;
   /**
    * Gives an input to a continuing session; it is on disk when this resolves. A delivery that comes again
@@ -58,6 +66,10 @@ const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => strin
   },
   toleranceSeconds: (value) =>
     value === undefined || typeof value === "number" ? undefined : "must be a number of seconds",
+  payload: (value) =>
+    value === undefined || isStandardSchema(value) || isRecord(value)
+      ? undefined
+      : "must be a schema: of zod, valibot, …, or JSON Schema",
   handle: (value) => (typeof value === "function" ? undefined : "must be a function"),
 };
 
@@ -73,7 +85,8 @@ export function faultOfWebhook(definition: object): string | undefined {
 }
 
 /**
- * Defines a verified webhook. Throws `TypeError` for a secret that is a text, and for an unknown field.
+ * Defines a verified webhook. The payload that `handle` is given is typed by the schema `payload`. Throws `TypeError` for
+ * a secret that is a text, and for an unknown field.
  *
  * @example
  * import { defineWebhook } from "kit/webhooks";
@@ -84,10 +97,12 @@ export function faultOfWebhook(definition: object): string | undefined {
  *   handle: ({ payload, dispatch }) => dispatch("reviewer", { id: "inbox", input: payload }),
  * });
  */
-export function defineWebhook(definition: Omit<WebhookDefinition, "kind">): WebhookDefinition {
+export function defineWebhook<Payload = unknown>(
+  definition: Omit<WebhookDefinition<Payload>, "kind">,
+): WebhookDefinition {
   const fault = faultOfWebhook(definition);
   if (fault !== undefined) throw new TypeError(toSentence(fault));
-  return { ...definition, kind: "kit.webhook" };
+  return { ...(definition as Omit<WebhookDefinition, "kind">), kind: "kit.webhook" };
 }
 
 export function isWebhookDefinition(value: unknown): value is WebhookDefinition {

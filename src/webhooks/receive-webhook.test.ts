@@ -1,5 +1,9 @@
 import { createHmac } from "node:crypto";
+import { type } from "arktype";
+import * as v from "valibot";
 import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { createJsonValidator } from "../app/runtime/check-payload.ts";
 import { defineWebhook, type WebhookDefinition } from "./define-webhook.ts";
 import { type IncomingWebhook, receiveWebhook } from "./receive-webhook.ts";
 
@@ -23,6 +27,7 @@ function incoming(
     body: new TextEncoder().encode(body),
     env,
     signal: new AbortController().signal,
+    validateJson: createJsonValidator(),
     calls: {
       dispatch: dispatch ?? (async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" })),
       startRun: () => Promise.reject(new Error("none")),
@@ -129,4 +134,45 @@ test.each([
     meta: { issues: [{ path, message: expect.any(String) }] },
   });
   expect(dispatch).not.toHaveBeenCalled();
+});
+
+test.each<[string, WebhookDefinition["payload"]]>([
+  ["zod", z.object({ item: z.object({ count: z.number() }) })],
+  ["valibot", v.object({ item: v.object({ count: v.number() }) })],
+  ["arktype", type({ item: { count: "number" } })],
+  [
+    "JSON Schema",
+    {
+      type: "object",
+      required: ["item"],
+      properties: { item: { type: "object", properties: { count: { type: "number" } } } },
+    },
+  ],
+])("a payload that the schema (%s) refuses never comes to the file", async (_library, payload) => {
+  const handle = vi.fn(({ payload: given }: { payload: unknown }) => given);
+  const webhook = defineWebhook({ scheme: "slack", secret: (given) => given.CHAT_SECRET, payload, handle });
+  const wrong = incoming(JSON.stringify({ item: { count: "two" } }));
+  await expect(receiveWebhook(webhook, wrong)).rejects.toMatchObject({
+    code: "invalid_request",
+    message: 'The payload is not what the webhook "chat" takes.',
+    meta: { issues: [{ path: "payload.item.count", message: expect.any(String) }] },
+  });
+  expect(handle).not.toHaveBeenCalled();
+  const fitting = { item: { count: 2 } };
+  expect(await receiveWebhook(webhook, incoming(JSON.stringify(fitting)))).toEqual({
+    status: 200,
+    body: fitting,
+  });
+});
+
+test("a payload comes to the file as its schema gives it, and a schema that is none is refused", async () => {
+  const webhook = defineWebhook({
+    scheme: "slack",
+    secret: (given) => given.CHAT_SECRET,
+    payload: z.object({ at: z.string().transform((text) => new Date(text)) }),
+    handle: ({ payload }) => ({ year: payload.at.getUTCFullYear() }),
+  });
+  const reply = await receiveWebhook(webhook, incoming('{"at": "2026-05-05"}'));
+  expect(reply).toEqual({ status: 200, body: { year: 2026 } });
+  expect(() => defineWebhook({ ...webhook, payload: "text" as never })).toThrow("`payload` must be a schema");
 });

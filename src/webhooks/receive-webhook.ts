@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/name-fault.ts";
+import { checkAgainst, locateIssue } from "../base/standard-schema.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { ApplicationCalls, StartRun, StartRunOptions } from "../protocol/run-calls.ts";
 import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
@@ -17,6 +18,8 @@ export interface IncomingWebhook {
   readonly calls: ApplicationCalls;
   /** Fires when the sender has gone. */
   readonly signal: AbortSignal;
+  /** Checks a payload by a JSON Schema. */
+  readonly validateJson: Parameters<typeof checkAgainst>[2];
   /** Does the work for a key once, and gives its outcome (JSON) to whoever comes again, over restarts too. */
   readonly once: (key: string, work: () => Promise<WebhookReply>) => Promise<unknown>;
 }
@@ -34,7 +37,7 @@ export interface WebhookReply {
  * sends again, and its dispatches have the same keys then.
  *
  * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none,
- * `invalid_request` for a dispatch to what cannot be an instance or a session, and `unavailable` while
+ * `invalid_request` for a payload that the file's schema refuses and for a dispatch to what cannot be an instance or a session, and `unavailable` while
  * there is no secret.
  */
 export async function receiveWebhook(
@@ -70,8 +73,9 @@ interface Delivery {
 
 async function handOver(
   definition: WebhookDefinition,
-  { incoming, delivery, payload, key }: Delivery,
+  { incoming, delivery, payload: sent, key }: Delivery,
 ): Promise<WebhookReply> {
+  const payload = await checkPayload(definition, sent, incoming);
   const receipts: DispatchReceipt[] = [];
   let count = 0;
   const nextKey = (): string => {
@@ -99,6 +103,21 @@ async function handOver(
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }
     : { status: 200, body: given };
+}
+
+async function checkPayload(
+  { payload: schema }: WebhookDefinition,
+  payload: unknown,
+  { name, validateJson }: IncomingWebhook,
+): Promise<unknown> {
+  if (schema === undefined) return payload;
+  const check = await checkAgainst(schema, payload, validateJson);
+  if (check.issues === undefined) return check.value;
+  throw new KitError({
+    code: "invalid_request",
+    message: `The payload is not what the webhook "${name}" takes.`,
+    meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
+  });
 }
 
 /** Checks ids, which come from senders: an instance whose id no path can hold could not be reached. */

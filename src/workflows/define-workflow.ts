@@ -1,5 +1,6 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isRecord } from "../base/is-record.ts";
-import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
+import { isStandardSchema } from "../base/standard-schema.ts";
 import { unknownKey } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";

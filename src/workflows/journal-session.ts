@@ -1,8 +1,9 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { PromptOptions, PromptResult } from "../agents/operations/options.ts";
 import { checkOutput, type OutputSchema } from "../agents/output/typed-output.ts";
 import type { Session } from "../agents/session/session.ts";
 import { KitError } from "../base/kit-error.ts";
-import { isStandardSchema, type StandardSchemaV1 } from "../base/standard-schema.ts";
+import { isStandardSchema } from "../base/standard-schema.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { partialResults } from "../protocol/partial-results.ts";
 import type { AgentJournal } from "./agent-journal.ts";

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { type BackendChoice, faultOfBackend } from "../../backends/contract.ts";
 import { isRecord } from "../../base/is-record.ts";
@@ -15,7 +16,7 @@ import {
   objectWith,
   string,
 } from "../../base/settings.ts";
-import { isStandardSchema, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { isStandardSchema } from "../../base/standard-schema.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";

@@ -1,4 +1,4 @@
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { JsonSchema, ToolContext, ToolReturn } from "./tool.ts";
 
 /** The action of a command: a line that runs in the sandbox, or a function. */

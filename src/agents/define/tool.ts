@@ -1,4 +1,4 @@
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { unknownKey } from "../../base/suggest.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import type { McpOrigin } from "../../protocol/event.ts";

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import {
@@ -12,7 +13,6 @@ import {
   objectOf,
   string,
 } from "../../base/settings.ts";
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { Message } from "../../protocol/message.ts";

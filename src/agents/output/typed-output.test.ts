@@ -1,7 +1,7 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import fc from "fast-check";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";

@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
-import { isStandardSchema, issueText, type StandardSchemaV1 } from "../../base/standard-schema.ts";
+import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { JsonSchema, ValidateJson } from "../define/tool.ts";
 
@@ -323,7 +324,8 @@ function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
 export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema | undefined {
   if (!isStandardSchema(schema)) return schema;
   try {
-    return schema["~standard"].jsonSchema?.input({ target: "draft-07" });
+    const { jsonSchema }: Partial<StandardJSONSchemaV1.Props> = schema["~standard"];
+    return jsonSchema?.input({ target: "draft-07" });
   } catch {
     // Some types (functions, transforms) have no JSON Schema.
     return undefined;

@@ -1,6 +1,7 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { isStandardSchema, issueText, type StandardResult } from "../../base/standard-schema.ts";
+import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
@@ -343,7 +344,7 @@ function validateInput(
   return issues instanceof Promise ? issues.then(toInput) : toInput(issues);
 }
 
-function fromStandard(result: StandardResult<unknown>): CheckedInput {
+function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
 }
 

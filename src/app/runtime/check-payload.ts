@@ -1,6 +1,6 @@
 import type { ToolRunOptions } from "../../agents/turn/tool-calls.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { checkAgainst } from "../../workflows/workflow-schema.ts";
+import { checkAgainst, locateIssue } from "../../base/standard-schema.ts";
 import type { CheckOptions, checkJson, JsonIssue } from "../json-schema/check-json.ts";
 import { createSchemaDocument, type SchemaDocument } from "../json-schema/schema-document.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
@@ -19,7 +19,7 @@ export async function checkPayload(
   throw new KitError({
     code: "invalid_request",
     message: `The payload is not what the workflow "${name}" takes.`,
-    meta: { issues: check.issues.map((issue) => toIssue(issue, "payload")) },
+    meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
   });
 }
 
@@ -36,16 +36,8 @@ export async function checkResult(
     code: "internal_error",
     message: `The result of the workflow "${name}" does not fit its schema: ${check.issues.join("; ")}.`,
     hint: "Return what `result` describes, or change the schema.",
-    meta: { issues: check.issues.map((issue) => toIssue(issue, "result")) },
+    meta: { issues: check.issues.map((issue) => locateIssue(issue, "result")) },
   });
-}
-
-/** `items.0.price: must be a number` says where before what; an issue keeps them apart. */
-function toIssue(text: string, root: string): { readonly path: string; readonly message: string } {
-  const [, path, message] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
-  return path === undefined || message === undefined
-    ? { path: root, message: text }
-    : { path: `${root}.${path}`, message };
 }
 
 const maxIssues = 20;

@@ -1,10 +1,10 @@
 import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
-import { isStandardSchema } from "../../base/standard-schema.ts";
+import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
-import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 
 /** The origin of a run that is started, as the engine stores it. */
 export interface RunOrigin {

@@ -1,5 +1,6 @@
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { checkAgainst } from "../../base/standard-schema.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import {
   type Engine,
@@ -21,7 +22,7 @@ import type {
   WorkflowReference,
 } from "../../protocol/run-calls.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import { checkAgainst, type WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import { checkPayload } from "../runtime/check-payload.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";

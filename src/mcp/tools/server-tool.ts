@@ -1,7 +1,7 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
 import { isRecord } from "../../base/is-record.ts";
-import type { StandardSchemaV1 } from "../../base/standard-schema.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import { cleanLine } from "../clean-text.ts";
@@ -80,7 +80,11 @@ export async function issuesOf(
   }
 }
 
-function inputOf(tool: ListedTool, validateJson: ValidateJson): StandardSchemaV1<unknown, Arguments> {
+function inputOf(
+  tool: ListedTool,
+  validateJson: ValidateJson,
+): StandardSchemaV1<unknown, Arguments> & StandardJSONSchemaV1<unknown, Arguments> {
+  const shape = (): Record<string, unknown> => ({ ...tool.schema.bounded });
   return {
     "~standard": {
       version: 1,
@@ -90,7 +94,7 @@ function inputOf(tool: ListedTool, validateJson: ValidateJson): StandardSchemaV1
         if (issues.length > 0) return { issues: issues.map((message) => ({ message })) };
         return { value: value as Arguments };
       },
-      jsonSchema: { input: () => ({ ...tool.schema.bounded }) },
+      jsonSchema: { input: shape, output: shape },
     },
   };
 }

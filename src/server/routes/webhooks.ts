@@ -1,3 +1,4 @@
+import { createJsonValidator } from "../../app/runtime/check-payload.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { badCursor } from "../../engine/shared/read-page.ts";
 import type { Delivery, DeliveryQuery, WebhookAccepted } from "../../protocol/dispatch.ts";
@@ -17,6 +18,7 @@ export function bindWebhookRoutes({
   authorization,
 }: ServiceContext): readonly Route[] {
   const deliveries = new Deliveries();
+  const validateJson = createJsonValidator();
   const handlers: Handlers<typeof webhookRoutes> = {
     async "GET /deliveries"({ query, principal, itemAction: action }) {
       const { items, next_cursor } = deliveries.page(query);
@@ -40,6 +42,7 @@ export function bindWebhookRoutes({
           // The signer of this webhook is one sender, however many threads it writes to.
           calls: service.callsFor(`webhook/${name}`),
           signal: clientGone(),
+          validateJson,
           once: service.engine.once,
         });
         delivery.end(status, dispatchesIn(status, body));
