@@ -61,6 +61,7 @@ const rooms = {
   mcp: [...domain, "project", "agents", "processes"],
   app: wired,
   server: wired,
+  cloudflare: [...wired, "sqlite", "server"],
   build: wired,
   cli: [...wired, "sqlite", "server", "client", "build"],
   testing: [...wired, "sqlite", "server", "client", "build", "cli"],

@@ -35,6 +35,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   },
   "kit/engines/restate": { packages: [], kilobytes: 240 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 295 },
+  "kit/cloudflare": { packages: [], kilobytes: 12 },
   "kit/python": { packages: [], kilobytes: 80 },
   "kit/otel": { packages: ["@opentelemetry/api"], kilobytes: 42 },
   "kit/sandboxes/daytona": { packages: [], kilobytes: 6 },

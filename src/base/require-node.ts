@@ -7,14 +7,20 @@ interface Runtime {
 }
 
 const requiredMajor = 24;
-const { versions } = (globalThis as { readonly process?: Runtime }).process ?? {};
+const { process: found, navigator: agent } = globalThis as {
+  readonly process?: Runtime;
+  readonly navigator?: { readonly userAgent?: string };
+};
+const { versions } = found ?? {};
+/** It has the modules of Node that kit needs there, under an older number. */
+const isWorkerd = agent?.userAgent === "Cloudflare-Workers";
 
 if (versions?.bun !== undefined) {
   throw new Error(
     `kit does not run on Bun (this is ${versions.bun}): run it with Node ${requiredMajor} or newer.`,
   );
 }
-if (Number.parseInt(versions?.node ?? "0", 10) < requiredMajor) {
-  const found = versions?.node === undefined ? "no Node" : `Node ${versions.node}`;
-  throw new Error(`kit needs Node ${requiredMajor} or newer, and this is ${found}: see https://nodejs.org.`);
+if (!isWorkerd && Number.parseInt(versions?.node ?? "0", 10) < requiredMajor) {
+  const name = versions?.node === undefined ? "no Node" : `Node ${versions.node}`;
+  throw new Error(`kit needs Node ${requiredMajor} or newer, and this is ${name}: see https://nodejs.org.`);
 }

@@ -42,6 +42,8 @@ export interface Application {
   readonly snapshot: Snapshot;
   /** Packages that are not in the bundle, at their exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Why each package that the code imports is not in the bundle, by its name. */
+  readonly outside: ReadonlyMap<string, string>;
   /** Names of the variables that have to be set where it runs, keys first; without `KIT_API_KEYS`. */
   readonly variables: readonly string[];
   readonly sources: ProjectSources;
@@ -102,6 +104,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     files,
     snapshot: { files: collected.files, modules },
     dependencies,
+    outside: new Map([...code.outside].map(([name, { reason }]) => [name, reason])),
     variables: variablesOf(agents, loaded, code.variables),
     sources,
     agents,

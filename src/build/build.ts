@@ -33,6 +33,8 @@ export interface BuildResult {
   /** Figures of the application. */
   readonly files: number;
   readonly bytes: number;
+  /** A sentence of the target about the size, and the limits of its platform. */
+  readonly size: string | undefined;
   readonly dependencies: Readonly<Record<string, string>>;
   /** Names of the variables to set where it runs. */
   readonly variables: readonly string[];
@@ -56,19 +58,19 @@ const ignored =
 /** Builds a project for a target. What the target cannot hold is among the problems, and then nothing is written. */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { project, loaded, target, check, force } = options;
-  const created = await createApplication(project, loaded);
+  const made = await createApplication(project, loaded);
+  const refused = [...made.problems, ...target.problems(made)];
+  const bundle = refused.length > 0 ? undefined : await target.bundle?.(made);
+  const app = bundle === undefined ? made : { ...made, files: bundle.files };
   const isOutput = target.placement === "output";
   const folder = options.out ?? (isOutput ? join(project.root, outputs, target.name) : project.root);
-  const problems = [...created.problems, ...target.problems(created)];
-  const app =
-    target.bundle === undefined || problems.length > 0
-      ? created
-      : { ...created, files: await target.bundle(created) };
+  const problems = [...refused, ...(bundle?.problems ?? [])];
   const result = {
     target: target.name,
     folder,
     problems,
-    warnings: [...app.warnings, ...target.warnings(app)],
+    warnings: [...app.warnings, ...target.warnings(app), ...(bundle?.warnings ?? [])],
+    size: bundle?.size,
     holdsApplication: target.application !== undefined,
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),

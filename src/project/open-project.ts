@@ -16,7 +16,7 @@ import { runQuery } from "./query/run-query.ts";
 import { createSourceCatalog } from "./scan/source-catalog.ts";
 import { type ProjectFacts, readBlocks } from "./store/block-reader.ts";
 import { keysOfId } from "./store/block-row.ts";
-import { IndexPlace } from "./store/index-place.ts";
+import { IndexPlace, type SharedIndex } from "./store/index-place.ts";
 import { watchProject } from "./watch/watch-project.ts";
 
 /**
@@ -31,6 +31,14 @@ import { watchProject } from "./watch/watch-project.ts";
  * await project.close();
  */
 export async function openProject(options: OpenProjectOptions & RefreshOptions): Promise<Project> {
+  return await openIndexedProject(options);
+}
+
+/** The same, with an index that may lie in a database of the caller. */
+export async function openIndexedProject(
+  options: Omit<OpenProjectOptions, "indexFile"> &
+    RefreshOptions & { readonly indexFile?: string | SharedIndex | undefined },
+): Promise<Project> {
   const root = rootOf(options.root);
   const place = new IndexPlace(root, options.indexFile);
   const { config = {}, readOnly = false } = options;

@@ -4,6 +4,7 @@ import { maskValue } from "../agents/secrets.ts";
 import type { KitConfig } from "../app/config/config-schema.ts";
 import type { Exposure, RateLimit } from "../app/config/server-schema.ts";
 import type { Service } from "../app/service/service.ts";
+import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
 import type { AuthorizeHook } from "../protocol/access.ts";
@@ -15,7 +16,7 @@ import { createAnswer, type RequestEntry } from "./answer-request.ts";
 import { type ConsoleMode, checkLooksOnly, isPageRequest } from "./console/console-request.ts";
 import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
-import { createListener, type ListenAddress, type ListenOptions } from "./listen.ts";
+import { createListener, type ListenAddress, type Listener, type ListenOptions } from "./listen.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
 import { reachableAt } from "./nodes/reachable-at.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
@@ -203,38 +204,37 @@ export function createServer(options: ServerOptions): KitServer {
   ];
   const answer = createAnswer({ gate, toResponse, onRequest });
   mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer, page });
-  const sockets =
-    context && createSocketServer(context, { gate, ...(onRequest === undefined ? {} : { onRequest }) });
-  const nodes =
-    service?.nodes &&
-    createNodeAnswers({
-      cluster: service.nodes,
-      bodyBytes: Math.max(limits.bodyBytes, limits.webSocketMessageBytes),
-      unreadBytes: limits.unreadBytes,
-      toReply,
-      onForged: (remoteAddress) => gate.count(undefined, remoteAddress),
-      onError: report,
-    });
-  const listener = createListener({
-    app,
-    limits,
-    toReply,
-    nodes,
-    ...(sockets === undefined ? {} : { sockets }),
-  });
+  let listener: Listener | undefined;
+  // Platforms that hand on requests have no server of Node's.
+  const listening = (): Listener => {
+    if (listener !== undefined) return listener;
+    const sockets = context && createSocketServer(context, { gate, ...defined({ onRequest }) });
+    const nodes =
+      service?.nodes &&
+      createNodeAnswers({
+        cluster: service.nodes,
+        bodyBytes: Math.max(limits.bodyBytes, limits.webSocketMessageBytes),
+        unreadBytes: limits.unreadBytes,
+        toReply,
+        onForged: (remoteAddress) => gate.count(undefined, remoteAddress),
+        onError: report,
+      });
+    listener = createListener({ app, limits, toReply, nodes, ...defined({ sockets }) });
+    return listener;
+  };
   return {
     app,
     fetch: async (request, connection) => await app.fetch(request, { connection } as ServerEnv["Bindings"]),
-    handle: listener.handle,
+    handle: (incoming, outgoing) => listening().handle(incoming, outgoing),
     async listen({ host = "127.0.0.1", port = 2024 } = {}) {
       gate.checkBinding(host);
       isOpen = dev && isLoopbackAddress(host);
-      const address = await listener.listen({ host, port });
+      const address = await listening().listen({ host, port });
       await service?.nodes?.announce(reachableAt(address));
       return address;
     },
     async close() {
-      const closed = listener.close();
+      const closed = listener?.close();
       streams.close();
       await closed;
     },

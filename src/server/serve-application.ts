@@ -54,6 +54,8 @@ export function createConfiguredServer(
 
 /** An application that answers requests without a socket. */
 export interface ServedApplication extends OpenedApplication {
+  /** Whether the configuration asks for a key, or has `server.auth`. */
+  readonly isGuarded: boolean;
   /**
    * Answers a request, under any name where a key or `server.auth` guards the server. `sender` is the address that a rate limit
    * counts.
@@ -90,6 +92,7 @@ export async function serveApplication(
   const server = createConfiguredServer(opened, defined({ onRequest, onError: rest.onError }));
   return {
     ...opened,
+    isGuarded,
     // Platforms send the requests of their own names only. Without a guard, the server answers to this machine alone.
     fetch: (request, remoteAddress = "") =>
       server.fetch(request, { localAddress: isGuarded ? "0.0.0.0" : "127.0.0.1", remoteAddress }),

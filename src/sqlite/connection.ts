@@ -1,6 +1,12 @@
 import { statSync } from "node:fs";
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
-import { createTransaction, openFile, type Transaction } from "./statements.ts";
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
+import {
+  createTransaction,
+  type Database,
+  openFile,
+  type Statement,
+  type Transaction,
+} from "./statements.ts";
 
 export type Row = readonly SQLOutputValue[];
 
@@ -13,13 +19,17 @@ export class Connection {
   readonly inode: number;
   /** Runs work in one transaction. */
   readonly transaction: Transaction;
-  readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #database: Database;
+  readonly #prepared = new Map<string, Statement>();
 
-  /** Creates the file where it is missing. A statement waits up to `timeoutMs` for another process that writes. */
-  constructor(file: string, options: { readonly timeoutMs: number }) {
-    this.#database = openFile(file, options);
-    this.inode = statSync(file, { throwIfNoEntry: false })?.ino ?? 0;
+  /**
+   * Creates the file where it is missing, or uses a database that is open. A statement waits up to `timeoutMs` for another process
+   * that writes.
+   */
+  constructor(where: string | Database, options: { readonly timeoutMs: number }) {
+    const isFile = typeof where === "string";
+    this.#database = isFile ? openFile(where, options) : where;
+    this.inode = (isFile ? statSync(where, { throwIfNoEntry: false })?.ino : undefined) ?? 0;
     this.transaction = createTransaction(this.#database);
   }
 
@@ -37,7 +47,7 @@ export class Connection {
   }
 
   /** A statement to run many times. */
-  statement(sql: string): StatementSync {
+  statement(sql: string): Statement {
     let statement = this.#prepared.get(sql);
     if (statement === undefined) {
       statement = this.#database.prepare(sql);

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { Connection } from "./connection.ts";
 import { openStore, type StoreDefinition } from "./open-store.ts";
 import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./sqlite-fault.ts";
-import { createTransaction, pragma, query } from "./statements.ts";
+import { createTransaction, type Database, pragma, query } from "./statements.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -30,7 +30,7 @@ const third: StoreDefinition = {
   create: notes + authors,
   upgrades: [authors, "UPDATE notes SET author = 'unknown' WHERE author IS NULL;"],
 };
-const open = (definition: StoreDefinition, file: string | undefined): DatabaseSync =>
+const open = (definition: StoreDefinition, file: string | undefined): Database =>
   openStore(definition, file, (database) => database.exec("PRAGMA busy_timeout = 0"));
 const refused = (message: string) =>
   expect.objectContaining({ code: "unavailable", message: expect.stringContaining(message) });

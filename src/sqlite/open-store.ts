@@ -1,9 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../base/kit-error.ts";
 import { databaseOpenError, refuseEmptyDatabase } from "./database-file.ts";
-import { createTransaction, openFile, pragma } from "./statements.ts";
+import { createTransaction, type Database, openFile, pragma } from "./statements.ts";
 
 /** How long opening waits for another process that holds the file. */
 const openTimeoutMs = 5_000;
@@ -32,21 +31,22 @@ export interface StoreDefinition {
 }
 
 /**
- * Opens a store, creates it where it is missing, and upgrades it where an older kit has written it; in memory where `file`
- * is undefined. `configure` sets the connection's pragmas. Throws `unavailable` for a file that is damaged,
+ * Opens a store, creates it where it is missing, and upgrades it where an older kit has written it: in a file, in a database that
+ * is open, or in memory where `where` is undefined. `configure` sets the connection's pragmas. Throws `unavailable` for a file that is damaged,
  * empty, or was written by another program or a newer kit, `store_unavailable` for one that cannot be opened now.
  */
 export function openStore(
   definition: StoreDefinition,
-  file: string | undefined,
-  configure: (database: DatabaseSync) => void,
-): DatabaseSync {
+  where: string | Database | undefined,
+  configure: (database: Database) => void,
+): Database {
+  const file = typeof where === "string" ? where : undefined;
   const place = { store: definition.store, file };
-  let database: DatabaseSync | undefined;
+  let database: Database | undefined;
   try {
     if (definition.makesFolder && file !== undefined) mkdirSync(dirname(file), { recursive: true });
     refuseEmptyDatabase(place);
-    database = openFile(file ?? ":memory:", { timeoutMs: openTimeoutMs });
+    database = typeof where === "object" ? where : openFile(file ?? ":memory:", { timeoutMs: openTimeoutMs });
     // Before the pragmas: changing the journal would change another program's database.
     migrate(database, definition);
     configure(database);
@@ -58,9 +58,9 @@ export function openStore(
 }
 
 /** Opens a store that is there, for reading alone: it is neither made nor upgraded. Throws like `openStore`. */
-export function openStoredFile(definition: StoreDefinition, file: string): DatabaseSync {
+export function openStoredFile(definition: StoreDefinition, file: string): Database {
   const place = { store: definition.store, file };
-  let database: DatabaseSync | undefined;
+  let database: Database | undefined;
   try {
     refuseEmptyDatabase(place);
     database = openFile(file, { timeoutMs: openTimeoutMs, readOnly: true });
@@ -72,7 +72,7 @@ export function openStoredFile(definition: StoreDefinition, file: string): Datab
   }
 }
 
-function migrate(database: DatabaseSync, definition: StoreDefinition): void {
+function migrate(database: Database, definition: StoreDefinition): void {
   const { create, upgrades, applicationId, shrinks = false } = definition;
   const current = upgrades.length + 1;
   if (versionOf(database, definition) === current) return;
@@ -88,13 +88,11 @@ function migrate(database: DatabaseSync, definition: StoreDefinition): void {
 }
 
 /** The version of the schema; 0 for a new file. Throws for a file of another program or of a newer kit. */
-function versionOf(
-  database: DatabaseSync,
-  { store, hint, applicationId, upgrades }: StoreDefinition,
-): number {
+function versionOf(database: Database, { store, hint, applicationId, upgrades }: StoreDefinition): number {
   const owner = pragma(database, "application_id");
   const version = pragma(database, "user_version");
-  const isEmpty = (): boolean => database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+  const isEmpty = (): boolean =>
+    database.isShared === true || database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
   if (owner === 0 && version === 0 && isEmpty()) return 0;
   if (owner === applicationId && version > 0 && version <= upgrades.length + 1) return version;
   throw new KitError({

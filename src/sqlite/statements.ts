@@ -1,4 +1,23 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from "node:sqlite";
+import { isFileFault } from "./sqlite-fault.ts";
+
+/** The part of a prepared statement that kit uses: Node's, or one of a Durable Object. */
+export interface Statement {
+  all(...values: SQLInputValue[]): Record<string, SQLOutputValue>[];
+  get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
+  iterate(...values: SQLInputValue[]): Iterable<Record<string, SQLOutputValue>>;
+  run(...values: SQLInputValue[]): StatementResultingChanges;
+  setReturnArrays(enabled: boolean): void;
+}
+
+/** The part of a SQLite database that kit uses: Node's `DatabaseSync`, or a `DurableDatabase`. */
+export interface Database extends Pick<DatabaseSync, "exec" | "close" | "isOpen" | "isTransaction"> {
+  prepare(sql: string): Statement;
+  /** Runs work in a transaction, within another one in a part of it; absent where SQL begins transactions. */
+  readonly transaction?: Transaction | undefined;
+  /** Other stores have their tables in it, too. */
+  readonly isShared?: boolean | undefined;
+}
 
 /** Opens a file. Loads `node:sqlite` when called: a static import would fail on a Node without it, before kit can say so. */
 export function openFile(
@@ -20,7 +39,7 @@ export interface Query<Row> {
 }
 
 /** Prepares a statement whose rows are objects. */
-export function query<Row = never>(database: DatabaseSync, sql: string): Query<Row> {
+export function query<Row = never>(database: Database, sql: string): Query<Row> {
   const statement = database.prepare(sql);
   return {
     get: (...values) => statement.get(...values) as Row | undefined,
@@ -31,7 +50,7 @@ export function query<Row = never>(database: DatabaseSync, sql: string): Query<R
 }
 
 /** The value of a pragma that is a number. */
-export function pragma(database: DatabaseSync, name: string): number {
+export function pragma(database: Database, name: string): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }
 
@@ -41,7 +60,8 @@ export function pragma(database: DatabaseSync, name: string): number {
  */
 export type Transaction = <Value>(work: () => Value) => Value;
 
-export function createTransaction(database: DatabaseSync): Transaction {
+export function createTransaction(database: Database): Transaction {
+  if (database.transaction !== undefined) return database.transaction;
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
   return (work) => {
@@ -57,7 +77,30 @@ export function createTransaction(database: DatabaseSync): Transaction {
   };
 }
 
+/** Runs a part of a transaction: what it throws undoes the part alone, unless the fault is of the file. */
+export function createSavepoint(database: Database): Transaction {
+  if (database.transaction !== undefined) return database.transaction;
+  const save = database.prepare("SAVEPOINT one");
+  const undo = database.prepare("ROLLBACK TO one");
+  const release = database.prepare("RELEASE one");
+  return (work) => {
+    save.run();
+    try {
+      const value = work();
+      release.run();
+      return value;
+    } catch (error) {
+      // A full disk ends the whole transaction.
+      if (database.isTransaction && !isFileFault(error)) {
+        undo.run();
+        release.run();
+      }
+      throw error;
+    }
+  };
+}
+
 /** Undoes a transaction after an error; does nothing where SQLite has undone it already. */
-export function rollback(database: DatabaseSync): void {
+export function rollback(database: Database): void {
   if (database.isTransaction) database.exec("ROLLBACK");
 }

@@ -5,14 +5,15 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { EventListener } from "../../agents/events.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { openProject } from "../../project/open-project.ts";
-import type { OpenProjectOptions, Project } from "../../project/project.ts";
+import { openIndexedProject } from "../../project/open-project.ts";
+import type { Project } from "../../project/project.ts";
+import type { SharedIndex } from "../../project/store/index-place.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { Environment } from "../config/environment.ts";
 import { type LoadedConfig, loadConfig } from "../config/load-config.ts";
 import type { SourceModules } from "../sources/discover-sources.ts";
-import { openProjectService } from "./open-project-service.ts";
+import { type MakeEngine, openProjectService } from "./open-project-service.ts";
 import type { ProjectService } from "./service.ts";
 
 /** A project as data: what `kit build` writes for platforms that have no project folder, or what a program puts together. */
@@ -35,8 +36,11 @@ export interface OpenApplicationOptions {
   readonly folder?: string | undefined;
   /** Its opener closes it. Default: what the configuration names, else SQLite in `folder`. */
   readonly store?: SessionStore | undefined;
-  /** Drained by `close`. "memory", a folder, or an engine; default: what the configuration names, else a folder in `folder`. */
-  readonly engine?: string | Engine | undefined;
+  /**
+   * Drained by `close`. "memory", a folder, an engine, or what makes one under the limits of the configuration; default: what the
+   * configuration names, else a folder in `folder`.
+   */
+  readonly engine?: string | Engine | MakeEngine | undefined;
   /** For agents that name none; default: what the configuration names. */
   readonly sandbox?: SandboxFactory | undefined;
   /** Models by their whole name, beside those of the providers. */
@@ -58,9 +62,9 @@ export interface OpenedApplication {
   close(options?: { readonly timeoutMs?: number }): Promise<void>;
 }
 
-/** How the index of an application is kept; not for callers of the package. */
+/** Keeps the index of an application in a database of the caller; not for callers of the package. */
 export interface ApplicationIndex {
-  readonly index?: Pick<OpenProjectOptions, "indexFile"> | undefined;
+  readonly index?: SharedIndex | undefined;
 }
 
 /**
@@ -114,12 +118,11 @@ export async function openApplicationProject(
       module: configModule(data),
       ...(environment && { environment }),
     });
-    const project = await openProject({
+    const project = await openIndexedProject({
       root,
       config: loaded.config,
       readOnly: true,
-      indexFile: ":memory:",
-      ...index,
+      indexFile: index ?? ":memory:",
     });
     closing.defer(() => project.close());
     return { project: { ...project, name: data.name }, loaded, close: () => closing.disposeAsync() };
@@ -129,7 +132,8 @@ export async function openApplicationProject(
   }
 }
 
-function putFiles(root: string, files: ApplicationData["files"]): void {
+/** Writes files below a folder. Throws `invalid_request` for a path that leads out of it. */
+export function putFiles(root: string, files: ApplicationData["files"]): void {
   mkdirSync(root, { recursive: true });
   for (const [path, content] of Object.entries(files)) {
     const segments = path.split("/");

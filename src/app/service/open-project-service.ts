@@ -4,13 +4,16 @@ import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
 import { openSharedEngine } from "../../engine/open-shared-engine.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
-import { defaultLimits } from "../../engine/shared/engine-base.ts";
+import { defaultLimits, type EngineLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, sharedEngineOf, toEngineLimits } from "../config/engine-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
 import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
 import { createService, keepsEvents, type ServiceOptions } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
+
+export type MakeEngine = (limits: Partial<EngineLimits>) => Engine | Promise<Engine>;
 
 export interface ProjectServiceOptions
   extends OpenPartsOptions,
@@ -20,10 +23,10 @@ export interface ProjectServiceOptions
     >,
     Pick<RuntimeParts, "code" | "modules" | "overrides" | "onListenerError"> {
   /**
-   * "memory", "configured", or a folder from the root, or an engine that the service drains; default: what the configuration
-   * names, else `.kit/engine`; "memory" with `works: false`.
+   * "memory", "configured", a folder from the root, or an engine that the service drains, or what makes one under the limits of the
+   * configuration; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`.
    */
-  readonly engine?: string | Engine | undefined;
+  readonly engine?: string | Engine | MakeEngine | undefined;
   /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
   readonly approvals?: Approvals | "none" | undefined;
   /** Whether idle instances leave the memory after a while. Default true. */
@@ -77,8 +80,9 @@ async function openServiceParts(options: ProjectServiceOptions): Promise<Runtime
 
 async function openEngine({ project, loaded, ...options }: ProjectServiceOptions): Promise<Engine> {
   if (typeof options.engine === "object") return options.engine;
-  const { agent, engine = {}, sessions } = loaded.config;
-  const limits = toEngineLimits(engine, agent?.max_waiting);
+  const { engine = {} } = loaded.config;
+  const limits = limitsOf(loaded.config);
+  if (typeof options.engine === "function") return await options.engine(limits);
   const place = options.engine ?? (options.works === false ? "memory" : undefined);
   const load = () => import("../../engine/embedded/create-embedded-engine.ts");
   if (place === "memory") {
@@ -97,8 +101,12 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
     explicitFolder === undefined
       ? join(stateFolder(project.root), "engine")
       : resolve(project.root, explicitFolder);
-  const { retentionMs = defaultLimits.retentionMs } = limits;
-  const longestRetentionMs = Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0);
   const { createEmbeddedEngine } = await load();
-  return createEmbeddedEngine({ folder, limits: { ...limits, longestRetentionMs } });
+  return createEmbeddedEngine({ folder, limits });
+}
+
+function limitsOf({ agent, engine = {}, sessions }: LoadedConfig["config"]): Partial<EngineLimits> {
+  const limits = toEngineLimits(engine, agent?.max_waiting);
+  const { retentionMs = defaultLimits.retentionMs } = limits;
+  return { ...limits, longestRetentionMs: Math.max(retentionMs, sessionRetentionMs(sessions) ?? 0) };
 }

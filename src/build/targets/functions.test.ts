@@ -76,7 +76,7 @@ const text = (files: ReadonlyMap<string, Uint8Array> | undefined, path: string):
   Buffer.from(files?.get(path) ?? new Uint8Array()).toString("utf8");
 
 test("the output of Vercel is what its Build Output API says, with the time limit of the configuration", async () => {
-  const files = await vercel.bundle?.(appOf({ build: { max_seconds: 800 } }));
+  const { files } = (await vercel.bundle?.(appOf({ build: { max_seconds: 800 } }))) ?? {};
   expect(JSON.parse(text(files, "config.json"))).toEqual({
     version: 3,
     routes: [{ src: "/(.*)", dest: "/index" }],
@@ -108,7 +108,7 @@ test("names of files and modules are values of the generated module, whatever th
         snapshot: { files: new Map([[path, new Uint8Array()]]), modules: [`${path}.ts`] },
       },
     );
-    const code = text(await netlify.bundle?.(app), "server/application.mjs");
+    const code = text((await netlify.bundle?.(app))?.files, "server/application.mjs");
     const literals: unknown[] = [];
     const kinds: string[] = [];
     JSON.stringify(parseAst(code), (_, value) => {

@@ -22,7 +22,7 @@ export const netlify: Target = {
     `The scheduled function has ${scheduledSeconds} seconds: what it takes up must be done in steps of ${scheduledSeconds - 10}.`,
   ],
   files: () => [{ path: "netlify.toml", content: settings() }],
-  bundle,
+  bundle: async (app) => ({ files: await bundle(app) }),
   next: (app, at) => [
     `cd ${at}`,
     "netlify link",

@@ -46,6 +46,16 @@ export interface DeploymentContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+/** An application as a platform takes it. */
+export interface TargetBundle {
+  readonly files: OutputFiles;
+  /** Problems that only the finished bundle shows. */
+  readonly problems?: readonly BuildProblem[] | undefined;
+  readonly warnings?: readonly string[] | undefined;
+  /** A sentence about its size, and the limits of the platform. */
+  readonly size?: string | undefined;
+}
+
 /** Somewhere to run an application. */
 export interface Target {
   readonly name: string;
@@ -60,7 +70,7 @@ export interface Target {
   warnings(app: Application): readonly string[];
   files(app: Application): readonly TargetFile[];
   /** The files of the application as the platform wants them; default: those of `app`. */
-  bundle?(app: Application): Promise<OutputFiles>;
+  bundle?(app: Application): Promise<TargetBundle>;
   /** Variables that the platform needs beside those of the application. */
   readonly variables?: readonly string[] | undefined;
   /** Commands that run the output: whole lines, remarks begin with #. `folder` is a word of a shell. */

@@ -1,3 +1,6 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Ajv } from "ajv";
 import fc from "fast-check";
 import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
@@ -6,6 +9,7 @@ import type { Application } from "../application.ts";
 import { findTarget, targets } from "./targets.ts";
 
 interface Facts {
+  readonly name?: string;
   readonly agent?: string;
   readonly variables?: readonly string[];
   readonly folder?: string;
@@ -13,9 +17,15 @@ interface Facts {
 }
 
 /** The part of an application that targets read. */
-function appOf({ agent = "reviewer", variables = [], folder = "", dependencies = {} }: Facts): Application {
+function appOf({
+  name = "shop",
+  agent = "reviewer",
+  variables = [],
+  folder = "",
+  dependencies = {},
+}: Facts): Application {
   const part = {
-    name: "shop",
+    name,
     root: "/nowhere",
     folder,
     dependencies,
@@ -36,6 +46,7 @@ function fileOf(target: string, name: string, facts: Facts = {}): string {
 const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   ".toml": parseToml,
   ".json": (text) => JSON.parse(text),
+  ".jsonc": (text) => JSON.parse(text.replace(/^\/\/.*\n/, "")),
   ".yml": (text) => parseYaml(text),
   ".yaml": (text) => parseYaml(text),
 };
@@ -175,4 +186,89 @@ test("containers keep their state on a volume, as a user that is not root, one a
   expect(service).toMatchObject({ numInstances: 1, healthCheckPath: "/health", plan: "starter" });
   expect(service.disk.mountPath).toBe("/opt/render/project/src/build/node/.kit");
   for (const file of [".dockerignore"]) expect(fileOf("docker", file)).toMatch(/^\*\n!app$/m);
+});
+
+test("the name of an application is one value of wrangler.jsonc, whatever it holds", () => {
+  const read = (name: string): unknown =>
+    parsers[".jsonc"]?.(fileOf("cloudflare", "wrangler.jsonc", { name }));
+  const plain = read("plain-name");
+  fc.assert(
+    fc.property(hostile, (name) => {
+      expect(read(name)).toEqual(replaced(plain, "plain-name", name));
+    }),
+  );
+});
+
+const wranglerSchema = (() => {
+  const schema = fileURLToPath(
+    new URL("../../../vendors/node_modules/wrangler/config-schema.json", import.meta.url),
+  );
+  return existsSync(schema) ? JSON.parse(readFileSync(schema, "utf8")) : undefined;
+})();
+
+test.skipIf(wranglerSchema === undefined)(
+  "wrangler's own schema takes wrangler.jsonc, and no misspelt key",
+  () => {
+    const validate = new Ajv({ strict: false, validateFormats: false }).compile(wranglerSchema);
+    const config = parsed({}).get("cloudflare wrangler.jsonc") as Record<string, unknown>;
+    expect([validate(config), validate.errors]).toEqual([true, null]);
+    expect(validate({ ...config, durable_object: {} })).toBe(false);
+    expect(validate({ ...config, migrations: [{ new_sqlite_classes: ["Kit"] }] })).toBe(false);
+  },
+);
+
+interface Part {
+  readonly profile?: object;
+  readonly config?: object;
+  readonly outside?: ReadonlyMap<string, string>;
+}
+
+const problemsOf = ({ profile = {}, config = {}, outside = new Map() }: Part): readonly string[] => {
+  const app = {
+    ...appOf({}),
+    agents: [{ name: "a", path: "src/agents/a.ts", profile }],
+    loaded: { config, file: "/x/kit.config.ts" },
+    outside,
+  };
+  return findTarget("cloudflare")
+    .problems(app as unknown as Application)
+    .map(({ path, message, hint }) => `${path} ${message} | ${hint}`);
+};
+
+test.each([
+  [{ profile: { sandbox: { name: "local" } } }, /^src\/agents\/a\.ts works in the sandbox local/],
+  [{ profile: { sandbox: { name: "virtual" } } }, /^src\/agents\/a\.ts works in the sandbox virtual/],
+  [{ profile: { sandbox: { name: "modal" } } }, /^src\/agents\/a\.ts works in the sandbox modal/],
+  [{ profile: { allowedCommands: ["npm test"] } }, /^src\/agents\/a\.ts grants commands/],
+  [{ profile: { python: true } }, /^src\/agents\/a\.ts runs Python/],
+  [{ profile: { python: { limits: {} } } }, /^src\/agents\/a\.ts runs Python/],
+  [{ config: { agent: { sandbox: "local" } } }, /^kit\.config\.ts has agent\.sandbox = "local"/],
+  [{ config: { agent: { sandbox: { name: "local" } } } }, /^kit\.config\.ts has agent\.sandbox = "local"/],
+  [{ config: { mcp: { servers: { files: { command: "npx" } } } } }, /starts the MCP server "files"/],
+  [{ config: { store: "sqlite" } }, /^kit\.config\.ts names a store/],
+  [{ config: { store: "postgres://x" } }, /^kit\.config\.ts names a store/],
+  [{ config: { engine: { folder: "work" } } }, /^kit\.config\.ts says where the engine/],
+  [{ config: { engine: { kind: "postgres" } } }, /^kit\.config\.ts says where the engine/],
+  [{ outside: new Map([["sharp", "it has native code"]]) }, /^package\.json lists sharp/],
+  [{ outside: new Map([["x", "it is for one system"]]) }, /^package\.json lists x/],
+  [{ outside: new Map([["x", "it has a script of its installation"]]) }, /^package\.json lists x/],
+] as readonly [Part, RegExp][])(
+  "a worker cannot hold %j: file, reason and what to do are named",
+  (part, said) => {
+    const [problem, ...others] = problemsOf(part);
+    expect(others).toEqual([]);
+    expect(problem).toMatch(said);
+    expect(problem).toMatch(/\| [A-Z].{10,}\.$/);
+  },
+);
+
+test.each([
+  {},
+  { profile: { sandbox: { name: "e2b" }, allowedCommands: ["npm test"] } },
+  { profile: { python: false } },
+  { config: { agent: { sandbox: "daytona" }, mcp: { servers: { docs: { url: "https://docs.example" } } } } },
+  { profile: { allowedCommands: ["ls"] }, config: { agent: { sandbox: "e2b" } } },
+  { outside: new Map([["pg", "it is optional for kit"]]) },
+] as readonly Part[])("a worker holds %j", (part) => {
+  expect(problemsOf(part)).toEqual([]);
 });

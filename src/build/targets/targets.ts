@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
+import { cloudflare } from "./cloudflare.ts";
 import { docker, fly, railway } from "./containers.ts";
 import { githubActions, gitlabCi, render } from "./from-git.ts";
 import { netlify } from "./netlify.ts";
@@ -18,6 +19,7 @@ export const targets: readonly Target[] = [
   fly,
   vercel,
   netlify,
+  cloudflare,
 ];
 
 /** The target of a name. Throws `invalid_request` for an unknown one. */

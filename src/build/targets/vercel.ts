@@ -21,7 +21,7 @@ export const vercel: Target = {
     "Vercel makes the scheduled call every minute on paid plans. The Hobby plan refuses that: write a daily schedule into config.json, and runs that sleep go on once a day.",
   ],
   files: () => [],
-  bundle,
+  bundle: async (app) => ({ files: await bundle(app) }),
   next: (app, at) => [
     `cd ${at}`,
     "vercel link",

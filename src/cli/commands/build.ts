@@ -73,6 +73,7 @@ export function printBuild(
       output.note(`${safeLine(path)} says something else than kit would write: it was left as it is.`);
   }
   const size = `${count(result.files, "file")}, ${(result.bytes / 1_000_000).toFixed(1)} MB`;
+  if (result.size !== undefined) output.line(result.size);
   if (check) {
     output.line(`${result.target} can hold this project: ${size}. Nothing was written.`);
     return;

@@ -168,3 +168,31 @@ test("a target that kit sends nothing to says how to go on", async () => {
   expect(stderr).toContain("kit build --target node");
   expect((await deploy([])).exitCode).toBe(2);
 });
+
+const keys = "a-key-of-the-deploy-test-0123456789";
+const deployWorker = (args: readonly string[], env: Readonly<Record<string, string>>): Promise<RunResult> =>
+  runKit(["deploy", "--target", "cloudflare", ...args], {
+    cwd: root,
+    env: { OPENAI_API_KEY: "", ...env, PATH: `${tools}:/usr/bin:/bin` },
+  });
+
+test("wrangler checks a worker before it sends it, and a dry run sends nothing", async () => {
+  tool("wrangler", 'if [ "$1" = deploy ] && [ -z "$2" ]; then echo "quota exceeded"; exit 7; fi');
+  const dry = await deployWorker(["--dry-run"], { KIT_API_KEYS: keys });
+  expect([dry.exitCode, calls()]).toEqual([0, []]);
+  expect(dry.stdout).toContain("wrangler deploy --dry-run");
+  expect(dry.stdout).not.toContain(keys);
+  const text = readFileSync(join(root, "build/cloudflare/wrangler.jsonc"), "utf8");
+  expect(existsSync(join(root, "build/cloudflare", JSON.parse(text.replace(/^.*\n/, "")).main))).toBe(true);
+  expect(existsSync(join(root, "build/cloudflare/.dev.vars"))).toBe(false);
+  const failed = await deployWorker([], { KIT_API_KEYS: keys });
+  expect([failed.exitCode, calls()]).toEqual([7, ["[whoami]", "[deploy][--dry-run]", "[deploy]"]]);
+  expect(failed.stdout).toContain("quota exceeded");
+});
+
+test("secrets of a worker go to wrangler by its input, once the worker is there", async () => {
+  tool("wrangler", `if [ "$1" = secret ]; then cat > '${tools}/input'; fi`);
+  expect((await deployWorker([], { KIT_API_KEYS: keys })).exitCode).toBe(0);
+  expect(calls()).toEqual(["[whoami]", "[deploy][--dry-run]", "[deploy]", "[secret][put][KIT_API_KEYS]"]);
+  expect(readFileSync(join(tools, "input"), "utf8").trim()).toBe(keys);
+});

@@ -2,7 +2,7 @@ import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { query } from "../../sqlite/statements.ts";
+import { type Database, query } from "../../sqlite/statements.ts";
 import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
@@ -20,8 +20,12 @@ import { createSchedules } from "./schedules.ts";
 
 export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
-  readonly folder?: string;
-  readonly clock?: Clock;
+  readonly folder?: string | undefined;
+  /** Instead of a folder: opens the tables of a store in a database that this process alone uses. */
+  readonly open?: ((store: "engine" | "events") => Database) | undefined;
+  /** Called after each commit. */
+  readonly onCommit?: (() => void) | undefined;
+  readonly clock?: Clock | undefined;
   /** Limits that are left out keep their defaults. */
   readonly limits?: Partial<EngineLimits>;
 }
@@ -40,13 +44,14 @@ const approvalPatienceMs = 5_000;
  * Throws `unavailable` when the folder's store is damaged, or of a newer kit.
  */
 export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
-  const { clock = createMachineClock(), folder } = options;
+  const { clock = createMachineClock(), folder, open, onCommit } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const core = createEngineCore({ folder, clock, limits });
+  const core = createEngineCore({ folder, database: open?.("engine"), onCommit, clock, limits });
   const { base, lease } = core;
   const dispatches = new Dispatches(base, limits);
   const events = createEventLog({
-    ...(folder === undefined ? {} : { folder }),
+    folder,
+    database: open?.("events"),
     clock,
     lease,
     mayRemove: base.time.mayRemove,
@@ -108,7 +113,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   }
 
   return {
-    capabilities: { durable: folder !== undefined, distributed: false },
+    capabilities: { durable: (folder ?? open) !== undefined, distributed: false },
     events,
     problem: () => (state === "closed" ? undefined : (core.file.problem() ?? events.problem())),
     load: reading(async () => load()),

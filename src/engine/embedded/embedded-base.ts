@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { Database } from "../../sqlite/statements.ts";
 import type { EngineHandlers } from "../contract.ts";
 import type { EngineBase, Lease } from "../shared/engine-base.ts";
 import type { Timeline } from "./lease/timeline.ts";
@@ -9,7 +9,7 @@ export interface EmbeddedBase extends EngineBase {
   /** The right to do the work of the engine's folder. */
   readonly lease: Lease;
   /** Reads see every committed write, those of other processes included; the statements of `commit` are prepared on it too. */
-  readonly database: DatabaseSync;
+  readonly database: Database;
   /**
    * Runs `write` in the next transaction, together with what others write at the time, in the order of
    * the calls. Resolves once that transaction is on disk (one fsync for all). What `write` throws undoes

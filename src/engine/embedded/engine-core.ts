@@ -2,13 +2,14 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { StoreFaults } from "../../sqlite/sqlite-fault.ts";
+import type { Database } from "../../sqlite/statements.ts";
 import { type EngineLimits, isLost, stopped } from "../shared/engine-base.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
-import { type BlobStore, createBlobStore } from "./database/blobs.ts";
+import { type BlobStore, createBlobStore, createRowBlobStore } from "./database/blobs.ts";
 import { createCommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/engine-database.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
-import { createLease, createProcessLock, type LeaseHolder } from "./lease/lease.ts";
+import { createLease, createProcessLock, type LeaseHolder, soleProcess } from "./lease/lease.ts";
 import { createTimeline } from "./lease/timeline.ts";
 
 /** The base that the parts share, and the controls that the engine keeps to itself. */
@@ -32,23 +33,37 @@ export interface EngineCore {
 }
 
 export interface CoreOptions {
-  /** None: all is in memory. */
+  /** None, and no database: all is in memory. */
   readonly folder: string | undefined;
+  /** Holds its tables, instead of a folder; no other process has a part in it. */
+  readonly database?: Database | undefined;
+  /** Called after each commit. */
+  readonly onCommit?: (() => void) | undefined;
   readonly clock: Clock;
   readonly limits: EngineLimits;
 }
 
-export function createEngineCore({ folder, clock, limits }: CoreOptions): EngineCore {
-  const database = openDatabase(folder);
+export function createEngineCore({ folder, clock, limits, onCommit, ...given }: CoreOptions): EngineCore {
+  const database = openDatabase(given.database ?? folder);
   const file = new DatabaseFile({
     store: "The engine's store",
     file: folder === undefined ? undefined : join(folder, "engine.db"),
   });
   const faults = new StoreFaults(engineStore);
-  const commits = createCommitQueue(database, { faults, confirm: () => file.check() });
-  const lock = createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults);
+  const confirm = (): void => {
+    file.check();
+    onCommit?.();
+  };
+  const commits = createCommitQueue(database, { faults, confirm });
+  const lock =
+    given.database === undefined
+      ? createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults)
+      : soleProcess;
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
-  const blobs = createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database);
+  const blobs =
+    given.database === undefined
+      ? createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database)
+      : createRowBlobStore(given.database);
   const stopping = new AbortController();
   const draining = new AbortController();
   const time = createTimeline(database, clock);

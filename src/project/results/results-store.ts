@@ -1,11 +1,10 @@
 import { lstatSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
-import { createTransaction, query } from "../../sqlite/statements.ts";
+import { createTransaction, type Database, query } from "../../sqlite/statements.ts";
 
 /** How a test of a file ended when it last ran. */
 export interface StoredResult {
@@ -92,7 +91,7 @@ function parse({ results, recorded_at }: Row): readonly StoredResult[] {
   return read.map((result) => ({ ...result, recorded_at }));
 }
 
-function withStore<Value>(root: string, work: (database: DatabaseSync) => Value): Value {
+function withStore<Value>(root: string, work: (database: Database) => Value): Value {
   const database = openStore(definition, join(root, fileName), (opened) =>
     opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"),
   );

@@ -5,9 +5,17 @@ import { KitError } from "../../base/kit-error.ts";
 import { isLinkOut } from "../../files/find-place.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
 import { sqliteFault } from "../../sqlite/sqlite-fault.ts";
+import type { Database } from "../../sqlite/statements.ts";
 
 /** The name of an index in memory. */
 export const inMemory = ":memory:";
+
+/** An index as tables of a database, beside those of other stores. */
+export interface SharedIndex {
+  open(): Database;
+  /** Says which files the index is of: another one is another index. */
+  readonly version: string;
+}
 
 /**
  * The place of an index. An index that must not or cannot be kept lies in a temporary folder of its own, and in memory where the
@@ -19,11 +27,17 @@ export class IndexPlace {
   /** The temporary folder; `remove` deletes it. */
   #folder: string | undefined;
 
+  /** Undefined where the index is a file. */
+  readonly shared: SharedIndex | undefined;
+
   /** `indexFile` as in `OpenProjectOptions`. */
-  constructor(root: string, indexFile?: string) {
+  constructor(root: string, index?: string | SharedIndex) {
+    const indexFile = typeof index === "object" ? inMemory : index;
+    this.shared = typeof index === "object" ? index : undefined;
     const kept = join(root, ".kit", "index.db");
     this.#file = indexFile === undefined || indexFile === inMemory ? kept : resolve(indexFile);
-    if (indexFile === inMemory) this.#moveAway();
+    if (this.shared !== undefined) this.#file = inMemory;
+    else if (indexFile === inMemory) this.#moveAway();
     if (indexFile !== undefined) return;
     this.#problem = reasonNotPersistent(root);
     if (this.#problem !== undefined) this.#moveAway();

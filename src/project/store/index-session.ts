@@ -9,9 +9,11 @@ import {
   damaged,
   isDamage,
   openIndex,
+  openTables,
   parseStored,
   readMeta,
   removeIndex,
+  removeTables,
 } from "./open-index.ts";
 
 export interface IndexSessionOptions {
@@ -165,7 +167,9 @@ export class IndexSession {
       const inode = this.#database?.inode;
       this.close();
       this.#rebuilt = damaged;
-      if (inode !== undefined && inodeOf(this.file) === inode) removeIndex(this.file);
+      const { shared } = this.#options.place;
+      if (shared !== undefined) removeTables(shared);
+      else if (inode !== undefined && inodeOf(this.file) === inode) removeIndex(this.file);
       return true;
     }
     if (!this.#options.place.leave(error)) return false;
@@ -191,7 +195,11 @@ export class IndexSession {
 
   #opened(): Connection {
     if (this.#database === undefined) {
-      const { database, rebuilt } = openIndex(this.file, this.#options.fingerprint);
+      const { fingerprint, place } = this.#options;
+      const { database, rebuilt } =
+        place.shared === undefined
+          ? openIndex(this.file, fingerprint)
+          : openTables(place.shared, fingerprint);
       this.#database = database;
       this.#rebuilt ??= rebuilt;
     }

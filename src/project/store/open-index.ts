@@ -4,7 +4,7 @@ import type { SQLInputValue } from "node:sqlite";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { Connection } from "../../sqlite/connection.ts";
 import { resultCode, sqliteFault } from "../../sqlite/sqlite-fault.ts";
-import { inMemory } from "./index-place.ts";
+import { inMemory, type SharedIndex } from "./index-place.ts";
 
 /** Marks a database as an index of kit: "kit1" in ASCII. */
 const applicationId = 0x6b697431;
@@ -128,6 +128,27 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
     database.close();
     throw error;
   }
+}
+
+/** Opens the index in a database that holds other tables, too; one of another version is replaced. */
+export function openTables(shared: SharedIndex, fingerprint: string): OpenedIndex {
+  const database = new Connection(shared.open(), { timeoutMs: busyTimeoutMs });
+  const own = `${fingerprint} ${shared.version}`;
+  const isNew = database.get<[number]>("PRAGMA application_id")?.[0] !== applicationId;
+  const rebuilt = isNew ? undefined : whyUnusable(database, own);
+  if (rebuilt !== undefined) removeTables(shared);
+  create(database, own);
+  return { database, ...(rebuilt === undefined ? {} : { rebuilt }) };
+}
+
+export function removeTables({ open }: SharedIndex): void {
+  const database = new Connection(open(), { timeoutMs: busyTimeoutMs });
+  database.transaction(() => {
+    for (const [, table] of schema.matchAll(/^CREATE (?:VIRTUAL )?TABLE (\w+)/gm))
+      database.exec(`DROP TABLE IF EXISTS ${table}`);
+    database.exec("PRAGMA application_id = 0");
+  });
+  database.close();
 }
 
 function openExisting(file: string, fingerprint: string): OpenedIndex | { readonly rebuilt: string } {

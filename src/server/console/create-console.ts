@@ -122,16 +122,17 @@ function builtFolder(): string {
   return top.endsWith(`${sep}src${sep}`) ? join(top, "../dist/console") : join(top, "console");
 }
 
-async function listFolder(folder: string): Promise<ReadonlySet<string>> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = found.filter((one) => one.isFile() && extname(one.name) !== ".gz");
-  return new Set(
-    files.map((one) =>
-      join(one.parentPath, one.name)
-        .slice(folder.length + 1)
-        .replaceAll(sep, "/"),
-    ),
+async function listFolder(folder: string, below = ""): Promise<ReadonlySet<string>> {
+  const found = await readdir(join(folder, below), { withFileTypes: true }).catch(() => []);
+  // Folder by folder: workerd gives other names where it is asked for all of them.
+  const parts = await Promise.all(
+    found.map(async (one) => {
+      const path = `${below}${one.name}`;
+      if (one.isDirectory()) return [...(await listFolder(folder, `${path}/`))];
+      return one.isFile() && extname(path) !== ".gz" ? [path] : [];
+    }),
   );
+  return new Set(parts.flat());
 }
 
 async function readStatic(path: string): Promise<StaticFile> {

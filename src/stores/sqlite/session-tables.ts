@@ -1,5 +1,5 @@
-import type { DatabaseSync } from "node:sqlite";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
+import type { Database } from "../../sqlite/statements.ts";
 
 const sessions = `
 CREATE TABLE sessions (
@@ -97,9 +97,9 @@ const sessionStore: StoreDefinition = {
   shrinks: true,
 };
 
-/** Opens, or creates, a session database. Throws like `openStore`. */
-export function openDatabase(file: string, durability: "normal" | "full"): DatabaseSync {
-  return openStore(sessionStore, file, (database) => {
+/** Opens, or creates, a session database, or its tables in a database. Throws like `openStore`. */
+export function openDatabase(where: string | Database, durability: "normal" | "full"): Database {
+  return openStore(sessionStore, where, (database) => {
     const synchronous = durability === "full" ? "FULL" : "NORMAL";
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};`);
     // From here on the store waits for locks, which does not stop the process.

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementResultingChanges, StatementSync } from "node:sqlite";
+import type { StatementResultingChanges } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
 import type {
   SessionEntry,
@@ -9,7 +9,12 @@ import type {
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { DatabaseFile } from "../../sqlite/database-file.ts";
 import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
-import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
+import {
+  createTransaction,
+  type Database,
+  type Statement,
+  type Transaction,
+} from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
 import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
@@ -46,20 +51,20 @@ const givenBackPages = 1_024;
 const maxRemembered = 10_000;
 
 interface Statements {
-  readonly find: StatementSync;
-  readonly create: StatementSync;
-  readonly insert: StatementSync;
-  readonly read: StatementSync;
-  readonly list: StatementSync;
-  readonly listOldest: StatementSync;
-  readonly listNewest: StatementSync;
-  readonly delete: StatementSync;
-  readonly deleteUntouched: StatementSync;
-  readonly claim: StatementSync;
-  readonly fence: StatementSync;
-  readonly keepText: StatementSync;
-  readonly readText: StatementSync;
-  readonly pruneTexts: StatementSync;
+  readonly find: Statement;
+  readonly create: Statement;
+  readonly insert: Statement;
+  readonly read: Statement;
+  readonly list: Statement;
+  readonly listOldest: Statement;
+  readonly listNewest: Statement;
+  readonly delete: Statement;
+  readonly deleteUntouched: Statement;
+  readonly claim: Statement;
+  readonly fence: Statement;
+  readonly keepText: Statement;
+  readonly readText: Statement;
+  readonly pruneTexts: Statement;
 }
 
 interface KnownSession {
@@ -87,7 +92,7 @@ interface DueAppend {
  * export default createAgent(() => ({ instructions: "Answer briefly.", store }));
  */
 export class SqliteSessionStore implements SessionStore {
-  readonly #database: DatabaseSync;
+  readonly #database: Database;
   readonly #file: DatabaseFile;
   readonly #statements: Statements;
   readonly #transaction: Transaction;
@@ -104,12 +109,13 @@ export class SqliteSessionStore implements SessionStore {
   /** A clock that was set back makes nothing older than it is. */
   #now = 0;
 
-  constructor(options: SqliteSessionStoreOptions) {
-    this.#database = openDatabase(options.file, options.durability ?? "normal");
+  /** With a database that is open, its file is not looked at. */
+  constructor(options: SqliteSessionStoreOptions, database?: Database) {
+    this.#database = openDatabase(database ?? options.file, options.durability ?? "normal");
     this.#file = new DatabaseFile({ store: "The session store", file: options.file });
     this.#transaction = createTransaction(this.#database);
     this.workspaces = new SqliteWorkspaces(this.#database, this.#writes);
-    const prepare = (sql: string): StatementSync => this.#database.prepare(sql);
+    const prepare = (sql: string): Statement => this.#database.prepare(sql);
     this.#statements = {
       find: prepare(
         `SELECT id, ${position("sessions.id")} AS position

@@ -1,18 +1,23 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
-import { createTransaction, type Transaction } from "../../sqlite/statements.ts";
+import {
+  createTransaction,
+  type Database,
+  type Statement,
+  type Transaction,
+} from "../../sqlite/statements.ts";
 import { conflict, staleWriter } from "../session-row.ts";
 import type { LockedWrites } from "./locked-writes.ts";
 
 /** Workspaces in the file of the sessions. */
 export class SqliteWorkspaces implements WorkspaceStore {
-  readonly #database: DatabaseSync;
+  readonly #database: Database;
   readonly #writes: LockedWrites;
   readonly #transaction: Transaction;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #prepared = new Map<string, Statement>();
 
-  constructor(database: DatabaseSync, writes: LockedWrites) {
+  constructor(database: Database, writes: LockedWrites) {
     this.#database = database;
     this.#writes = writes;
     this.#transaction = createTransaction(database);
@@ -93,7 +98,7 @@ export class SqliteWorkspaces implements WorkspaceStore {
     return Number(this.#statement(sql).run(...values).changes);
   }
 
-  #statement(sql: string): StatementSync {
+  #statement(sql: string): Statement {
     const statement = this.#prepared.get(sql) ?? this.#database.prepare(sql);
     this.#prepared.set(sql, statement);
     return statement;

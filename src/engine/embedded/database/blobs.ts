@@ -2,9 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
+import { createTransaction, type Database, query } from "../../../sqlite/statements.ts";
 import type { Blobs } from "../../shared/engine-base.ts";
 import { parseStored } from "../../shared/stored-json.ts";
 
@@ -21,7 +21,7 @@ export interface BlobStore extends Blobs {
 }
 
 /** Large payloads as files, named after the SHA-256 of their content; inline when there is no folder. */
-export function createBlobStore(folder: string | undefined, database: DatabaseSync): BlobStore {
+export function createBlobStore(folder: string | undefined, database: Database): BlobStore {
   if (folder === undefined) {
     return {
       store: async (value) => toText(value),
@@ -65,6 +65,55 @@ export function createBlobReader(folder: string): (stored: string) => unknown {
     parseStored(
       stored.startsWith(prefix) ? readPayload(join(folder, `${stored.slice(prefix.length)}.json`)) : stored,
     );
+}
+
+/** Units of UTF-16 in one row: the platform bounds a row to 2 MB, and such a unit takes three bytes at most. */
+const partLength = 500_000;
+
+const partTable = `
+CREATE TABLE IF NOT EXISTS blob_parts (
+  blob TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, stored_at INTEGER NOT NULL, PRIMARY KEY (blob, part)
+) STRICT, WITHOUT ROWID;
+`;
+
+/** Large payloads as rows of the database, in parts, named after the SHA-256 of their content. */
+export function createRowBlobStore(database: Database): BlobStore {
+  database.exec(partTable);
+  const transaction = createTransaction(database);
+  const put = database.prepare("INSERT OR REPLACE INTO blob_parts VALUES (?, ?, ?, ?)");
+  const parts = query<{ readonly text: string }>(
+    database,
+    "SELECT text FROM blob_parts WHERE blob = ? ORDER BY part",
+  );
+  const bytes = query<{ readonly bytes: number }>(
+    database,
+    "SELECT coalesce(sum(octet_length(text)), 0) AS bytes FROM blob_parts WHERE blob = ?",
+  );
+  const remove = database.prepare(
+    "DELETE FROM blob_parts WHERE stored_at < ? AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.blob = blob_parts.blob)",
+  );
+  return {
+    async store(value) {
+      const text = toText(value);
+      if (text.length * 3 <= largestInline || Buffer.byteLength(text) <= largestInline) return text;
+      const blob = prefix + createHash("sha256").update(text).digest("hex");
+      transaction(() => {
+        for (let at = 0; at < text.length; at += partLength)
+          put.run(blob, at / partLength, JSON.stringify(text.slice(at, at + partLength)), Date.now());
+      });
+      return blob;
+    },
+    load(stored) {
+      if (!stored.startsWith(prefix)) return parseStored(stored);
+      const found = parts.all(stored);
+      if (found.length === 0) throw lost(undefined);
+      return parseStored(found.map(({ text }) => String(JSON.parse(text))).join(""));
+    },
+    size: (stored) => (stored.startsWith(prefix) ? (bytes.get(stored)?.bytes ?? 0) : stored.length),
+    async sweep(now) {
+      remove.run(now - graceMs);
+    },
+  };
 }
 
 function readPayload(file: string): string {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import type { Database } from "../../../sqlite/statements.ts";
 import { createCommitQueue } from "./commit-queue.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-commits-"));
@@ -27,7 +28,7 @@ function open(): { database: DatabaseSync; file: string; rows: () => unknown[] }
   };
 }
 
-const insert = (value: string | number) => (database: DatabaseSync) => {
+const insert = (value: string | number) => (database: Database) => {
   database.prepare("INSERT INTO rows VALUES (?)").run(value);
   return value;
 };

@@ -1,7 +1,6 @@
-import type { DatabaseSync } from "node:sqlite";
 import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
-import { rollback } from "../../../sqlite/statements.ts";
+import { createSavepoint, createTransaction, type Database } from "../../../sqlite/statements.ts";
 
 /** The default time to wait for another process's lock. */
 const defaultPatienceMs = 5_000;
@@ -13,13 +12,13 @@ const longestQueue = 20_000;
 
 export interface CommitQueue {
   /** See `EmbeddedBase.commit`. */
-  commit<Value>(write: (database: DatabaseSync) => Value): Promise<Value>;
+  commit<Value>(write: (database: Database) => Value): Promise<Value>;
   /** Resolves once all that was asked for is written, or rejected. */
   idle(): Promise<void>;
 }
 
 interface Pending {
-  readonly write: (database: DatabaseSync) => unknown;
+  readonly write: (database: Database) => unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -30,7 +29,7 @@ type Outcome = { readonly value: unknown } | { readonly reason: unknown };
  * Group commit: all writes asked for in one turn of the event loop share one transaction and one fsync.
  */
 export function createCommitQueue(
-  database: DatabaseSync,
+  database: Database,
   options: {
     readonly faults: StoreFaults;
     readonly lockPatienceMs?: number;
@@ -44,11 +43,8 @@ export function createCommitQueue(
   let lockedSince: number | undefined;
   let idlers: (() => void)[] = [];
 
-  const begin = database.prepare("BEGIN IMMEDIATE");
-  const end = database.prepare("COMMIT");
-  const save = database.prepare("SAVEPOINT one");
-  const undo = database.prepare("ROLLBACK TO one");
-  const release = database.prepare("RELEASE one");
+  const transaction = createTransaction(database);
+  const part = createSavepoint(database);
 
   function schedule(): void {
     if (scheduled) return;
@@ -59,18 +55,13 @@ export function createCommitQueue(
   function flush(): void {
     scheduled = false;
     const batch = pending.splice(0, largestBatch);
+    let hasBegun = false;
     try {
-      begin.run();
-      lockedSince = undefined;
-    } catch (error) {
-      if (isBusy(error) && waitForLock()) pending = [...batch, ...pending];
-      else refuse(batch, error);
-      goOn();
-      return;
-    }
-    try {
-      const outcomes = batch.map((one) => attempt(one.write));
-      end.run();
+      const outcomes = transaction(() => {
+        hasBegun = true;
+        lockedSince = undefined;
+        return batch.map((one) => attempt(one.write));
+      });
       confirm?.();
       faults.passed();
       for (const [index, { resolve, reject }] of batch.entries()) {
@@ -79,24 +70,19 @@ export function createCommitQueue(
         else reject(outcome?.reason);
       }
     } catch (error) {
-      rollback(database);
-      refuse(batch, error);
+      if (!hasBegun && isBusy(error) && waitForLock()) pending = [...batch, ...pending];
+      else refuse(batch, error);
     }
     goOn();
   }
 
   /** One write of the transaction: what it throws undoes its own part only. */
   function attempt(write: Pending["write"]): Outcome {
-    save.run();
     try {
-      const value = write(database);
-      release.run();
-      return { value };
+      return { value: part(() => write(database)) };
     } catch (reason) {
       // A full disk ends the whole transaction, so all who are in it are told.
       if (!database.isTransaction || isFileFault(reason)) throw reason;
-      undo.run();
-      release.run();
       return { reason };
     }
   }

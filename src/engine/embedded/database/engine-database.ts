@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
+import type { Database } from "../../../sqlite/statements.ts";
 
 /** Which blobs are in use, kept by triggers: a file that no row names any more can go. */
 const blobTables = `
@@ -256,9 +256,10 @@ const engineStore: StoreDefinition = {
   makesFolder: true,
 };
 
-/** Opens, or creates, `engine.db` of a folder; in memory without one. Throws like `openStore`. */
-export function openDatabase(folder: string | undefined): DatabaseSync {
-  return openStore(engineStore, folder && join(folder, "engine.db"), (database) => {
+/** Opens, or creates, `engine.db` of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
+export function openDatabase(where: string | Database | undefined): Database {
+  const place = typeof where === "string" ? join(where, "engine.db") : where;
+  return openStore(engineStore, place, (database) => {
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     // From here on the commit queue waits for locks, which does not stop the process.
     database.exec("PRAGMA busy_timeout = 0;");
@@ -266,7 +267,7 @@ export function openDatabase(folder: string | undefined): DatabaseSync {
 }
 
 /** Opens `engine.db` of a folder for reading alone, also while another process works there. Throws like `openStore`. */
-export function openStoredDatabase(folder: string): DatabaseSync {
+export function openStoredDatabase(folder: string): Database {
   return openStoredFile(engineStore, join(folder, "engine.db"));
 }
 

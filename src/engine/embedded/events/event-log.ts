@@ -6,6 +6,7 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { DatabaseFile } from "../../../sqlite/database-file.ts";
 import { isFileFault, StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import type { Database } from "../../../sqlite/statements.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import { positionAfter } from "../../shared/events/live-stream.ts";
@@ -30,7 +31,9 @@ const readRows = 8;
 
 export interface EventLogOptions {
   /** Holds `events.db`; must exist. Without one, events are kept in memory. */
-  readonly folder?: string;
+  readonly folder?: string | undefined;
+  /** Holds its tables, instead of a folder. */
+  readonly database?: Database | undefined;
   readonly clock: Clock;
   /** A process that does not hold the lease may only read. */
   readonly lease: Lease;
@@ -63,7 +66,7 @@ export interface EmbeddedEventLog extends EventLog {
 /** Opens the event log of an engine's folder. Throws `unavailable` for a file that is none. */
 export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   const { folder, clock, lease, retention, mayRemove = () => true } = options;
-  const database = openEventsDatabase(folder);
+  const database = openEventsDatabase(options.database ?? folder);
   const file = new DatabaseFile({
     store: "The event log",
     file: folder === undefined ? undefined : join(folder, "events.db"),

@@ -1,8 +1,14 @@
 import { join } from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { incrementalVacuum, openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
-import { createTransaction, pragma, type Transaction } from "../../../sqlite/statements.ts";
+import {
+  createTransaction,
+  type Database,
+  pragma,
+  query,
+  type Statement,
+  type Transaction,
+} from "../../../sqlite/statements.ts";
 import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "../../shared/events/stored-events.ts";
 
 export interface StreamRow {
@@ -71,9 +77,9 @@ interface StreamState {
   readonly writtenMs: number;
 }
 
-export function createEventTable(database: DatabaseSync): EventTable {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  const number = (statement: StatementSync, ...values: (number | string)[]): number | undefined => {
+export function createEventTable(database: Database): EventTable {
+  const prepare = (sql: string): Statement => database.prepare(sql);
+  const number = (statement: Statement, ...values: (number | string)[]): number | undefined => {
     const [value] = Object.values(statement.get(...values) ?? {});
     return value === undefined ? undefined : Number(value);
   };
@@ -107,14 +113,11 @@ export function createEventTable(database: DatabaseSync): EventTable {
     ),
     deleteBatch: prepare("DELETE FROM batches WHERE id = ?"),
     shrink: prepare("UPDATE streams SET events = events - ? WHERE id = ?"),
-    pages: prepare("SELECT page_count FROM pragma_page_count"),
-    freePages: prepare("SELECT freelist_count FROM pragma_freelist_count"),
     deleteOrphans: prepare(
       "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE stream_id = ? LIMIT ?)",
     ),
   };
-  const pageSize = number(prepare("SELECT page_size FROM pragma_page_size")) ?? 0;
-  const canShrink = number(prepare("SELECT auto_vacuum FROM pragma_auto_vacuum")) === 2;
+  const size = database.isShared === true ? sharedSize(database) : fileSize(database);
   return {
     transaction: createTransaction(database),
     dataVersion: () => number(sql.dataVersion) ?? 0,
@@ -208,15 +211,35 @@ export function createEventTable(database: DatabaseSync): EventTable {
         sql.shrink.run(Number(row.events), Number(row.stream_id));
       }
     },
-    usedBytes: () => ((number(sql.pages) ?? 0) - (number(sql.freePages) ?? 0)) * pageSize,
-    freePages(pages) {
-      const free = canShrink ? (number(sql.freePages) ?? 0) : 0;
-      if (free === 0) return false;
-      database.exec(`PRAGMA incremental_vacuum(${pages})`);
-      return free > pages;
-    },
+    ...size,
     deleteOrphans: (id, batches) => Number(sql.deleteOrphans.run(id, batches).changes) === batches,
   };
+}
+
+type Size = Pick<EventTable, "usedBytes" | "freePages">;
+
+function fileSize(database: Database): Size {
+  const canShrink = pragma(database, "auto_vacuum") === incrementalVacuum;
+  const pageSize = pragma(database, "page_size");
+  const [all, free] = ["page_count", "freelist_count"].map((name) =>
+    query<Readonly<Record<string, number>>>(database, `SELECT ${name} AS pages FROM pragma_${name}`),
+  );
+  const count = (pages: typeof all): number => pages?.get()?.pages ?? 0;
+  return {
+    usedBytes: () => (count(all) - count(free)) * pageSize,
+    freePages(pages) {
+      const unused = canShrink ? count(free) : 0;
+      if (unused === 0) return false;
+      database.exec(`PRAGMA incremental_vacuum(${pages})`);
+      return unused > pages;
+    },
+  };
+}
+
+/** Triggers count the bytes of the rows, as others have their tables in the same file. */
+function sharedSize(database: Database): Size {
+  const read = query<{ readonly bytes: number }>(database, "SELECT bytes FROM event_bytes");
+  return { usedBytes: () => read.get()?.bytes ?? 0, freePages: () => false };
 }
 
 /** A file with more rows is not rewritten: it takes some tenths of a second for so many bytes. */
@@ -253,6 +276,18 @@ CREATE TABLE batches (
 CREATE INDEX batches_by_stream ON batches (stream_id, last);
 `;
 
+/** For a database that holds other tables, too. */
+const countedBytes = `
+CREATE TABLE event_bytes (bytes INTEGER NOT NULL) STRICT;
+INSERT INTO event_bytes VALUES (0);
+CREATE TRIGGER batches_added AFTER INSERT ON batches
+BEGIN UPDATE event_bytes SET bytes = bytes + octet_length(new.data); END;
+CREATE TRIGGER batches_changed AFTER UPDATE OF data ON batches
+BEGIN UPDATE event_bytes SET bytes = bytes + octet_length(new.data) - octet_length(old.data); END;
+CREATE TRIGGER batches_removed AFTER DELETE ON batches
+BEGIN UPDATE event_bytes SET bytes = bytes - octet_length(old.data); END;
+`;
+
 const eventLog: StoreDefinition = {
   store: "The event log",
   applicationId: 0x6b697465, // "kite"
@@ -263,9 +298,11 @@ const eventLog: StoreDefinition = {
   shrinks: true,
 };
 
-/** Opens, or creates, the event log of a folder; in memory without one. Throws like `openStore`. */
-export function openEventsDatabase(folder: string | undefined): DatabaseSync {
-  return openStore(eventLog, folder && join(folder, "events.db"), (database) => {
+/** Opens, or creates, the event log of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
+export function openEventsDatabase(where: string | Database | undefined): Database {
+  const place = typeof where === "string" ? join(where, "events.db") : where;
+  const shared = { ...eventLog, create: schema + countedBytes };
+  return openStore(typeof place === "object" ? shared : eventLog, place, (database) => {
     makeShrinkable(database);
     // A gap in the indexes tells readers of a lost tail, so an fsync for each flush buys nothing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
@@ -279,8 +316,8 @@ export function openEventsDatabase(folder: string | undefined): DatabaseSync {
  * Rewrites the file of an older kit, so that it returns freed pages to the disk. A large file is left as it is: its readers
  * must not wait, and SQLite uses its free pages first.
  */
-function makeShrinkable(database: DatabaseSync): void {
-  if (pragma(database, "auto_vacuum") === incrementalVacuum) return;
+function makeShrinkable(database: Database): void {
+  if (database.isShared === true || pragma(database, "auto_vacuum") === incrementalVacuum) return;
   const pages = pragma(database, "page_count") - pragma(database, "freelist_count");
   if (pages * pragma(database, "page_size") > maxRewrittenBytes) return;
   try {

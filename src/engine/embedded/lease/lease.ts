@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { DatabaseSync } from "node:sqlite";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
-import { openFile, query, rollback } from "../../../sqlite/statements.ts";
+import { type Database, openFile, query, rollback } from "../../../sqlite/statements.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 
 export interface LeaseHolder extends Lease {
@@ -41,7 +40,7 @@ interface LeaseRow {
 }
 
 /** The lease of an engine's folder: a row that its owner has to renew, with a fence that only rises. */
-export function createLease(database: DatabaseSync, options: LeaseOptions): LeaseHolder {
+export function createLease(database: Database, options: LeaseOptions): LeaseHolder {
   const { clock, ttlMs, lock } = options;
   const owner = randomUUID();
   const read = query<LeaseRow>(database, "SELECT fence, owner, locked, expires_at FROM lease");
@@ -136,6 +135,14 @@ function lost(): KitError {
     meta: { retry_after_s: 1 },
   });
 }
+
+/** The lock of a process that is the only one: another instance of it is dead. */
+export const soleProcess: ProcessLock = {
+  isHeld: true,
+  tryHold: () => true,
+  release: () => undefined,
+  close: () => undefined,
+};
 
 /** A lock that the system itself lets go when its process ends, in whatever way. */
 interface ProcessLock {

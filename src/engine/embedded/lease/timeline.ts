@@ -1,6 +1,5 @@
-import type { DatabaseSync } from "node:sqlite";
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
-import { query } from "../../../sqlite/statements.ts";
+import { type Database, query } from "../../../sqlite/statements.ts";
 import type { WaitClock } from "../../shared/durable-time.ts";
 
 /**
@@ -33,7 +32,7 @@ interface TimelineRow {
 
 const leastJumpMs = 1_500;
 
-export function createTimeline(database: DatabaseSync, clock: Clock): Timeline {
+export function createTimeline(database: Database, clock: Clock): Timeline {
   const read = query<TimelineRow>(database, "SELECT time, wall, kept_until FROM timeline");
   const write = query(
     database,

@@ -1,0 +1,179 @@
+import { createHash } from "node:crypto";
+import { isBuiltin } from "node:module";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Plugin } from "rolldown";
+import { isRecord } from "../base/is-record.ts";
+import { ownModule } from "../base/own-module.ts";
+import type { Application } from "./application.ts";
+import { kitFolder } from "./bundle-kit.ts";
+import { type Bundler, loadBundler, type OutputFiles } from "./bundler.ts";
+
+/** Where kit finds files of its own in the memory of a Durable Object. */
+const kitCode = "/tmp/kit-code";
+
+/**
+ * An application as one module for workerd: the project's code, kit and the packages of both, with the files that are read as data. The
+ * code of the project is run when the application is opened, after its files are in place.
+ */
+export async function bundleWorker(app: Application): Promise<string> {
+  const bundler = await loadBundler();
+  const bundle = await bundler.rolldown({
+    cwd: app.root,
+    input: { worker: "kit:worker" },
+    platform: "node",
+    transform: { target: "es2024" },
+    resolve: { conditionNames: ["workerd", "worker", "node", "import", "module", "default"] },
+    plugins: [workerPlugin(app, bundler)],
+    logLevel: "silent",
+    tsconfig: false,
+    experimental: { attachDebugInfo: "none" },
+  });
+  try {
+    const { output } = await bundle.generate({
+      format: "esm",
+      codeSplitting: false,
+      entryFileNames: "worker.js",
+      comments: { annotation: true, jsdoc: false, legal: true },
+    });
+    // The bundler's own `require` of builtin modules asks for its place as well.
+    return output[0].code.replaceAll(
+      "createRequire(import.meta.url)",
+      `createRequire("file://${kitCode}/worker.js")`,
+    );
+  } finally {
+    await bundle.close();
+  }
+}
+
+/** Where the project's files lie in the memory of a Durable Object. */
+function folderOf({ name }: Application): string {
+  return `/tmp/${name}`;
+}
+
+function workerPlugin(app: Application, bundler: Bundler): Plugin {
+  const virtual = virtualModules(app);
+  return {
+    name: "kit-worker",
+    async resolveId(source, importer) {
+      if (source.startsWith("kit:")) return `\0${source}`;
+      if (isBuiltin(source) || source.startsWith("cloudflare:"))
+        return { id: source.replace(/^(?!node:|cloudflare:)/, "node:"), external: true };
+      const entry = /^kit(?:\/(.+))?$/.exec(source);
+      if (entry !== null)
+        return fileURLToPath(ownModule(`${entry[1] === undefined ? "" : `${entry[1]}/`}index`));
+      const from = importer?.startsWith("\0") === true ? undefined : importer;
+      const found = await this.resolve(source, from, { skipSelf: true });
+      // kit looks for its optional packages when it uses them, and says how to install what is missing.
+      return found ?? (/^[^./#]/.test(source) ? `\0missing:${source}` : null);
+    },
+    load(id) {
+      if (id.startsWith("\0missing:")) return missingModule(id.slice("\0missing:".length));
+      return virtual.get(id.slice(1));
+    },
+    transform(code, id) {
+      if (id.startsWith("\0") || !code.includes("import.meta")) return null;
+      const file = id.replace(/[?#].*$/, "");
+      return withPlaces(code, { file, place: placeOf(file, app) }, bundler);
+    },
+  };
+}
+
+function virtualModules(app: Application): ReadonlyMap<string, string> {
+  const { files, modules } = app.snapshot;
+  const pages: OutputFiles = new Map();
+  const ofConsole = `${kitFolder}/dist/console/`;
+  for (const [path, bytes] of app.files)
+    if (path.startsWith(ofConsole) && !path.endsWith(".gz")) pages.set(path.slice(ofConsole.length), bytes);
+  const hash = createHash("sha256");
+  for (const [path, bytes] of [...files].sort()) hash.update(`${path}\0${bytes.byteLength}\0`).update(bytes);
+  const imports = modules.map(
+    (path) => `${JSON.stringify(path)}: () => import(${JSON.stringify(join(app.root, path))}),`,
+  );
+  return new Map([
+    [
+      "kit:worker",
+      `import { createWorker } from "kit/cloudflare";
+const { Kit, worker } = createWorker({
+  version: ${JSON.stringify(hash.digest("base64url"))},
+  folder: ${JSON.stringify(folderOf(app))},
+  load: () => import("kit:modules"),
+  files: async () => (await import("kit:files")).files,
+  console: { folder: "${kitCode}/dist/console", files: async () => (await import("kit:console")).files },
+});
+export { Kit, worker as default };
+`,
+    ],
+    [
+      "kit:modules",
+      `export const name = ${JSON.stringify(app.name)};\nexport const modules = {\n${imports.join("\n")}\n};\n`,
+    ],
+    ["kit:files", filesModule(files)],
+    ["kit:console", filesModule(pages)],
+  ]);
+}
+
+/** Files as a module: text as it is, other bytes in base64. */
+function filesModule(files: OutputFiles): string {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const entries = [...files]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([path, bytes]) => {
+      let value: string;
+      try {
+        value = JSON.stringify(decoder.decode(bytes));
+      } catch {
+        value = `Buffer.from("${Buffer.from(bytes).toString("base64")}", "base64")`;
+      }
+      return `[${JSON.stringify(path)}]: ${value},`;
+    });
+  return `export const files = {\n${entries.join("\n")}\n};\n`;
+}
+
+function missingModule(name: string): string {
+  const message = JSON.stringify(
+    `Cannot find package '${name}': it was not installed when the worker was built.`,
+  );
+  return `throw Object.assign(new Error(${message}), { code: "ERR_MODULE_NOT_FOUND" });\nexport default undefined;\n`;
+}
+
+/** Where a module believes that it lies: beside the files that it reads. */
+function placeOf(file: string, app: Application): string {
+  const kitTop = fileURLToPath(new URL(".", ownModule("index")));
+  if (file.startsWith(kitTop))
+    return `${kitCode}/dist/${relative(kitTop, file).split(sep).join("/").replace(/\.ts$/, ".js")}`;
+  return `${folderOf(app)}/${relative(app.root, file).split(sep).join("/").replaceAll("../", "")}`;
+}
+
+/** Puts a place in for what a module asks of its own: workerd tells it none. */
+function withPlaces(
+  code: string,
+  { file, place }: { readonly file: string; readonly place: string },
+  { parseAst }: Bundler,
+): string | null {
+  const values: Readonly<Record<string, string>> = {
+    url: JSON.stringify(new URL(`file://${place.split("/").map(encodeURIComponent).join("/")}`).href),
+    filename: JSON.stringify(place),
+    dirname: JSON.stringify(dirname(place)),
+  };
+  const found: { readonly start: number; readonly end: number; readonly text: string }[] = [];
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) for (const one of node) visit(one);
+    else if (isRecord(node)) {
+      const { type, object, property, start, end } = node;
+      const isMeta = type === "MemberExpression" && isRecord(object) && object.type === "MetaProperty";
+      const text = isMeta && isRecord(property) ? values[String(property.name)] : undefined;
+      if (text !== undefined) found.push({ start: Number(start), end: Number(end), text });
+      else for (const one of Object.values(node)) visit(one);
+    }
+  };
+  visit(parseAst(code, { lang: /\.[cm]?ts$/.test(file) ? "ts" : /\.tsx$/.test(file) ? "tsx" : "js" }));
+  if (found.length === 0) return null;
+  let result = "";
+  let at = 0;
+  for (const { start, end, text } of found.sort((one, other) => one.start - other.start)) {
+    result += code.slice(at, start) + text;
+    at = end;
+  }
+  return result + code.slice(at);
+}

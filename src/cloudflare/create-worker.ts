@@ -1,0 +1,223 @@
+import type { ApplicationData } from "../app/service/open-application.ts";
+import { KitError } from "../base/kit-error.ts";
+import type { SandboxFactory } from "../sandboxes/contract.ts";
+import type { ServedApplication } from "../server/serve-application.ts";
+import type { DurableDatabase } from "../sqlite/durable-database.ts";
+import { type AlarmStorage, createWakeUps } from "./wake-ups.ts";
+
+/** The part of a Durable Object's state that kit uses. */
+export interface DurableState {
+  readonly storage: AlarmStorage;
+}
+
+/** A Durable Object as the platform calls it. */
+export interface DurableKit {
+  fetch(request: Request): Promise<Response>;
+  alarm(): Promise<void>;
+}
+
+/** The bindings of a worker: the namespace of its Durable Object, variables and secrets. */
+export interface WorkerBindings {
+  readonly KIT: {
+    idFromName(name: string): unknown;
+    get(id: unknown): { fetch(request: Request): Promise<Response> };
+  };
+}
+
+export interface WorkerApplication {
+  /** Imports the application; called within a Durable Object, where its files are in place. */
+  readonly load: () => Promise<Omit<ApplicationData, "files">>;
+  readonly files: () => Promise<ApplicationData["files"]>;
+  /** Says which files those are: the index is made again for another one. */
+  readonly version: string;
+  /** Where the files lie in the memory of the Durable Object, as the bundle's code asks for them. */
+  readonly folder: string;
+  /** The files of the console, and where kit looks for them; without them there is no page. */
+  readonly console?: { readonly folder: string; readonly files: WorkerApplication["files"] } | undefined;
+}
+
+export interface KitWorker {
+  /** The class of the Durable Object, of which the worker uses one: the application with its SQLite. */
+  readonly Kit: new (
+    state: DurableState,
+    environment: Readonly<Record<string, unknown>>,
+  ) => DurableKit;
+  readonly worker: { fetch(request: Request, bindings: WorkerBindings): Promise<Response> };
+}
+
+/**
+ * Makes a Cloudflare worker of an application; `kit build --target cloudflare` writes the module that calls it. One Durable Object
+ * holds the application: its SQLite has sessions, accepted work, events and the index, its alarm wakes what is due.
+ *
+ * @example
+ * import { createWorker } from "kit/cloudflare";
+ *
+ * const { Kit, worker } = createWorker({
+ *   load: async () => ({ name: "shop", modules: {} }),
+ *   files: async () => ({ "AGENTS.md": "# Rules\n\nAmounts are whole cents.\n" }),
+ *   version: "1",
+ *   folder: "/tmp/shop",
+ * });
+ * export { Kit, worker as default };
+ */
+export function createWorker(application: WorkerApplication): KitWorker {
+  return {
+    Kit: class implements DurableKit {
+      readonly #object: ApplicationObject;
+
+      constructor(state: DurableState, environment: Readonly<Record<string, unknown>>) {
+        this.#object = new ApplicationObject(application, state, environment);
+      }
+
+      fetch(request: Request): Promise<Response> {
+        return this.#object.fetch(request);
+      }
+
+      alarm(): Promise<void> {
+        return this.#object.alarm();
+      }
+    },
+    worker: { fetch: async (request, { KIT }) => await KIT.get(KIT.idFromName("kit")).fetch(request) },
+  };
+}
+
+class ApplicationObject {
+  readonly #application: WorkerApplication;
+  readonly #state: DurableState;
+  readonly #environment: Readonly<Record<string, string>>;
+  #opening: Promise<Opened> | undefined;
+
+  constructor(
+    application: WorkerApplication,
+    state: DurableState,
+    bindings: Readonly<Record<string, unknown>>,
+  ) {
+    this.#application = application;
+    this.#state = state;
+    const variables = Object.entries(bindings).filter(([, value]) => typeof value === "string");
+    this.#environment = Object.fromEntries(variables) as Record<string, string>;
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return toResponse(noSockets());
+    let opened: Opened;
+    try {
+      opened = await this.#open();
+    } catch (error) {
+      return toResponse(error);
+    }
+    const { served } = opened;
+    const { hostname } = new URL(request.url);
+    if (!served.isGuarded && !isThisMachine(hostname)) return toResponse(unguarded());
+    return await served.fetch(request, request.headers.get("cf-connecting-ip") ?? "");
+  }
+
+  /** The platform calls it at the time that was set, also when the object had left the memory. */
+  async alarm(): Promise<void> {
+    const { wakeUps } = await this.#open();
+    await wakeUps.set();
+  }
+
+  #open(): Promise<Opened> {
+    if (this.#opening === undefined) {
+      const opening = openObject(this.#application, this.#state, this.#environment);
+      this.#opening = opening;
+      // The next request tries again.
+      opening.catch((error: unknown) => {
+        report(error);
+        this.#opening = undefined;
+      });
+    }
+    return this.#opening;
+  }
+}
+
+interface Opened {
+  readonly served: ServedApplication;
+  readonly wakeUps: ReturnType<typeof createWakeUps>;
+}
+
+async function openObject(
+  { load, files, version, folder, console: page }: WorkerApplication,
+  { storage }: DurableState,
+  env: Readonly<Record<string, string>>,
+): Promise<Opened> {
+  const [{ serveApplication }, { putFiles }, { createEmbeddedEngine }, { SqliteSessionStore }, sqlite] =
+    await Promise.all([
+      import("../server/serve-application.ts"),
+      import("../app/service/open-application.ts"),
+      import("../engine/embedded/create-embedded-engine.ts"),
+      import("../stores/sqlite/sqlite-store.ts"),
+      import("../sqlite/durable-database.ts"),
+    ]);
+  const open = (store: string): DurableDatabase => new sqlite.DurableDatabase(storage, store);
+  if (page !== undefined) putFiles(page.folder, await page.files());
+  const wakeUps = createWakeUps(storage, report);
+  const served = await serveApplication(
+    { ...(await load()), files: await files() },
+    {
+      env,
+      folder,
+      index: { open: () => open("index"), version },
+      store: new SqliteSessionStore({ file: ":memory:" }, open("sessions")),
+      engine: (limits) => createEmbeddedEngine({ open, limits, onCommit: wakeUps.soon }),
+      sandbox: noDisk,
+      onError: report,
+    },
+  );
+  await wakeUps.set();
+  return { served, wakeUps };
+}
+
+/** Agents that name no sandbox of a vendor have no files and no commands. */
+const noDisk: SandboxFactory = {
+  name: "none",
+  // A place where nothing lies: the agent has the specs and guidelines of the project.
+  locate: () => ({ folder: "/tmp/kit-code/none", shared: false, above: "/tmp/kit-code/workspaces" }),
+  async isolation() {
+    return { wall: "remote", description: "Workers have no disk and no commands." };
+  },
+  async open() {
+    throw new KitError({
+      code: "unavailable",
+      message: "There is no workspace here: Workers have no disk and run no commands.",
+      hint: "Give the agent a remote sandbox: e2b(), daytona() or runloop().",
+    });
+  },
+};
+
+function noSockets(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "WebSockets are not served on Workers.",
+    hint: "Ask for an event stream instead, with Accept: text/event-stream; kit/client does so with stream().",
+  });
+}
+
+function unguarded(): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: "Anybody could use this server: it asks for no key.",
+    hint: "Set keys: wrangler secret put KIT_API_KEYS",
+  });
+}
+
+function isThisMachine(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+/** An error before there is a server, as a server would give it. */
+function toResponse(error: unknown): Response {
+  const known = error instanceof KitError ? error : undefined;
+  const type = known?.code ?? "internal_error";
+  const message = known?.message ?? "The application could not be opened.";
+  const status = { unavailable: 503, forbidden: 403, invalid_request: 500 }[type as string] ?? 500;
+  const hint = known?.hint === undefined ? {} : { hint: known.hint };
+  return Response.json({ error: { type, message, ...hint } }, { status });
+}
+
+/** The log of a worker is its console. */
+function report(error: unknown): void {
+  // biome-ignore lint/suspicious/noConsole: the platform's log has no other way in.
+  console.error(error);
+}

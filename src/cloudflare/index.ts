@@ -1,0 +1,10 @@
+/** `kit/cloudflare`: an application as a Cloudflare worker; `kit build --target cloudflare` writes what calls it. */
+
+export {
+  createWorker,
+  type DurableKit,
+  type DurableState,
+  type KitWorker,
+  type WorkerApplication,
+  type WorkerBindings,
+} from "./create-worker.ts";
