@@ -105,9 +105,9 @@ const toWebp = (picture: string): string => `(async () => {
 })()`;
 
 const folder = join(repositoryRoot, "console/screenshots");
-const wanted = process.argv.slice(2);
+const chosen = process.argv.slice(2);
 const browser = await openBrowser();
-if (wanted.includes("--docs")) await makeImages(join(repositoryRoot, "docs/images"));
+if (chosen.includes("--docs")) await makeImages(join(repositoryRoot, "docs/images"));
 else await makeAll();
 await browser.close();
 
@@ -118,7 +118,7 @@ async function makeAll(): Promise<void> {
       const context = await browser.newContext({ locale: "en-US", viewport, colorScheme });
       const page = await context.newPage();
       for (const [name, path] of Object.entries(screens)) {
-        if (wanted.length > 0 && !wanted.includes(name)) continue;
+        if (chosen.length > 0 && !chosen.includes(name)) continue;
         await page.goto(`${demo.kit.url}${path}`);
         await delay(900);
         await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });

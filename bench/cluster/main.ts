@@ -39,7 +39,7 @@ interface Throughput {
 
 const figures = new Map<SubjectName, Throughput[]>();
 const misses: string[] = [];
-// What is accepted must be on disk, for kit as for the others.
+// Accepted work must be on disk, for kit as for the others.
 const database = await Database.start(["fsync=on", "shared_buffers=256MB"]);
 
 try {

@@ -92,7 +92,7 @@ function simulate(nodes: number, load: number): Result {
 function most(nodes: number): Result {
   let best = simulate(nodes, 1);
   let above = 100_000;
-  for (let look = 0; look < 12; look += 1) {
+  for (let round = 0; round < 12; round += 1) {
     const result = simulate(nodes, Math.round((best.load + above) / 2));
     if (result.waitMs > 50 || result.lateBeats > 0) above = result.load;
     else best = result;

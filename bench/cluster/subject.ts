@@ -9,7 +9,7 @@ export interface WorkerSettings {
   readonly kind: "embedded" | "postgres" | "restate" | "dbos";
   readonly url: string;
   readonly schema: string;
-  /** Of the embedded engine. */
+  /** Facts of the embedded engine. */
   readonly folder?: string;
   /** Where Restate reaches the worker. */
   readonly port?: number;
@@ -21,7 +21,7 @@ export interface WorkerReport {
   readonly begun: readonly { readonly id: string; readonly at: number }[];
 }
 
-/** What a benchmark waits for must fit. */
+/** The answer that a benchmark waits for must fit. */
 export const limits = { waiting: 1_000_000, waitingPerSession: 100_000, running: 256 } as const;
 
 /** An engine with its workers, as the benchmark drives it. */

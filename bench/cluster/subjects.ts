@@ -232,7 +232,7 @@ async function untilBalanced(database: Database, schema: string, nodes: number):
 }
 
 async function untilHealthy(url: string): Promise<void> {
-  for (let look = 0; look < 600; look += 1) {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
     if (
       await fetch(url).then(
         ({ ok }) => ok,

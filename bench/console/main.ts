@@ -101,8 +101,8 @@ async function whileStreaming(): Promise<{ delay50: number; delay99: number; fps
       if (!result.done) arrivals.push(performance.now());
       return result;
     };
-    globalThis.shown = [];
-    new MutationObserver(() => { const at = performance.now(); requestAnimationFrame(() => setTimeout(() => shown.push([at, performance.now()]))); })
+    globalThis.frames = [];
+    new MutationObserver(() => { const at = performance.now(); requestAnimationFrame(() => setTimeout(() => frames.push([at, performance.now()]))); })
       .observe(document.getElementById("main"), { subtree: true, childList: true, characterData: true });
   }`);
   await page.getByLabel("Message to mender").fill("count");
@@ -110,12 +110,12 @@ async function whileStreaming(): Promise<{ delay50: number; delay99: number; fps
     await page.keyboard.press("Enter");
     await page.getByText("w399").waitFor({ timeout: 60_000 });
   });
-  const { arrivals, shown } = (await page.evaluate("({ arrivals, shown })")) as {
+  const { arrivals, frames } = (await page.evaluate("({ arrivals, frames })")) as {
     readonly arrivals: readonly number[];
-    readonly shown: readonly (readonly [number, number])[];
+    readonly frames: readonly (readonly [number, number])[];
   };
   const delays = arrivals.flatMap((at) => {
-    const next = shown.find(([changed]) => changed >= at);
+    const next = frames.find(([changed]) => changed >= at);
     return next === undefined ? [] : [next[1] - at];
   });
   return { delay50: quantile(delays, 0.5), delay99: quantile(delays, 0.99), fps: trace.fps };
@@ -161,13 +161,13 @@ async function longSession(): Promise<{ events: number; opened: number; trace: n
   const start = performance.now();
   await page.goto(`${kit.url}/console/agents/mender/long`, { waitUntil: "commit" });
   await page.getByText("once per line").last().waitFor();
-  const shown = performance.now() - start;
+  const openedMs = performance.now() - start;
   const again = performance.now();
   await page.goto(`${kit.url}/console/agents/mender/long/trace`, { waitUntil: "commit" });
   await page.getByRole("button", { name: /edit/ }).first().waitFor();
   const reply = await fetch(`${kit.url}/agents/mender/long/operations?limit=1`);
   const { operations } = (await reply.json()) as { operations: { last_index?: number }[] };
-  return { events: operations[0]?.last_index ?? 0, opened: shown, trace: performance.now() - again };
+  return { events: operations[0]?.last_index ?? 0, opened: openedMs, trace: performance.now() - again };
 }
 
 async function manySpecs(): Promise<{ opened: number; fps: number }> {
@@ -182,7 +182,7 @@ async function manySpecs(): Promise<{ opened: number; fps: number }> {
   const start = performance.now();
   await page.goto(`${kit.url}/console/specs`, { waitUntil: "commit" });
   await page.getByText("Requirement 1").first().waitFor();
-  const shown = performance.now() - start;
+  const openedMs = performance.now() - start;
   await page.mouse.move(800, 500);
   const { fps } = await traceFrames(session, async () => {
     for (let step = 0; step < 60; step += 1) {
@@ -190,7 +190,7 @@ async function manySpecs(): Promise<{ opened: number; fps: number }> {
       await new Promise((resolve) => setTimeout(resolve, 16));
     }
   });
-  return { opened: shown, fps };
+  return { opened: openedMs, fps };
 }
 
 function requirements(count: number): string {

@@ -64,7 +64,7 @@ async function show(number: number): Promise<void> {
 async function count(): Promise<void> {
   const accepted = kits.accepted.size;
   let delivered = await kits.delivered();
-  for (let look = 0; delivered < accepted && look < 300; look += 1) {
+  for (let attempt = 0; delivered < accepted && attempt < 300; attempt += 1) {
     await delay(100);
     delivered = await kits.delivered();
   }

@@ -103,7 +103,7 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
       RunEventsInput & { readonly operation_id: string; readonly first_index?: number | undefined },
     options?: CallOptions,
   ): Promise<OperationEvents>;
-  /** What a model was sent in a turn, and what it answered. Throws `not_found`. */
+  /** The prompt of a turn as the model got it, and the answer. Throws `not_found`. */
   turn(
     name: NameIn<Agents>,
     input: InstanceInput & TurnQuery & { readonly turn_id: string },

@@ -24,7 +24,7 @@ const outages: readonly string[] = [
   "58", // system error: reading or writing failed
 ];
 
-/** What an operator does about a condition, by its code or the start of it; the first that fits. */
+/** Steps of an operator against a condition, by its code or the start of it; the first that fits. */
 const advice: readonly (readonly [string, string])[] = [
   [
     "42501",

@@ -17,7 +17,7 @@ export interface Configured {
   readonly service?: Service | undefined;
 }
 
-/** What a configuration does not say of a server. */
+/** Settings of a server that a configuration does not have. */
 export interface UnconfiguredOptions
   extends Pick<ServerOptions, "dev" | "onRequest" | "onRefused" | "onError" | "mask"> {
   readonly insecure?: boolean | undefined;

@@ -7,7 +7,7 @@ import { type Kit, Kits, type Load } from "./harness/kits.ts";
 const minutes = Number(process.env.KIT_CLUSTER_MINUTES ?? 0.4);
 const seed = Number(process.env.KIT_CLUSTER_SEED ?? Math.floor(Math.random() * 1_000_000));
 
-/** What happens to a node or to the database, and how it ends. */
+/** A fault of a node or of the database, and its end. */
 const faults: Readonly<
   Record<string, (cluster: Kits, kit: Kit, random: (below: number) => number) => Promise<void>>
 > = {

@@ -38,7 +38,7 @@ test("a node that is frozen for five seconds is told that its leases are lost, a
   cluster.thaw(kits[1]);
   await cluster.settled(long);
   const own = cluster.effects().filter(({ node, line }) => node === pid && long.lines.includes(line));
-  // What it had begun came to its end there, was told before that it does not count, and was done by another.
+  // Its work came to its end there, heard `lease_lost` before that, and was done by another node.
   expect(own.length).toBeGreaterThan(0);
   for (const { effect } of own) {
     const steps = own.filter((one) => one.effect === effect).map(({ what }) => what);

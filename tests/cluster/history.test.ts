@@ -60,8 +60,8 @@ test("an input that is claimed before the one ahead of it in its line is settled
 test("effects of two nodes in one line at a time are an overlap, unless the first was killed, frozen or told so", () => {
   const alive = (entry: HistoryEntry) => (entry.what === "killed" ? [] : [entry]);
   expect(new Set(broken(alive))).toEqual(new Set(["overlap"]));
-  const told: HistoryEntry = { what: "lost", at: 40, line: "x", node: 1, effect: "a" };
-  expect(broken((entry) => (entry.what === "killed" ? [told] : [entry]))).toEqual([]);
+  const loss: HistoryEntry = { what: "lost", at: 40, line: "x", node: 1, effect: "a" };
+  expect(broken((entry) => (entry.what === "killed" ? [loss] : [entry]))).toEqual([]);
   expect(broken((entry) => (entry.what === "killed" ? [{ ...entry, what: "frozen" }] : [entry]))).toEqual([]);
 });
 

@@ -191,13 +191,16 @@ test.skipIf(disk === undefined)(
   async () => {
     const folder = `${disk}`;
     mkdirSync(join(folder, "database"), { mode: 0o700 });
-    const full = await Database.start(["max_wal_size=64MB", "min_wal_size=32MB"], join(folder, "database"));
+    const database = await Database.start(
+      ["max_wal_size=64MB", "min_wal_size=32MB"],
+      join(folder, "database"),
+    );
     onTestFinished(async () => {
-      await full.remove();
+      await database.remove();
       execFileSync("umount", [folder]);
       rmSync(folder, { recursive: true });
     });
-    const engine = await openEngine("kit", full.url);
+    const engine = await openEngine("kit", database.url);
     await work(engine);
     const before = await engine.admit({ ...key, input: "before" });
     expect(await engine.awaitDispatch(before.dispatch_id)).toMatchObject({ status: "completed" });
@@ -219,7 +222,7 @@ test.skipIf(disk === undefined)(
     expect(refusal).toMatchObject({ code: "store_unavailable" });
     rmSync(ballast);
     // Postgres itself may have stopped where it could not write its log.
-    await full.revive();
+    await database.revive();
     for (const id of accepted) {
       await expect
         .poll(async () => (await engine.getDispatch(id).catch(() => undefined))?.status)

@@ -25,7 +25,7 @@ export interface Kit {
 export class Kits implements AsyncDisposable {
   readonly kits: readonly Kit[];
   readonly parcels: Parcels;
-  /** What has happened, oldest first. */
+  /** The events so far, oldest first. */
   readonly story: string[] = [];
   /** The runs of all parcels that were accepted. */
   readonly accepted = new Map<number, string>();
@@ -51,7 +51,7 @@ export class Kits implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "kit-example-cluster-"));
     const port = await freePort();
     const postgres = new EmbeddedPostgres({
-      // Beside the folder, which nobody else may enter: as root, Postgres runs as a user of its own.
+      // Beside the folder, which only its user may enter: as root, Postgres runs as a user of its own.
       databaseDir: `${folder}-database`,
       port,
       user: "kit",
@@ -91,7 +91,7 @@ export class Kits implements AsyncDisposable {
     kit.child = child;
     await Promise.race([once(createInterface({ input: child.stdout }), "line"), once(child, "exit")]);
     kit.state = child.exitCode === null && child.signalCode === null ? "working" : "killed";
-    this.#say(kit.state === "working" ? `${kit.name} works.` : `${kit.name} does not start.`);
+    this.#report(kit.state === "working" ? `${kit.name} works.` : `${kit.name} does not start.`);
   }
 
   /** Ends a kit as a power cut would, and tells who goes on with what it had in its hands. */
@@ -102,21 +102,21 @@ export class Kits implements AsyncDisposable {
     const at = Date.now();
     await once(kit.child, "exit");
     const cut = this.parcels.atWork(kit.child.pid);
-    this.#say(`${kit.name} is killed, with ${cut.length} parcels in its hands.`);
-    for (let look = 0; look < 600; look += 1) {
+    this.#report(`${kit.name} is killed, with ${cut.length} parcels in its hands.`);
+    for (let attempt = 0; attempt < 600; attempt += 1) {
       const takeover = this.parcels.takeover(cut, at);
       if (takeover !== undefined) {
         const by = takeover.taken
           .map(({ pid, parcels }) => `${this.#nameOf(pid)} (${parcels})`)
           .join(" and ");
-        this.#say(
-          `They were taken over by ${by || "nobody, as there were none"}, after ${takeover.afterMs} ms.`,
+        this.#report(
+          `They were taken over by ${by || "no kit, as there were no parcels"}, after ${takeover.afterMs} ms.`,
         );
         return takeover;
       }
       await delay(25);
     }
-    this.#say("Nobody has taken them over.");
+    this.#report("No kit has taken them over.");
     return undefined;
   }
 
@@ -184,7 +184,7 @@ export class Kits implements AsyncDisposable {
     return this.kits.find(({ child }) => child?.pid === pid)?.name ?? "another one";
   }
 
-  #say(text: string): void {
+  #report(text: string): void {
     this.story.push(text);
   }
 }

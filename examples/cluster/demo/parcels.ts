@@ -8,7 +8,7 @@ interface Line {
   readonly pid: number;
 }
 
-/** What a kit had in its hands when it was killed, and who took it. */
+/** The parcels that a kit had in its hands when it was killed, and the kits that took them. */
 export interface Takeover {
   readonly parcels: number;
   readonly taken: readonly { readonly pid: number; readonly parcels: number }[];
@@ -16,7 +16,7 @@ export interface Takeover {
   readonly afterMs: number;
 }
 
-/** What the kits have written down about their parcels. */
+/** The records of the kits about their parcels. */
 export class Parcels {
   readonly #file: string;
 
@@ -41,7 +41,7 @@ export class Parcels {
     return this.#lines().filter((line) => line.pid === pid && line.what === "end").length;
   }
 
-  /** Who went on with steps that were cut off at some time; undefined as long as one of them lies. */
+  /** The kits that went on with the steps cut off at a time; undefined while one of these steps still waits. */
   takeover(cut: readonly Line[], at: number): Takeover | undefined {
     const later = this.#lines().filter((line) => line.what === "begin" && line.at >= at);
     const next = cut.map(({ number, way, pid }) =>

@@ -132,7 +132,7 @@ export class CallGate implements ToolGate {
     };
   }
 
-  /** What the approver is shown beside the arguments: the schema to change them by, and the files that the call touches. */
+  /** The approver sees these beside the arguments: the schema to change them by, and the files that the call touches. */
   #offers({ tool, call, input }: GatedCall): Pick<ApprovalRequest, "input_schema" | "touches"> {
     // Arguments that hold a secret are shown masked: changed ones would lose it.
     const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);

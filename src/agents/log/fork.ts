@@ -61,7 +61,7 @@ export function isLeftOut(
   return rules.has(id) || (file !== undefined && rules.has(file));
 }
 
-/** Project instructions without the files that are left out. Their guidelines are not shown instead. */
+/** Project instructions without the files that are left out. Their guidelines are not listed instead. */
 export function instructionsWithout<Place extends Pick<ProjectInstructions, "text" | "files">>(
   instructions: Place,
   rules: ReadonlySet<string>,
@@ -80,12 +80,12 @@ export function instructionsWithout<Place extends Pick<ProjectInstructions, "tex
 
 function withoutRules(entry: SessionEntry, rules: ReadonlySet<string>): SessionEntry {
   if (entry.type === "note" && entry.name === keptPlaceNote) {
-    const { kept, ...told } = entry.value as {
+    const { kept, ...rest } = entry.value as {
       readonly kept?: Pick<ProjectInstructions, "text" | "files">;
     };
     return kept === undefined
       ? entry
-      : { ...entry, value: { ...told, kept: instructionsWithout(kept, rules) } };
+      : { ...entry, value: { ...rest, kept: instructionsWithout(kept, rules) } };
   }
   if (entry.type !== "message") return entry;
   const message = messageWithout(entry.message, rules);
@@ -118,10 +118,10 @@ function userWithout(message: UserMessage, isOut: (item: ReceiptItem) => boolean
   const { shows = [] } = message;
   const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   const blocks = text.match(/<guideline source=[\s\S]*?\n<\/guideline>/g) ?? [];
-  const shown = shows.filter(({ why }) => !why.startsWith("named only"));
-  const isPlain = message.source === "guidelines" && blocks.length === shown.length;
+  const listed = shows.filter(({ why }) => !why.startsWith("named only"));
+  const isPlain = message.source === "guidelines" && blocks.length === listed.length;
   const kept = blocks.filter((_, at) => {
-    const item = shown[at];
+    const item = listed[at];
     return item !== undefined && !isOut(item);
   });
   if (!isPlain || kept.length === 0) return { ...message, content: [], shows: [] };
@@ -129,6 +129,6 @@ function userWithout(message: UserMessage, isOut: (item: ReceiptItem) => boolean
   return {
     ...message,
     content: [{ type: "text", text: `${heading}\n\n${kept.join("\n\n")}` }],
-    shows: shown.filter((item) => !isOut(item)),
+    shows: listed.filter((item) => !isOut(item)),
   };
 }

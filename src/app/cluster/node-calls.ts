@@ -20,15 +20,15 @@ export interface CallListeners {
   deliver(event: KitEvent): Promise<void>;
 }
 
-/** What one node asks another: each call is answered out of the other's memory, and never passed on. */
+/** A call of one node to another: the other answers out of its memory, and never passes it on. */
 export interface NodeCalls {
   prompt(
     asked: {
       readonly target: SessionKey;
       readonly request: PromptRequest;
       readonly principal?: string | undefined;
-      /** Whether its caller hears events. */
-      readonly hears: boolean;
+      /** Whether its caller hasReader events. */
+      readonly hasReader: boolean;
     },
     listeners: CallListeners,
   ): Promise<PromptReply>;
@@ -56,7 +56,7 @@ export type CallName = keyof NodeCalls;
 export type AskedBy<Name extends CallName> = Parameters<NodeCalls[Name]>[0];
 export type AnswerOf<Name extends CallName> = Awaited<ReturnType<NodeCalls[Name]>>;
 
-/** Whose owner answers a call; undefined for a call that any node answers for itself. */
+/** The line whose owner answers a call; undefined for a call that any node answers for itself. */
 export const ownedBy: { readonly [Name in CallName]: (asked: AskedBy<Name>) => Owned | undefined } = {
   prompt: ({ target }) => instanceOf(target),
   abort: instanceOf,

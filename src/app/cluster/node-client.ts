@@ -17,9 +17,9 @@ import {
 import { digestOf, signCall } from "./signature.ts";
 
 /** The node was not reached, so that it has begun nothing. */
-export class Unreached extends NotBegun {}
+class Unreached extends NotBegun {}
 
-/** The node was lost after it had taken the call: nobody knows what it has done. */
+/** The node was lost after it had taken the call: the caller cannot know what it has done. */
 export class NodeLost extends KitError<"unavailable"> {
   constructor() {
     super({
@@ -70,13 +70,13 @@ export class NodeClient {
   async ask<Name extends CallName>(
     node: ClusterNode,
     call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
-    hear: Partial<Pick<CallListeners, "onStart" | "onEvent">> & { readonly onTaken?: () => void } = {},
+    listeners: Partial<Pick<CallListeners, "onStart" | "onEvent">> & { readonly onTaken?: () => void } = {},
   ): Promise<AnswerOf<Name>> {
     for await (const frame of this.frames(node, call)) {
       if (frame.is === "result") return frame.value as AnswerOf<Name>;
-      if (frame.is === "event") hear.onEvent?.(frame.event);
-      else if (frame.is === "start") hear.onStart?.();
-      else if (frame.is === "here") hear.onTaken?.();
+      if (frame.is === "event") listeners.onEvent?.(frame.event);
+      else if (frame.is === "start") listeners.onStart?.();
+      else if (frame.is === "here") listeners.onTaken?.();
     }
     throw new NodeLost();
   }

@@ -99,10 +99,10 @@ export class ServiceCluster {
 
   /** Prompts the session on the node that owns its instance. Those of one session keep their order. */
   async prompt(
-    asked: Omit<AskedBy<"prompt">, "hears">,
+    asked: Omit<AskedBy<"prompt">, "hasReader">,
     { signal, onStart, onEvent }: PromptListeners,
   ): Promise<PromptReply> {
-    const ask = { name: "prompt", asked: { ...asked, hears: onEvent !== undefined }, signal } as const;
+    const ask = { name: "prompt", asked: { ...asked, hasReader: onEvent !== undefined }, signal } as const;
     return await this.#atOwner(ask, defined({ onStart, onEvent }), (node) =>
       this.#inOrder(asked.target, (onTaken) =>
         this.#client.ask(node, ask, { ...defined({ onStart, onEvent }), onTaken }),
@@ -118,7 +118,7 @@ export class ServiceCluster {
     return await this.#atOwner({ name, asked });
   }
 
-  /** Asks the owner; where there is none, nobody works, and what lies in the store is all there is. */
+  /** Asks the owner; an instance without an owner is idle, and the store holds all of it. */
   async read<Name extends "history" | "historyPage">(
     name: Name,
     asked: AskedBy<Name>,

@@ -39,7 +39,7 @@ export interface CheckedRun {
   readonly recorded_positions: number;
   /** Where its code no longer asks for what was recorded, or where the code stopped; from 1. */
   readonly position?: number | undefined;
-  /** What the journal has there: `step "build"`. */
+  /** The entry of the journal there: `step "build"`. */
   readonly recorded?: string | undefined;
   /** The call that the code asks for instead. */
   readonly asked?: string | undefined;

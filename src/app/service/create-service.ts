@@ -77,7 +77,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   const own = options.engine;
   const isRecorded = keepsEvents(options);
   const runsHousekeeping = options.works !== false && options.housekeeping !== false;
-  // What this node writes, it numbers itself.
+  // A node numbers the events that it writes.
   const { events } = own;
   const { store } = parts;
   const observers = createObservers(parts.onListenerError);
@@ -195,9 +195,9 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     ...nodes.streamAnswers,
     ...admin.answers,
     ...sessions.answers,
-    prompt: async ({ target, request, principal, hears }, { signal, onStart, onEvent }) => {
+    prompt: async ({ target, request, principal, hasReader }, { signal, onStart, onEvent }) => {
       sources.checkAgent(target.agent);
-      const call = { signal, onStart, onEvent: hears ? onEvent : undefined, principal };
+      const call = { signal, onStart, onEvent: hasReader ? onEvent : undefined, principal };
       return await prompts.prompt(target, request, call);
     },
   });

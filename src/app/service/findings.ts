@@ -11,7 +11,7 @@ import { isolationOfConfig } from "../runtime/open-sandbox.ts";
 import { webhooksWithoutSecret } from "../sources/webhooks-without-secret.ts";
 import type { Service } from "./service.ts";
 
-/** What a running server finds wrong, or worth a look, and what is well: as `kit doctor` says it, of what is open already. */
+/** Findings of a running server, wrong, worth a look, or well: as `kit doctor` says it, of what is open already. */
 export async function findingsOf({
   project,
   service,

@@ -36,7 +36,7 @@ interface InstanceAdmin {
     | "remove"
     | "events"
   >;
-  /** What this node knows and does itself. */
+  /** Questions and changes that a node answers out of its own memory. */
   readonly answers: Pick<NodeCalls, "history" | "historyPage" | "working" | "abort" | "remove">;
 }
 

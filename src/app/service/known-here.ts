@@ -2,7 +2,7 @@ import type { Engine } from "../../engine/contract.ts";
 import { storeUnavailable } from "../../protocol/store-fault.ts";
 import type { Sources } from "../sources/sources.ts";
 
-/** What accepted work is for. */
+/** The agent or workflow that accepted work is for. */
 export interface WorkTarget {
   readonly kind: "agent" | "workflow";
   readonly name: string;

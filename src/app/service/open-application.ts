@@ -18,7 +18,7 @@ import type { ProjectService } from "./service.ts";
 
 /** A project as data: what `kit build` writes for platforms that have no project folder, or what a program puts together. */
 export interface ApplicationData {
-  /** What lists and exports call the project. */
+  /** The name of the project in lists and exports. */
   readonly name: string;
   /** Specs, guidelines, skills, roles, `kit.toml` and what code reads, by project-relative path: text, or bytes. */
   readonly files: Readonly<Record<string, string | Uint8Array>>;

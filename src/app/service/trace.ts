@@ -33,7 +33,7 @@ interface Instance {
 
 const pageSize = 1_000;
 /** Events that one request looks at: those of other operations may lie between. */
-const maxLooked = 20_000;
+const maxSeen = 20_000;
 const maxMessage = 1_000;
 
 /** The operations of an instance, newest first, without tasks. */
@@ -163,7 +163,7 @@ export async function readOperationEvents(
   if (start === undefined)
     throw new KitError({ code: "not_found", message: "There are no events of this operation." });
   const found: KitEvent[] = [];
-  let looked = 0;
+  let seen = 0;
   let after = Math.max(from, start);
   for (;;) {
     const page = await events.read(stream, { after, limit: pageSize });
@@ -175,9 +175,9 @@ export async function readOperationEvents(
       found.push(event);
       if (found.length === limit) return { events: found, next_after: after };
     }
-    looked += page.length;
+    seen += page.length;
     if (page.length < pageSize) return { events: found };
-    if (looked >= maxLooked) return { events: found, next_after: after };
+    if (seen >= maxSeen) return { events: found, next_after: after };
   }
 }
 

@@ -22,10 +22,10 @@ export interface OpenEventLog {
   reopen?(): OpenEventLog | Promise<OpenEventLog>;
 }
 
-/** What a case has: logs that are closed after it. */
+/** The means of a case: logs that the runner closes after it. */
 interface LogTools {
   create(): Promise<OpenEventLog>;
-  keep(log: OpenEventLog): void;
+  closeAfter(log: OpenEventLog): void;
   readonly rounds: number;
 }
 
@@ -47,13 +47,13 @@ export function eventLogCases({ create, rounds = 60 }: EventLogSubject): readonl
     name,
     async run() {
       const opened: OpenEventLog[] = [];
-      const keep = (log: OpenEventLog): void => void opened.push(log);
+      const closeAfter = (log: OpenEventLog): void => void opened.push(log);
       const tools: LogTools = {
         rounds,
-        keep,
+        closeAfter,
         async create() {
           const log = await create();
-          keep(log);
+          closeAfter(log);
           return log;
         },
       };
@@ -239,14 +239,14 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
       await checkReaders(await create(), steps, late);
     }
   },
-  "after a clean end a stream goes on where it was, without a gap": async ({ create, keep }) => {
+  "after a clean end a stream goes on where it was, without a gap": async ({ create, closeAfter }) => {
     const first = await create();
     if (first.reopen === undefined) return;
     first.log.append(stream, delta(1));
     first.log.append(stream, delta(2));
     await first.close();
     const again = await first.reopen();
-    keep(again);
+    closeAfter(again);
     equal(await again.log.last(stream), 2);
     again.log.append(stream, delta(3));
     deepEqual(await indexes(again.log), [1, 2, 3]);

@@ -23,19 +23,19 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 const lasting: Readonly<Record<string, EngineCheck>> = {
   "a change of the code behind patched(): a run that was further on keeps the old branch, others take the new one, and the call can go later":
     async (tools) => {
-      const places = [1, 2, 3, 4];
+      const numbers = [1, 2, 3, 4];
       interface Payload {
         readonly reached: number;
         readonly change: number;
       }
       const isNew = ({ reached, change }: Payload): boolean => change >= reached;
-      const all = places.flatMap((reached) => places.map((change): Payload => ({ reached, change })));
+      const all = numbers.flatMap((reached) => numbers.map((change): Payload => ({ reached, change })));
       const did = new Map<string, string[]>();
       const flow = async (context: RunContext, code: "old" | "changed" | "cleaned", payload: Payload) => {
         const log = did.get(context.id) ?? [];
         did.set(context.id, log);
         const step = (name: string): Promise<unknown> => context.step(name, () => log.push(name));
-        for (const place of places) {
+        for (const place of numbers) {
           if (code === "old" && place === payload.reached) return await untilAborted(context);
           if (place === payload.change && code !== "old") {
             const takesNew = code === "cleaned" || (await context.patched("change"));
@@ -87,7 +87,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
           { ...payload, result: record?.result, error: record?.error },
           { ...payload, result: "went", error: undefined },
         );
-        const steps = places.map((place) => `step ${place}`);
+        const steps = numbers.map((place) => `step ${place}`);
         if (isNew(payload)) steps.splice(payload.change - 1, 0, "new");
         assert.deepEqual(did.get(id), steps);
       }

@@ -128,7 +128,7 @@ function toNode(row: NodeRow, self: string): ClusterNodeState {
   };
 }
 
-/** What is wrong with the nodes together, and with each as an operator sees it. */
+/** Problems of the nodes together, and of each, as an operator sees them. */
 function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): ClusterProblem[] {
   const problems: ClusterProblem[] = [];
   const lively = nodes.filter(({ state }) => state === "working");

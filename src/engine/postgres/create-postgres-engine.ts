@@ -124,7 +124,7 @@ class PostgresEngine {
       version: options.version ?? version,
       project: options.project,
       newsAgeMs: () => this.#news.ageMs,
-      tellFree: () => this.#news.publish(["shards"]),
+      announceFree: () => this.#news.publish(["shards"]),
       onGained: (shards) => this.#takeOver(shards),
       onLost: (shards) => this.#lose(shards),
       isIdle: (shard) => this.#dispatches.isIdle(shard) && this.#runs.isIdle(shard),
@@ -366,7 +366,7 @@ class PostgresEngine {
     return busy === undefined;
   }
 
-  /** What waits in the queue lies in the rows, too: its next owner takes it up with the shard. */
+  /** The rows hold all waiting work of the queue: the next owner takes it with the shard. */
   async #leave(): Promise<void> {
     if (this.#draining.signal.aborted) return;
     this.#base.queue.close({ clear: true });

@@ -204,7 +204,7 @@ export class Dispatches
   /** Whether nothing of a shard is at work on this node. */
   isIdle(shard: number): boolean {
     // A caller waits for an attached call, which would have to begin anew elsewhere.
-    for (const place of this.#calls.places) if (shardOf(place) === shard) return false;
+    for (const place of this.#calls.lines) if (shardOf(place) === shard) return false;
     return this.#attempts.running().every((row) => shardOf(row) !== shard);
   }
 

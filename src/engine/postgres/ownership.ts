@@ -24,7 +24,7 @@ export interface OwnershipOptions {
   /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
   newsAgeMs(): number | undefined;
   /** Tells the other nodes that shards are free. */
-  tellFree(): void;
+  announceFree(): void;
   /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
   onGained(shards: readonly number[]): Promise<void>;
   /** Shards are no longer this node's: their signals have fired. */
@@ -288,14 +288,14 @@ export class Ownership {
     });
     // A node that hangs, or that the network has cut off, loses its locks also where no other node may end its connection.
     await connection.query(`SET idle_session_timeout = ${silenceMs}`).catch(() => undefined);
-    await this.#say(connection, { isNew: true });
+    await this.#writeBeat(connection, { isNew: true });
     return connection;
   }
 
   async #beat(connection: OwnConnection): Promise<Beat> {
     const { clock } = this.#options;
     const sentAt = performance.now();
-    const beat = await this.#say(connection);
+    const beat = await this.#writeBeat(connection);
     // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
     if (this.#beatAt > 0 && this.#shards.size > 0) this.#checkSilence();
     if (this.#connection !== connection) throw leaseLost();
@@ -304,7 +304,7 @@ export class Ownership {
     return { nodes: beat.others + (this.#isDraining ? 0 : 1) };
   }
 
-  async #say(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
+  async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
     const { database, version, takes, project, newsAgeMs } = this.#options;
     const { node, host } = this;
     const state = { node, host, address: this.#address, version, takes, project, newsAgeMs: newsAgeMs() };
@@ -376,7 +376,7 @@ export class Ownership {
       this.lockSpace,
       [...idle],
     ]);
-    this.#options.tellFree();
+    this.#options.announceFree();
   }
 
   /** A process that was frozen, or cannot reach the database, must stop before another node may have begun. */

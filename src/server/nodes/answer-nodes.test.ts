@@ -38,7 +38,7 @@ interface Forgery {
   readonly at?: number;
   readonly body?: string;
   readonly secret?: string;
-  /** What the signature is of, where it is not the body. */
+  /** The signed text, where it is not the body. */
   readonly signed?: string;
 }
 
@@ -61,7 +61,7 @@ async function call(
   });
 }
 
-test("what no node of the cluster has signed is refused, whatever it looks like", async () => {
+test("a call that no node of the cluster has signed is refused, whatever it looks like", async () => {
   const target = JSON.stringify({ agent: "echo", instance_id: two.owned("echo") });
   expect(await (await call(two, { body: target })).text()).toContain('{"is":"result","value":false}');
   const forged: readonly Forgery[] = [

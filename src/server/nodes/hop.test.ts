@@ -47,9 +47,12 @@ test("a prompt is answered by a node that does not own its instance as by the on
           .then(wholeReply);
       const local = await ask(two, "s1");
       const remote = await ask(one, "s2");
-      const named = (text: string): string =>
+      const withPlainNames = (text: string): string =>
         text.replaceAll(/"session":"s\d"/g, "").replaceAll(/"index":\d+|^id: \d+/gm, "");
-      expect({ ...remote, body: named(remote.body) }).toEqual({ ...local, body: named(local.body) });
+      expect({ ...remote, body: withPlainNames(remote.body) }).toEqual({
+        ...local,
+        body: withPlainNames(local.body),
+      });
     }
   }
 });

@@ -5,7 +5,7 @@ import { type Routes, routes } from "../../protocol/routes/routes.ts";
  * Where each route is answered in a cluster. `any`: by the machine that is asked, from the database and the project's files.
  * `owner`: by the machine that is asked, which asks the owner of the instance or the run. `each`: by each machine about itself.
  */
-const places: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = {
+const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = {
   "GET /agents": "any",
   "POST /agents/{name}/{id}": "owner",
   "POST /agents/{name}/{id}/dispatch": "any",
@@ -63,9 +63,10 @@ const places: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = {
   "POST /runs/{run_id}/signal": "any",
   "GET /cluster": "any",
   "GET /deliveries": "each",
+  "GET /server": "each",
   "POST /webhooks/{name}": "any",
 };
 
 test("every route says which machine of a cluster answers it", () => {
-  expect(Object.keys(places).toSorted()).toEqual(Object.keys(routes).toSorted());
+  expect(Object.keys(machineOf).toSorted()).toEqual(Object.keys(routes).toSorted());
 });

@@ -69,7 +69,7 @@ test("a turn is forked without a rule, with the keyboard alone, and compared wit
   expect(opened.faults).toEqual([]);
 });
 
-test("who may not leave rules out is told so, and nothing is forked", async () => {
+test("a caller without the right to leave rules out sees the refusal, and nothing is forked", async () => {
   await served.send("/agents/echo/kept", { body: { message: "First." } });
   refuses = "agent.omit_rules";
   try {
@@ -87,7 +87,7 @@ test("who may not leave rules out is told so, and nothing is forked", async () =
   }
 });
 
-test("who may not read an agent is told so in the place of its trace", async () => {
+test("a caller without the right to read an agent sees the refusal in the place of its trace", async () => {
   refuses = "agent.read";
   try {
     await using opened = await open("/console/agents/echo/told/trace");

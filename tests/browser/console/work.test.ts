@@ -85,7 +85,7 @@ test("a call is approved with other arguments, beside the rules of the file that
   expect(opened.faults).toEqual([]);
 });
 
-test("who may not read an agent sees none of its calls", async () => {
+test("a caller without the right to read an agent sees none of its calls", async () => {
   await served.send("/agents/payer/b/dispatch", { body: { input: "pay 6" } });
   refuses = "agent.read";
   try {

@@ -101,7 +101,7 @@ export class Database {
   }
 
   async #answers(): Promise<boolean> {
-    for (let look = 0; look < 600; look += 1) {
+    for (let attempt = 0; attempt < 600; attempt += 1) {
       if (this.#child?.exitCode !== null || this.#child.signalCode !== null) return false;
       const client = new pg.Client({ connectionString: this.url });
       client.on("error", () => undefined);
@@ -169,10 +169,10 @@ export class Database {
     await replica.up();
     await client.query("ALTER SYSTEM SET synchronous_standby_names = 'replica'");
     await client.query("SELECT pg_reload_conf()");
-    for (let look = 0; ; look += 1) {
+    for (let attempt = 0; ; attempt += 1) {
       const { rows: states } = await client.query("SELECT sync_state FROM pg_stat_replication");
       if (states.some(({ sync_state }) => sync_state === "sync")) break;
-      if (look > 200) throw new Error(`The replica does not follow: ${replica.log}`);
+      if (attempt > 200) throw new Error(`The replica does not follow: ${replica.log}`);
       await delay(50);
     }
     await client.end();

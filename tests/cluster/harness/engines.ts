@@ -3,16 +3,16 @@ import { addressOf } from "./database.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { Kit, Kits } from "./kits.ts";
 
-/** What the harness has to know of a kind of engine that several machines share. */
+/** The facts that the harness needs about a kind of engine that several machines share. */
 export interface ClusterEngine {
   readonly kind: string;
   /** Lines below `[engine]`. */
   readonly toml: string;
-  /** What a node's process finds in its environment; it reaches the database by its own way. */
+  /** The environment of a node's process; it reaches the database by its own way. */
   environment(kit: Kit): Readonly<Record<string, string>>;
   /** SQL that makes the database write down who claims and who settles; run once the tables are there. */
   readonly recorder: string;
-  /** What the recorder has written. */
+  /** The entries that the recorder has written. */
   history(database: Database): Promise<readonly HistoryEntry[]>;
   /** How many of these inputs have not ended. */
   open(database: Database, ids: readonly string[]): Promise<number>;

@@ -1,4 +1,4 @@
-/** What a test of a cluster has recorded; times are ms since 1970, of one machine. */
+/** The record of a test of a cluster; times are ms since 1970, of one machine. */
 export type HistoryEntry =
   /** A sender has its receipt; a sender sends one input of its line after the other. */
   | { readonly what: "accepted"; readonly at: number; readonly id: string; readonly line: string }
@@ -13,7 +13,7 @@ export type HistoryEntry =
       readonly status: string;
     }
   | { readonly what: "owned"; readonly at: number; readonly shard: number; readonly fence: number }
-  /** What work has done outside of the database, in the process of a node. */
+  /** An effect of work outside of the database, in the process of a node. */
   | {
       readonly what: "begin" | "end" | "lost";
       readonly at: number;
@@ -22,7 +22,7 @@ export type HistoryEntry =
       /** Which effect: the same for each attempt at it. */
       readonly effect: string;
     }
-  /** What the test has done to a node's process. */
+  /** A fault that the test gave a node's process. */
   | { readonly what: "killed" | "frozen"; readonly at: number; readonly node: number };
 
 export type Violation =
@@ -82,7 +82,7 @@ function checkSettlements(history: readonly HistoryEntry[]): readonly Finding[] 
   for (const [id, times] of settled) {
     if (times > 1) findings.push({ kind: "settled twice", text: `${id}: ${times} times` });
     if (!accepted.has(id))
-      findings.push({ kind: "unknown", text: `${id} was settled, and nobody has a receipt` });
+      findings.push({ kind: "unknown", text: `${id} was settled, and no caller has a receipt` });
   }
   return findings;
 }

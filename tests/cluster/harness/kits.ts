@@ -196,7 +196,7 @@ export class Kits {
     await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 90_000);
   }
 
-  /** What does not hold of loads that have ended: the rows and effects, and the sessions as any node tells them. */
+  /** Broken promises of loads that have ended: by the rows and effects, and by the sessions as any node reads them. */
   async findings(...loads: readonly Load[]): Promise<readonly Finding[]> {
     const rows = await this.engine.history(this.database);
     const lines = new Set(loads.flatMap((load) => load.lines));
@@ -214,17 +214,17 @@ export class Kits {
     const { messages } = (await reply.json()) as {
       messages: readonly { role: string; content: unknown }[];
     };
-    const told = messages.flatMap(({ role, content }) => {
+    const recorded = messages.flatMap(({ role, content }) => {
       const text = JSON.stringify(content);
       if (role === "user") return [/#\d+/.exec(text)?.[0] ?? text];
       const answer = /Done with #\d+\./.exec(text)?.[0];
       return role === "assistant" && answer !== undefined ? [answer] : [];
     });
     const inputs = this.#entries.filter((entry) => entry.what === "accepted" && entry.line === line);
-    const wanted = inputs.flatMap((_, index) => [`#${index + 1}`, answerTo(`#${index + 1}`)]);
-    return JSON.stringify(told) === JSON.stringify(wanted)
+    const expected = inputs.flatMap((_, index) => [`#${index + 1}`, answerTo(`#${index + 1}`)]);
+    return JSON.stringify(recorded) === JSON.stringify(expected)
       ? []
-      : [{ kind: "out of order", text: `session of ${line}: ${told.join(" ")}` }];
+      : [{ kind: "out of order", text: `session of ${line}: ${recorded.join(" ")}` }];
   }
 
   /** Waits until every node that runs has its share of the work. */

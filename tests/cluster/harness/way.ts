@@ -108,7 +108,7 @@ export class Way {
   }
 }
 
-/** Of the same length, so that the message's own length stays true. */
+/** The text has the same length, so that the length in the message stays true. */
 function withoutListen(data: Buffer): Buffer {
   return data.includes('LISTEN "')
     ? Buffer.from(data.toString("latin1").replaceAll('LISTEN "', 'NOTIFY "'), "latin1")

@@ -18,8 +18,8 @@ function textIn(args: unknown, name: string): string | undefined {
 /** The files that a call touches, as paths of the repository. */
 export function touchedBy({ touches, args }: Pick<ApprovalRequest, "touches" | "args">): readonly string[] {
   const path = textIn(args, "path");
-  const named = touches ?? (path === undefined ? [] : [path]);
-  return named
+  const paths = touches ?? (path === undefined ? [] : [path]);
+  return paths
     .map((one) => one.replace(/^\.\//, ""))
     .filter((one) => one !== "" && !/^\/|(^|\/)\.\.(\/|$)/.test(one));
 }

@@ -192,7 +192,7 @@ function FirstSteps(): ReactNode {
   );
 }
 
-/** What the doctor finds wrong, for those who may read the server. */
+/** Problems that the doctor finds, for callers who may read the server. */
 function DoctorFindings(): ReactNode {
   const server = useServer({
     key: ["server"],

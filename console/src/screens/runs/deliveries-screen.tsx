@@ -11,7 +11,7 @@ import { formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 
-/** What senders of webhooks have delivered, the newest first: accepted and refused. */
+/** Deliveries of webhooks, the newest first: accepted and refused. */
 export function DeliveriesScreen(): ReactNode {
   const client = useClient();
   const deliveries = useInfiniteQuery({

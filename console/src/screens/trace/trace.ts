@@ -13,9 +13,9 @@ export interface Span {
   readonly model?: string;
   readonly usage?: Usage;
   readonly first_chunk_ms?: number | undefined;
-  /** Of a turn: its id, and the index of its last request. */
+  /** A turn has its id here, and the index of its last request. */
   readonly turn?: { readonly id: string; readonly eventIndex: number } | undefined;
-  /** Of a turn: how many rules, specs and other items stood in front of the model. */
+  /** A turn has a count here: how many rules, specs and other items stood in front of the model. */
   readonly items?: number | undefined;
   /** The arguments or the message; `output` is the result or the answer. */
   readonly input?: unknown;

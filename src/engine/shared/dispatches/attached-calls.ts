@@ -12,7 +12,7 @@ export class AttachedCalls {
   readonly #ofLine = new Map<string, number>();
   readonly #ofOwner = new Map<string, number>();
   /** Where those that wait or run have their place. */
-  readonly #places = new Set<LinePlace>();
+  readonly #lines = new Set<LinePlace>();
   #total = 0;
 
   constructor(base: EngineBase) {
@@ -25,9 +25,9 @@ export class AttachedCalls {
     return owner === undefined ? this.#total : (this.#ofOwner.get(owner) ?? 0);
   }
 
-  /** The places of those that wait or run. */
-  get places(): Iterable<LinePlace> {
-    return this.#places;
+  /** The lines of calls that wait or run. */
+  get lines(): Iterable<LinePlace> {
+    return this.#lines;
   }
 
   /** Runs `work` when its turn comes, once; see `Engine.inLine`. */
@@ -38,11 +38,11 @@ export class AttachedCalls {
   ): Promise<Value> {
     // A place of its own: the same object may be given twice.
     const place = { ...at };
-    this.#places.add(place);
+    this.#lines.add(place);
     try {
       return await this.#run(place, work, signal);
     } finally {
-      this.#places.delete(place);
+      this.#lines.delete(place);
     }
   }
 

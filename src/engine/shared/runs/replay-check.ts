@@ -114,7 +114,7 @@ class ReplayCheck implements ExecutionCore {
     try {
       for (;;) {
         await sleep(lookMs);
-        const verdict = this.#look(patienceMs);
+        const verdict = this.#verdict(patienceMs);
         if (verdict !== undefined) return verdict;
       }
     } finally {
@@ -197,7 +197,7 @@ class ReplayCheck implements ExecutionCore {
     });
   }
 
-  #look(patienceMs: number): ReplayVerdict | undefined {
+  #verdict(patienceMs: number): ReplayVerdict | undefined {
     const before = this.#replay.next;
     if (this.#mismatch !== undefined) return failure("mismatch", this.#mismatch);
     if (this.#end !== undefined) {

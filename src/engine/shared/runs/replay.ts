@@ -37,7 +37,7 @@ export function createReplay(
 ): Replay {
   const recorded = new Map<number, JournalEntry>();
   const markers = new Map<number, JournalEntry>();
-  const heard = new Set<JournalEntry>();
+  const consumed = new Set<JournalEntry>();
   const answers = new Map<string, boolean>();
   /** A marker asks for nothing itself: a run is not behind when only markers are left. */
   let last = 0;
@@ -52,15 +52,15 @@ export function createReplay(
     for (position += 1; ; position += 1) {
       const marker = markers.get(position);
       if (marker === undefined) return;
-      const end = hear(marker);
+      const end = consume(marker);
       if (end !== undefined) onPassed(end);
     }
   }
 
   /** The end of a marker, once. */
-  function hear(marker: JournalEntry): EntryEnd | undefined {
-    if (heard.has(marker) || marker.outcome.state === "pending") return undefined;
-    heard.add(marker);
+  function consume(marker: JournalEntry): EntryEnd | undefined {
+    if (consumed.has(marker) || marker.outcome.state === "pending") return undefined;
+    consumed.add(marker);
     return marker.outcome;
   }
 
@@ -80,7 +80,7 @@ export function createReplay(
       for (const marker of markers.values()) {
         if (marker.name !== id) continue;
         answers.set(id, true);
-        return { is: "known", value: true, marker: hear(marker) };
+        return { is: "known", value: true, marker: consume(marker) };
       }
       const value = position >= last;
       answers.set(id, value);
