@@ -63,7 +63,6 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "POST /runs/{run_id}/signal": "any",
   "GET /cluster": "any",
   "GET /deliveries": "each",
-  "GET /server": "each",
   "POST /webhooks/{name}": "any",
 };
 
