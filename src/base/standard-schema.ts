@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 
-/** What zod, valibot, arktype and others have in common, so that kit's API belongs to none of them. */
+/** Whether a value is a schema of zod, valibot, arktype or another library of the standard: kit asks for none of them by name. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
 }

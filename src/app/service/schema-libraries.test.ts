@@ -54,8 +54,8 @@ describe.each(["zod", "valibot", "arktype"] as const)("a schema of %s", (library
     const { result } = await session.prompt<{ count: number }>("Pay.", { result: order[library] });
     expect(result).toEqual({ count: 7 });
     expect(given).toEqual([{ count: 5 }]);
-    const shown = model.calls[0]?.tools?.find(({ name }) => name === "pay");
-    expect(shown).toMatchObject({
+    const pay = model.calls[0]?.tools?.find(({ name }) => name === "pay");
+    expect(pay).toMatchObject({
       inputSchema: { type: "object", required: ["count"], properties: { count: { type: "string" } } },
     });
   });
