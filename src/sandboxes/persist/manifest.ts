@@ -22,9 +22,9 @@ export type ManifestEntry =
 export type FileEntry = Extract<ManifestEntry, { kind: "file" }>;
 
 /** Bytes of a piece; the last one of a file has fewer. */
-export const pieceBytes = 1_048_576;
+const pieceBytes = 1_048_576;
 /** More than this is no workspace that is kept. */
-export const mostEntries = 100_000;
+const mostEntries = 100_000;
 
 /** Digests of files by their path, as long as the system says that they are as they were. */
 export type KnownFiles = Map<string, { readonly stamp: string; readonly pieces: readonly string[] }>;

@@ -57,7 +57,7 @@ function contentOf(folder: string, below = ""): Record<string, string> {
   return found;
 }
 
-test("what calls have changed is there on the next machine: files, modes, links, empty folders, and deletions", async () => {
+test("the next machine has the changes of all calls: files, modes, links, empty folders, and deletions", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("notes/plan.md", "# Plan");
   await one.writeBytes("large.bin", new Uint8Array(2_500_000).fill(7));
@@ -218,7 +218,7 @@ test("links that stand in the way on the machine are replaced, not followed", as
   expect(readFileSync(join(folderOf("two"), "notes/plan.md"), "utf8")).toBe("# Plan");
 });
 
-test("whatever lies in a workspace comes back as it was, over whatever lies there", async () => {
+test("the content of a workspace comes back as it was, over whatever lies there", async () => {
   const name = fc.constantFrom("a", "b", "ü", "c d");
   const tree = fc.array(
     fc.record({

@@ -22,12 +22,12 @@ export async function restoreWorkspace(
   { known, read }: { readonly known: KnownFiles; readonly read: ReadPiece },
 ): Promise<void> {
   await mkdir(root, { recursive: true });
-  const wanted = new Map(entries.map((entry) => [entry.path, entry]));
+  const expected = new Map(entries.map((entry) => [entry.path, entry]));
   const there = new Map(
     (await scanWorkspace(root, known, Number.POSITIVE_INFINITY)).map((entry) => [entry.path, entry]),
   );
   for (const { path, kind } of [...there.values()].reverse()) {
-    if (wanted.get(path)?.kind === kind) continue;
+    if (expected.get(path)?.kind === kind) continue;
     await rm(join(root, path), { recursive: true, force: true });
     there.delete(path);
   }

@@ -58,12 +58,12 @@ const logCases = eventLogCases({
   create: () => first(() => openLog(1)),
 });
 
-const named = (name: string, cases: readonly ContractCase[]): readonly ContractCase[] =>
+const prefixed = (name: string, cases: readonly ContractCase[]): readonly ContractCase[] =>
   cases.map((one) => ({ ...one, name: `${name}: ${one.name}` }));
 const collected: readonly ContractCase[] = [
-  ...named("session store", storeCases),
-  ...named("engine", casesOfEngine),
-  ...named("event log", logCases),
+  ...prefixed("session store", storeCases),
+  ...prefixed("engine", casesOfEngine),
+  ...prefixed("event log", logCases),
 ];
 
 export class Tests {

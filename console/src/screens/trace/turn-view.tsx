@@ -245,7 +245,7 @@ function Receipt({
   readonly items: readonly ReceiptItem[] | undefined;
   readonly count: number;
 }): ReactNode {
-  const [visible, setVisible] = useState(firstItems);
+  const [limit, setLimit] = useState(firstItems);
   if (items === undefined || items.length === 0)
     return (
       <p className="p-4 text-soft text-sm">
@@ -255,7 +255,7 @@ function Receipt({
   return (
     <>
       <ul className="divide-y divide-line">
-        {items.slice(0, visible).map(({ kind, id, file, line, why, tokens }, at) => (
+        {items.slice(0, limit).map(({ kind, id, file, line, why, tokens }, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: an item may come twice, and stays where it is.
           <li key={at} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
             <span className="flex items-baseline gap-2">
@@ -271,10 +271,10 @@ function Receipt({
           </li>
         ))}
       </ul>
-      {items.length > visible ? (
+      {items.length > limit ? (
         <div className="border-line border-t p-2">
-          <Button variant="quiet" onClick={() => setVisible(visible + 500)}>
-            Show {Math.min(500, items.length - visible)} of {items.length - visible} more
+          <Button variant="quiet" onClick={() => setLimit(limit + 500)}>
+            Show {Math.min(500, items.length - limit)} of {items.length - limit} more
           </Button>
         </div>
       ) : null}
