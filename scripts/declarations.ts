@@ -91,6 +91,12 @@ function toDeclarationFile(file: string, module: Module): DeclarationFile {
       for (const specifier of item.specifiers) {
         if (specifier.type !== "ExportSpecifier") continue;
         const name = specifier.exported?.value ?? specifier.orig.value;
+        if (item.source && from === undefined) {
+          // Another package declares it: the line that exports it again stands for it.
+          declare(name, item);
+          exports.push({ name, local: name });
+          continue;
+        }
         exports.push({ name, local: specifier.orig.value, ...(from === undefined ? {} : { from }) });
       }
     } else {
