@@ -1,10 +1,6 @@
-import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
@@ -12,13 +8,9 @@ import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { KitClient } from "../../src/client/index.ts";
 import { type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 import { FunctionOutput } from "./function-output.ts";
+import { hasNetlify, makeNetlifyArchives } from "./netlify-archives.ts";
 import { servedCases } from "./served-cases.ts";
 import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
-
-const run = promisify(execFile);
-/** `npm run test:targets` installs them. */
-const vendors = fileURLToPath(new URL("../../vendors/node_modules", import.meta.url));
-const hasNetlify = existsSync(join(vendors, "@netlify/zip-it-and-ship-it"));
 
 let postgres: PostgresServer;
 let project: TargetProject;
@@ -96,48 +88,19 @@ const outputs = {
   },
 };
 
-/** The archives that Netlify's own bundler makes as netlify.toml says, unpacked. */
+/** The archives of both functions, unpacked, after a look at what the bundler makes of them. */
 async function archives(): Promise<readonly string[]> {
   const root = join(work, "netlify");
-  const { resolveConfig } = await import(join(vendors, "@netlify/config/lib/index.js"));
-  const { zipFunctions } = await import(join(vendors, "@netlify/zip-it-and-ship-it/dist/main.js"));
-  const { config: settings } = await resolveConfig({
-    repositoryRoot: root,
-    cwd: root,
-    mode: "cli",
-    offline: true,
-    buffer: true,
-  });
-  expect(settings.build.publish).toBe(join(root, "app/public"));
-  const rules = settings.functions["*"];
-  const zipped = await zipFunctions(settings.functionsDirectory, join(work, "archives"), {
-    basePath: root,
-    config: {
-      "*": {
-        nodeBundler: rules.node_bundler,
-        includedFiles: rules.included_files,
-        includedFilesBasePath: root,
-      },
-    },
-    featureFlags: {},
-  });
-  const found = new Map<string, { name: string; path: string }>(
-    zipped.map((one: { name: string }) => [one.name, one]),
-  );
+  const { publish, functions } = await makeNetlifyArchives(root, work);
+  expect(publish).toBe(join(root, "app/public"));
+  const found = new Map(functions.map((one) => [one.name, one]));
   expect(found.get("kit")).toMatchObject({
     runtimeAPIVersion: 2,
     bundler: "none",
     routes: [{ pattern: "/*", methods: [] }],
   });
   expect(found.get("kit-work")).toMatchObject({ schedule: "* * * * *" });
-  return await Promise.all(
-    ["kit", "kit-work"].map(async (name) => {
-      const folder = join(work, "unpacked", name);
-      await mkdir(folder, { recursive: true });
-      await run("unzip", ["-q", found.get(name)?.path ?? "", "-d", folder]);
-      return folder;
-    }),
-  );
+  return ["kit", "kit-work"].map((name) => found.get(name)?.folder ?? "");
 }
 
 test("a function that is frozen in the middle of its work loses it to a scheduled call, and writes nothing when it goes on", async () => {
