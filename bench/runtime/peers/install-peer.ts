@@ -11,8 +11,9 @@ const installTimeoutMs = 600_000;
 export async function installPeer(
   name: string,
   packages: Readonly<Record<string, string>>,
+  parent: string = peersFolder,
 ): Promise<string | undefined> {
-  const folder = join(peersFolder, name);
+  const folder = join(parent, name);
   const manifest = JSON.stringify(
     { name: `bench-peer-${name}`, private: true, type: "module", dependencies: packages },
     null,
