@@ -94,7 +94,7 @@ test("a prompt under a key is finished on another node when its owner is killed,
 });
 
 test("a prompt whose owner is frozen is given up, and the next one is answered by another node", async () => {
-  const { path, owner } = await ownedElsewhere(60_000);
+  const { path, owner } = await ownedElsewhere(15_000);
   const began = Date.now();
   const reply = ask(path, { message: "#1" });
   await begun(path);
