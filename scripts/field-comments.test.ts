@@ -3,7 +3,7 @@ import { readFieldComments } from "./field-comments.ts";
 
 test("a field of a record has the comment that its schema's source gives it, and the description", async () => {
   const comments = await readFieldComments();
-  const approval = new Set(["approved", "reason"]);
+  const approval = new Set(["approved", "args", "reason"]);
   expect(comments.of("reason", approval, "protocol/approval")).toBe(
     "For the model, which reads it as the result of a denied call.",
   );

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../base/clock.ts";
 import type { KitError } from "../base/kit-error.ts";
 import { storeUnavailable } from "../protocol/store-fault.ts";
@@ -24,6 +25,10 @@ export interface GuardedCall {
 
 /** Silence on a connection of a database that answers others, in patiences: its connection is dead, or a lock is held. */
 const maxSilentChecks = 5;
+
+/** How long calls under way may take to end when the database is closed, and how often that is looked at. */
+const finishMs = 1_000;
+const finishStepMs = 5;
 
 /**
  * Detects a database that accepts connections and does not answer, or whose host is gone: the network reports neither.
@@ -92,6 +97,14 @@ export class AnswerGuard {
         },
       );
     });
+  }
+
+  /** Waits for the calls under way, so long as the database answers, and for a second at most. */
+  async finish(): Promise<void> {
+    for (let waited = 0; this.#calls.size > 0 && waited < finishMs; waited += finishStepMs) {
+      if (this.#silentSince !== undefined) return;
+      await sleep(finishStepMs);
+    }
   }
 
   close(): void {

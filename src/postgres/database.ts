@@ -84,6 +84,7 @@ export class PostgresDatabase {
   /** Ends the connections of its own; a pool that was given stays open. */
   async close(): Promise<void> {
     this.#closed = true;
+    await this.#guard.finish();
     this.#guard.close();
     await this.#opening?.catch(() => undefined);
     const own = this.#own;

@@ -158,6 +158,8 @@ const engineTable = table({
   folder: text,
   /** For `postgres`: the address of the database; default: the variable `KIT_ENGINE_URL`, else `DATABASE_URL`. */
   url: textLike("a postgres:// address", isPostgresUrl),
+  /** For `postgres` behind a pooler: the address without it, for locks and notifications; default: the variable `KIT_ENGINE_DIRECT_URL`, else `url`. */
+  direct_url: textLike("a postgres:// address", isPostgresUrl),
   /** For `postgres`: the schema of kit's tables; default `kit`. */
   schema: text,
   /** For `postgres`: where other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */

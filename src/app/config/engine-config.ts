@@ -24,6 +24,8 @@ export function describeEngine(
 /** The database of an engine that several machines share; undefined for one of this machine. */
 export interface SharedEngine {
   readonly url: string;
+  /** The database without the pooler that `url` leads to. */
+  readonly directUrl?: string | undefined;
   readonly schema: string | undefined;
   /** Where Restate calls the nodes. */
   readonly restate?: RestateOptions | undefined;
@@ -42,11 +44,14 @@ export function sharedEngineOf(
   const { kind = "postgres" } = engine;
   const url = engine.url ?? environment.KIT_ENGINE_URL ?? environment.DATABASE_URL;
   if (url === undefined || !isPostgresUrl(url)) throw noAddress(url, kind);
+  const directUrl = engine.direct_url ?? environment.KIT_ENGINE_DIRECT_URL;
+  if (directUrl !== undefined && !isPostgresUrl(directUrl)) throw noDirectAddress();
   if (store === "sqlite" || store === "memory") throw sessionsElsewhere(store, kind);
   if (typeof store === "object" && store.claim === undefined)
     throw sessionsElsewhere("one without `claim`", kind);
   return {
     url,
+    directUrl,
     schema: engine.schema,
     ...(engine.kind === "restate" ? { restate: restateOf(engine, environment) } : {}),
   };
@@ -82,6 +87,14 @@ function noAddress(url: string | undefined, kind: string): KitError {
         ? `engine.kind is ${kind}, and no address of a database is set.`
         : "The address of the engine's database is none of Postgres.",
     hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url.",
+  });
+}
+
+function noDirectAddress(): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The direct address of the engine's database is none of Postgres.",
+    hint: "Set KIT_ENGINE_DIRECT_URL, or engine.direct_url, to postgres://user:password@host:5432/name: the database itself, not its pooler.",
   });
 }
 

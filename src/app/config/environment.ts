@@ -44,6 +44,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
 
 /** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
 const others: readonly string[] = [
+  "KIT_ENGINE_DIRECT_URL",
   "KIT_ENGINE_URL",
   "KIT_RESTATE_ADDRESS",
   "KIT_RESTATE_ADMIN",

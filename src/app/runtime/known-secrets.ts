@@ -73,7 +73,8 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
     for (const value of Object.values(headers ?? {})) add(lastWord(value));
   }
   for (const value of ofServers(config.mcp, env)) add(value);
-  for (const address of [config.store, toEngineTable(config.engine).url]) {
+  const { url, direct_url } = toEngineTable(config.engine);
+  for (const address of [config.store, url, direct_url]) {
     if (typeof address === "string") for (const password of passwordsIn(address)) add(password);
   }
   return [...values];

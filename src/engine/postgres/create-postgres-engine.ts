@@ -25,8 +25,10 @@ import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
 import { WaitingCallRows } from "./waiting-calls.ts";
 
 export interface PostgresEngineOptions {
-  /** `postgres://user:password@host:5432/name`; without a pooler in between. */
+  /** `postgres://user:password@host:5432/name`; a pooler in between may give each transaction another connection. */
   readonly url: string;
+  /** The same database without a pooler, for the two connections that hold locks and listen; default: `url`. */
+  readonly directUrl?: string | undefined;
   /** The schema of kit's tables, made when it is missing; default "kit". */
   readonly schema?: string | undefined;
   /** Limits that are left out keep their defaults. */

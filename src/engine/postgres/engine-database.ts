@@ -34,6 +34,7 @@ export type EngineDatabase = Awaited<ReturnType<typeof openEngineDatabase>>;
 /** Opens the engine's tables, and makes them or brings them up to date. `sql` is a statement with `$s` for the schema. */
 export async function openEngineDatabase(options: {
   readonly url: string;
+  readonly directUrl?: string | undefined;
   readonly schema: string;
   readonly maxConnections?: number | undefined;
   /** Whether nothing is made or changed; throws `not_found` where there are no tables. */
@@ -50,7 +51,8 @@ export async function openEngineDatabase(options: {
   const inSchema = (sql: string): string => sql.replaceAll("$s.", `${schema}.`);
   await database.open();
   return {
-    url: options.url,
+    /** For the connections that hold locks and listen. */
+    directUrl: options.directUrl ?? options.url,
     schema,
     inSchema,
     async rows<Row>(sql: string, values: unknown[] = []): Promise<Row[]> {

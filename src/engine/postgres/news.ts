@@ -107,7 +107,7 @@ export class NewsWire {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
-        const connection = await openConnection(database.url);
+        const connection = await openConnection(database.directUrl);
         this.#connection = connection;
         if (signal.aborted) connection.destroy();
         connection.onNotification((payload) => {

@@ -280,7 +280,7 @@ export class Ownership {
   async #connect(): Promise<OwnConnection> {
     if (this.#connection !== undefined) return this.#connection;
     const { database } = this.#options;
-    const connection = await openConnection(database.url);
+    const connection = await openConnection(database.directUrl);
     if (this.#stopped.signal.aborted) connection.destroy();
     this.#connection = connection;
     void connection.ended.then(() => {
