@@ -43,7 +43,7 @@ logfile =
 `;
   await writeFile(file, settings, { mode: 0o644 });
   // It refuses to be root.
-  const asUser = process.getuid?.() === 0 ? ["--user", "nobody"] : [];
+  const asUser = process.getuid?.() === 0 ? ["--user", "daemon"] : [];
   const child = spawn(program, [...asUser, file], { stdio: "ignore" });
   while (!(await answers(port))) await sleep(50);
   return { url: `postgres://${url.username}@127.0.0.1:${port}/${database}`, child, folder };
