@@ -178,7 +178,7 @@ function ChoiceField({
   onChange,
 }: InputProps & { readonly schema: Schema }): ReactNode {
   const choices = choicesOf(schema) ?? [];
-  const chosen = choices.findIndex((choice) => choice === value);
+  const chosen = choices.indexOf(value);
   return (
     <select
       id={id}

@@ -36,6 +36,8 @@ const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts 
 const seqMargin = 1_000;
 const sweepRows = 2_000;
 const pruned = 500;
+/** How often a call without a row asks whether its shard is taken over. */
+const recoveryStepMs = 10;
 
 /** Inputs for sessions, from admission to their end. */
 export class Dispatches
@@ -59,6 +61,8 @@ export class Dispatches
   readonly #attempts: DispatchAttempts;
   /** Sessions in which an input was queued. */
   readonly #polls: Batcher<SessionKey, void>;
+  /** Shards in which the work of former owners was requeued, each with the fence under which this node did so. */
+  readonly #recovered = new Map<number, number>();
   /** The highest number of an input that was enqueued on this node. */
   #seen = 0;
 
@@ -91,6 +95,7 @@ export class Dispatches
     try {
       await this.#admission.checkRoomInLine(place, ownerOfInput(place));
       // Inputs that any node has accepted before go first.
+      await this.#untilRecovered(place, options?.signal);
       await this.#polls.add(place);
       if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
       this.#admission.checkLine(place);
@@ -172,7 +177,10 @@ export class Dispatches
 
   /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
   async takeOver(shards: readonly number[]): Promise<void> {
+    const { ownership } = this.#base;
+    const fences = shards.map((shard) => [shard, ownership.leaseOfShard(shard).fence] as const);
     await this.#recover(shards);
+    for (const [shard, fence] of fences) this.#recovered.set(shard, fence);
     const rows = await this.#base.database.rows<QueuedPlace>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' ORDER BY seq`,
       [shards],
@@ -236,6 +244,16 @@ export class Dispatches
     return !this.#base.leaseOf(key).signal.aborted;
   }
 
+  /** Whether inputs that a former owner had begun are queued again: until then, later ones of their sessions would overtake them. */
+  #isRecovered(key: SessionKey): boolean {
+    return this.#recovered.get(shardOf(key)) === this.#base.leaseOf(key).fence;
+  }
+
+  async #untilRecovered(key: SessionKey, signal: AbortSignal | undefined): Promise<void> {
+    while (this.#isOwn(key) && !this.#isRecovered(key) && !this.#base.draining.aborted)
+      await this.#base.clock.sleep(recoveryStepMs, signal);
+  }
+
   #announce(sessions: readonly SessionKey[]): void {
     const unique = new Map(sessions.map((key) => [lineOf(key), key]));
     this.#base.wake([...unique.values()]);
@@ -268,7 +286,8 @@ export class Dispatches
     if (handlers === undefined || this.#base.draining.aborted) return;
     const { queue } = this.#base;
     for (const { risky, ...place } of rows) {
-      if (!this.#isOwn(place) || queue.has({ id: place.dispatch_id, line: lineOf(place) })) continue;
+      if (!this.#isOwn(place) || !this.#isRecovered(place)) continue;
+      if (queue.has({ id: place.dispatch_id, line: lineOf(place) })) continue;
       this.#seen = Math.max(this.#seen, place.seq);
       queue.join(this.#attempts.toJob(place, handlers, risky));
     }
