@@ -21,6 +21,7 @@ const apart = [
   "src/engine/shared/queue/claim-cost.test.ts",
   "src/mcp/servers/hostile-server.test.ts",
   "src/processes/bounded-output.test.ts",
+  "src/server/collected-request.test.ts",
 ];
 /** Small files with long suites. Vitest begins with the largest files, so that these would run alone at the end. */
 const longSuites = [

@@ -179,6 +179,9 @@ function toRoute(
   };
 }
 
+/** A request that nothing holds is collected, and its signal never fires again: it lives as long as the signal made of it. */
+const requestsOf = new WeakMap<AbortSignal, Request>();
+
 function toRouteRequest(context: ServerContext, names: readonly string[], spec: RouteSpec): RouteRequest {
   const { req, env } = context;
   let parts: readonly string[] | undefined;
@@ -208,6 +211,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
       const outgoing = env?.outgoing;
       if (outgoing === undefined) {
         const { signal } = req.raw;
+        requestsOf.set(controller.signal, req.raw);
         // Its reason is an error of kit where a platform's time limit ends the request: the client is told.
         if (signal.aborted) gone(signal.reason);
         else signal.addEventListener("abort", () => gone(signal.reason), { once: true });
