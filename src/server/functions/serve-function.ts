@@ -151,13 +151,10 @@ interface Limit {
 function limitAfter(ms: number): Limit {
   const controller = new AbortController();
   const passed = Promise.withResolvers<void>();
-  const timer = setTimeout(
-    () => {
-      controller.abort(overTime());
-      passed.resolve();
-    },
-    Math.max(ms - handOnMs, ms / 2),
-  );
+  const timer = setTimeout(() => {
+    controller.abort(overTime());
+    passed.resolve();
+  }, ms);
   return { signal: controller.signal, passed: passed.promise, end: () => clearTimeout(timer) };
 }
 
