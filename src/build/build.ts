@@ -35,6 +35,7 @@ export interface BuildResult {
   readonly bytes: number;
   /** A sentence of the target about the size, and the limits of its platform. */
   readonly size: string | undefined;
+  /** Packages to install beside the output, by name, at exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
   /** Names of the variables to set where it runs. */
   readonly variables: readonly string[];
@@ -74,7 +75,8 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     holdsApplication: target.application !== undefined,
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),
-    dependencies: app.dependencies,
+    // A target that makes its own files has the packages in them.
+    dependencies: bundle === undefined ? app.dependencies : {},
     variables: ["KIT_API_KEYS", ...new Set([...(target.variables ?? []), ...app.variables])],
     next: target.next(app, toWord(relative(options.cwd, folder).split(sep).join("/") || ".")),
     app,

@@ -32,12 +32,19 @@ export default defineWorkflow({
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), "kit-functions-"));
   postgres = await startPostgres();
-  project = await createTargetProject({ "kit.config.ts": config, "src/workflows/slow.ts": slow });
+  const manifest = { name: "target-shop", type: "module", dependencies: { kit: "*", zod: "*", pg: "*" } };
+  project = await createTargetProject({
+    "kit.config.ts": config,
+    "package.json": JSON.stringify(manifest),
+    "src/workflows/slow.ts": slow,
+  });
   await symlink(join(repositoryRoot, "node_modules/pg"), join(project.root, "node_modules/pg"));
   for (const target of ["vercel", "netlify"]) {
-    const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    const { exitCode, stdout, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
     expect(stderr).not.toMatch(/error/);
     expect(exitCode).toBe(0);
+    // The packages are in the output: nothing is left to install.
+    expect(stdout).not.toContain("Not part of it");
     // Far away from the project and its packages: nothing of them can be found by chance.
     await cp(join(project.root, "build", target), join(work, target), { recursive: true });
   }
