@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { KitError } from "./kit-error.ts";
 
 /** Whether a value is a schema of zod, valibot, arktype or another library of the standard: kit asks for none of them by name. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
@@ -21,6 +22,8 @@ export function locateIssue(text: string, root: string): { readonly path: string
 
 type JsonSchema = { readonly [keyword: string]: unknown };
 
+type ValidateJson = (schema: JsonSchema, value: unknown) => readonly string[] | Promise<readonly string[]>;
+
 export type SchemaCheck =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly string[] };
@@ -29,7 +32,7 @@ export type SchemaCheck =
 export async function checkAgainst(
   schema: StandardSchemaV1 | JsonSchema,
   value: unknown,
-  validateJson: (schema: JsonSchema, value: unknown) => readonly string[] | Promise<readonly string[]>,
+  validateJson: ValidateJson,
 ): Promise<SchemaCheck> {
   if (!isStandardSchema(schema)) {
     const issues = await validateJson(schema, value);
@@ -37,4 +40,23 @@ export async function checkAgainst(
   }
   const result = await schema["~standard"].validate(value);
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
+}
+
+/**
+ * The payload as its schema gives it. Throws `invalid_request` with an issue for each thing wrong; `receiver` names
+ * in the message what takes the payload: `the webhook "github"`.
+ */
+export async function checkPayload(
+  schema: StandardSchemaV1 | JsonSchema | undefined,
+  payload: unknown,
+  { receiver, validateJson }: { readonly receiver: string; readonly validateJson: ValidateJson },
+): Promise<unknown> {
+  if (schema === undefined) return payload;
+  const check = await checkAgainst(schema, payload, validateJson);
+  if (check.issues === undefined) return check.value;
+  throw new KitError({
+    code: "invalid_request",
+    message: `The payload is not what ${receiver} takes.`,
+    meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
+  });
 }

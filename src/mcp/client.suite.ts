@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { AnyTool, ToolDefinition, ToolOutput } from "../agents/define/tool.ts";
 import { createToolContext } from "../agents/define/tool-context.ts";
-import { createJsonValidator } from "../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import {
   createMcpClient,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createJsonValidator } from "../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Agent } from "../agents/harness.ts";
-import { createJsonValidator } from "../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";

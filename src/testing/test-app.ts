@@ -189,7 +189,7 @@ async function openOthers(
   if (mcp === true) {
     const [{ createMcpClient }, { createJsonValidator }] = await Promise.all([
       import("../mcp/create-mcp-client.ts"),
-      import("../app/runtime/check-payload.ts"),
+      import("../app/runtime/validate-json.ts"),
     ]);
     parts.mcp = createMcpClient({
       config: config ?? {},

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentRuntime } from "../agents/agent-runtime.ts";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import { type Agent, createHarness } from "../agents/harness.ts";
-import { createJsonValidator } from "../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { resolveBackend } from "../backends/resolve-backend.ts";
 import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";

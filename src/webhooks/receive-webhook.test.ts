@@ -3,7 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { createJsonValidator } from "../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import { defineWebhook, type WebhookDefinition } from "./define-webhook.ts";
 import { type IncomingWebhook, receiveWebhook } from "./receive-webhook.ts";
 

@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/name-fault.ts";
-import { checkAgainst, locateIssue } from "../base/standard-schema.ts";
+import { type checkAgainst, checkPayload } from "../base/standard-schema.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { ApplicationCalls, StartRun, StartRunOptions } from "../protocol/run-calls.ts";
 import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
@@ -75,7 +75,10 @@ async function handOver(
   definition: WebhookDefinition,
   { incoming, delivery, payload: sent, key }: Delivery,
 ): Promise<WebhookReply> {
-  const payload = await checkPayload(definition, sent, incoming);
+  const payload = await checkPayload(definition.payload, sent, {
+    receiver: `the webhook "${incoming.name}"`,
+    validateJson: incoming.validateJson,
+  });
   const receipts: DispatchReceipt[] = [];
   let count = 0;
   const nextKey = (): string => {
@@ -103,21 +106,6 @@ async function handOver(
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }
     : { status: 200, body: given };
-}
-
-async function checkPayload(
-  { payload: schema }: WebhookDefinition,
-  payload: unknown,
-  { name, validateJson }: IncomingWebhook,
-): Promise<unknown> {
-  if (schema === undefined) return payload;
-  const check = await checkAgainst(schema, payload, validateJson);
-  if (check.issues === undefined) return check.value;
-  throw new KitError({
-    code: "invalid_request",
-    message: `The payload is not what the webhook "${name}" takes.`,
-    meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
-  });
 }
 
 /** Checks ids, which come from senders: an instance whose id no path can hold could not be reached. */

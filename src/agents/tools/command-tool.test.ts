@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";

@@ -27,10 +27,10 @@ import { faultOfProfile } from "../sources/check-profile.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
 import type { SourceFile, SourceModules, SourceProblem } from "../sources/discover-sources.ts";
 import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
-import { createJsonValidator } from "./check-payload.ts";
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
 import type { OpenProjectContext } from "./project-context.ts";
+import { createJsonValidator } from "./validate-json.ts";
 
 export interface AgentFactoryOptions {
   readonly sources: Sources;

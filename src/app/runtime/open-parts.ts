@@ -17,10 +17,10 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { toIsolation } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";
 import type { RuntimeParts } from "./agent-factory.ts";
-import { createJsonValidator } from "./check-payload.ts";
 import { maskOf } from "./known-secrets.ts";
 import { openSandbox } from "./open-sandbox.ts";
 import { createProjectContext } from "./project-context.ts";
+import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenPartsOptions {
   readonly project: Project;

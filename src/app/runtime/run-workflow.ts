@@ -3,6 +3,7 @@ import type { Agent } from "../../agents/harness.ts";
 import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { checkAgainst, checkPayload, locateIssue } from "../../base/standard-schema.ts";
 import type { RunContext, RunRequest } from "../../engine/contract.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
@@ -17,7 +18,6 @@ import { journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import type { AgentFactory } from "./agent-factory.ts";
-import { checkPayload, checkResult } from "./check-payload.ts";
 import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 
@@ -73,7 +73,10 @@ export async function runWorkflow(
   let reported: EventError | undefined;
   try {
     signal.throwIfAborted();
-    const payload = await checkPayload(workflow, work.request.payload, runtime.validateJson);
+    const payload = await checkPayload(workflow.payload, work.request.payload, {
+      receiver: `the workflow "${workflow.name}"`,
+      validateJson: runtime.validateJson,
+    });
     const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
     const journal = { step, validateJson: runtime.validateJson };
     const agents = createRunAgents({ run, journal, runtime, onEvent: forward });
@@ -348,4 +351,21 @@ function toData(data: unknown): unknown {
   } catch {
     return String(data);
   }
+}
+
+/** The result as the workflow's schema gives it. Throws `internal_error`: the workflow's code is wrong, not its caller. */
+async function checkResult(
+  { name, result: schema }: LoadedWorkflow,
+  result: unknown,
+  validateJson: WorkflowRuntime["validateJson"],
+): Promise<unknown> {
+  if (schema === undefined) return result;
+  const check = await checkAgainst(schema, result, validateJson);
+  if (check.issues === undefined) return check.value;
+  throw new KitError({
+    code: "internal_error",
+    message: `The result of the workflow "${name}" does not fit its schema: ${check.issues.join("; ")}.`,
+    hint: "Return what `result` describes, or change the schema.",
+    meta: { issues: check.issues.map((issue) => locateIssue(issue, "result")) },
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createJsonValidator } from "./check-payload.ts";
+import { createJsonValidator } from "./validate-json.ts";
 
 const order = {
   type: "object",

@@ -3,7 +3,6 @@ import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
-import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -14,15 +13,16 @@ import { createObservers, origins } from "../runtime/observers.ts";
 import { keptWorkspaces } from "../runtime/open-sandbox.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
-import { createCauseReader } from "../sources/describe-failure.ts";
+import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { beginFork, toForkedInput } from "./forks.ts";
+import { startHousekeeping } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { checkKnownHere } from "./known-here.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
-import { createRetention, pruneHourly } from "./retention.ts";
+import { createRetention } from "./retention.ts";
 import type { ProjectService, Service } from "./service.ts";
 import { toDispatchInput } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
@@ -63,6 +63,9 @@ export interface ServiceOptions {
   /** After how long stored work that waits for a decision leaves the memory; default 5,000. */
   readonly restMs?: number | undefined;
 }
+
+/** A stop does not wait for a store: what is left is written at once, or lost. */
+const unsavedPatienceMs = 1_000;
 
 /**
  * Composes a service: sources become live agents and workflows, whose work the engine accepts and starts. The one place
@@ -352,50 +355,3 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
 export function keepsEvents(options: Pick<ServiceOptions, "works" | "keepsWork" | "keepsEvents">): boolean {
   return options.keepsEvents ?? (options.works !== false && options.keepsWork !== false);
 }
-
-const hourMs = 3_600_000;
-/** How long parts of prompts are kept after their last use. */
-const textsMs = 30 * 24 * hourMs;
-
-/** How often the service checks whether its files are where they were, in ms. */
-const problemMs = 1_000;
-
-/** Reports each problem once, and removes old sessions. The function returned ends both. */
-function startHousekeeping(
-  {
-    problem,
-    sessions,
-    store,
-  }: Pick<Service, "problem" | "sessions"> & { readonly store: RuntimeParts["store"] },
-  { onError = () => undefined, onRemoved = () => undefined, pruneOlderThanMs: olderThanMs }: ServiceOptions,
-): () => Promise<void> {
-  let reported: string | undefined;
-  const watch = setInterval(() => {
-    const found = problem();
-    if (found !== undefined && found.message !== reported) onError(found);
-    reported = found?.message;
-  }, problemMs).unref();
-  const texts = setInterval(() => {
-    Promise.resolve(store.pruneTexts?.(Date.now() - textsMs)).catch(onError);
-  }, hourMs).unref();
-  const endPruning =
-    olderThanMs === undefined ? undefined : pruneHourly(sessions, { olderThanMs, onRemoved, onError });
-  return async () => {
-    clearInterval(watch);
-    clearInterval(texts);
-    await endPruning?.();
-  };
-}
-
-/** Why something failed, as records keep it: without secrets and paths of the machine. */
-export function createToCause(
-  root: string,
-  mask: RuntimeParts["mask"],
-): (error: unknown, also?: (text: string) => string) => ErrorCause | undefined {
-  const reader = createCauseReader(root, mask ?? ((text) => text));
-  return (error, also = (text) => text) =>
-    causeOf(error, { ...reader, clean: (text) => reader.clean(also(text)) });
-}
-
-/** A stop does not wait for a store: what is left is written at once, or lost. */
-const unsavedPatienceMs = 1_000;

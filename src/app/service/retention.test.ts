@@ -11,7 +11,7 @@ import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestService, type TestService } from "../../testing/test-service.ts";
-import { pruneHourly } from "./retention.ts";
+import { pruneHourly } from "./housekeeping.ts";
 
 const day = 24 * 3_600_000;
 const month = { olderThanMs: 30 * day };

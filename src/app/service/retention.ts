@@ -190,62 +190,6 @@ function toFailure({ agent, instance_id, session }: TouchedSession, error: unkno
   return { agent, instance_id, session, error: { type: "internal_error", message } };
 }
 
-const hourMs = 3_600_000;
-
-/**
- * Prunes once an hour, first an hour after its start, so that a clock which is wrong then can be put right. Says in one line
- * what went. The function returned ends it, and waits for what is under way.
- */
-export function pruneHourly(
-  retention: Retention,
-  options: Pick<PruneOptions, "olderThanMs"> & {
-    readonly onRemoved: (text: string) => void;
-    readonly onError: (error: unknown) => void;
-    /** For tests. */
-    readonly everyMs?: number;
-  },
-): () => Promise<void> {
-  const { olderThanMs, onRemoved, onError, everyMs = hourMs } = options;
-  let isOver = false;
-  let pass: Promise<void> | undefined;
-  const prune = async (): Promise<void> => {
-    let sessions = 0;
-    const instances = new Set<string>();
-    let cursor: string | undefined;
-    do {
-      const from = cursor === undefined ? {} : { cursor };
-      const pruned = await retention.prune({ olderThanMs, onError, ...from });
-      sessions += pruned.removed.length;
-      for (const session of pruned.removed) instances.add(nameOf(session));
-      cursor = pruned.next_cursor;
-    } while (cursor !== undefined && !isOver);
-    if (sessions > 0) onRemoved(removedText({ sessions, instances: instances.size, olderThanMs }));
-  };
-  const timer = setInterval(() => {
-    pass ??= prune()
-      .catch(onError)
-      .finally(() => {
-        pass = undefined;
-      });
-  }, everyMs).unref();
-  return async () => {
-    isOver = true;
-    clearInterval(timer);
-    await pass;
-  };
-}
-
-function removedText(count: {
-  readonly sessions: number;
-  readonly instances: number;
-  readonly olderThanMs: number;
-}): string {
-  const { sessions, instances, olderThanMs } = count;
-  const some = (number: number, noun: string): string =>
-    `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-  return `Removed ${some(sessions, "session")} of ${some(instances, "instance")}, untouched for ${some(olderThanMs / 86_400_000, "day")}.`;
-}
-
 function nameOf({ agent, instance_id }: InstanceTarget): string {
   return JSON.stringify([agent, instance_id]);
 }

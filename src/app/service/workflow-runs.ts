@@ -1,6 +1,6 @@
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { checkAgainst } from "../../base/standard-schema.ts";
+import { checkAgainst, checkPayload } from "../../base/standard-schema.ts";
 import { toSentence } from "../../base/to-sentence.ts";
 import {
   type Engine,
@@ -23,7 +23,6 @@ import type {
 } from "../../protocol/run-calls.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
-import { checkPayload } from "../runtime/check-payload.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey } from "../runtime/session-key.ts";
@@ -126,7 +125,11 @@ export class WorkflowRuns implements ProjectRuns {
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
     const { sources, engine, runtime, traces } = this.#options;
     const { idempotencyKey, principal, local, parent_run_id } = options;
-    await checkPayload(sources.workflow(name), payload, runtime.validateJson);
+    const workflow = sources.workflow(name);
+    await checkPayload(workflow.payload, payload, {
+      receiver: `the workflow "${workflow.name}"`,
+      validateJson: runtime.validateJson,
+    });
     const idempotency_key = toIdempotencyKey(idempotencyKey);
     const receipt = engine.startRun({
       workflow: name,

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import type { CauseReader } from "../../protocol/error-cause.ts";
+import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import { hidePaths } from "../../python/host-exception.ts";
 
 /** The failure of a project's code, in words that name the project's files and nothing outside. */
@@ -25,13 +25,17 @@ export function describeFailure(error: unknown, root: string): CodeFailure {
   };
 }
 
-/** How the code of a project under `root`, its real path, tells why it failed; `mask` takes secrets out. */
-export function createCauseReader(root: string, mask: (text: string) => string): CauseReader {
-  return {
-    // Secrets first: a path may be a part of one.
-    clean: (text) => hidePaths(withoutRoot(mask(text), root)),
-    place: (stack) => placeOf(stack, root),
-  };
+/** Why something failed, as records keep it: without secrets, which `mask` removes, and without paths of the machine. */
+export function createToCause(
+  root: string,
+  mask: (text: string) => string = (text) => text,
+): (error: unknown, also?: (text: string) => string) => ErrorCause | undefined {
+  return (error, also = (text) => text) =>
+    causeOf(error, {
+      // Secrets first: a path may be a part of one.
+      clean: (text) => hidePaths(withoutRoot(mask(also(text)), root)),
+      place: (stack) => placeOf(stack, root),
+    });
 }
 
 function textOf(thrown: unknown): string {

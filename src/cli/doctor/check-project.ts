@@ -3,7 +3,7 @@ import { basename, join, resolve } from "node:path";
 import type { KitConfig } from "../../app/config/config-schema.ts";
 import { type SharedEngine, sharedEngineOf, workspacesElsewhere } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
-import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";

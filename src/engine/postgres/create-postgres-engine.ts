@@ -3,7 +3,7 @@ import { version } from "../../base/version.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
-import { closing, defaultLimits, type EngineLimits, leaseLost, stopped } from "../shared/engine-base.ts";
+import { closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
@@ -18,30 +18,17 @@ import { PostgresEventLog } from "./event-log.ts";
 import { pruneBytes, pruneEvents, pruneStreams } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
-import { alreadyStarted, open, type PostgresBase, toText } from "./postgres-base.ts";
+import {
+  alreadyStarted,
+  open,
+  type PostgresBase,
+  type PostgresEngineOptions,
+  toText,
+} from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
 import { WaitingCallRows } from "./waiting-calls.ts";
-
-export interface PostgresEngineOptions {
-  /** `postgres://user:password@host:5432/name`; a pooler in between may give each transaction another connection. */
-  readonly url: string;
-  /** The same database without a pooler, for the two connections that hold locks and listen; default: `url`. */
-  readonly directUrl?: string | undefined;
-  /** The schema of kit's tables, made when it is missing; default "kit". */
-  readonly schema?: string | undefined;
-  /** Limits that are left out keep their defaults. */
-  readonly limits?: Partial<EngineLimits> | undefined;
-  /** Connections of this node at most, beside two of its own for locks and news; default 10. */
-  readonly maxConnections?: number | undefined;
-  /** The version of kit, for operators; default: this one. */
-  readonly version?: string | undefined;
-  /** The name of the project, for operators: nodes of two projects on one schema are a mistake. */
-  readonly project?: string | undefined;
-  /** For tests: nodes do not tell each other anything, and find it in the rows. */
-  readonly isMute?: boolean | undefined;
-}
 
 /** How often a node looks in the rows for what no other node has told it. */
 const sweepMs = 250;

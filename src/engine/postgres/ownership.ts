@@ -6,7 +6,7 @@ import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
-import { lockedShards, shardCount, shardOf } from "./shards.ts";
+import { freeShards, shardCount, shardOf, tryLockShards, unlockShards } from "./shards.ts";
 
 export interface OwnershipOptions {
   readonly database: EngineDatabase;
@@ -322,12 +322,8 @@ export class Ownership {
   }
 
   async #acquire(connection: OwnConnection, count: number): Promise<void> {
-    const { rows } = await connection.query(
-      `SELECT shard FROM generate_series(0, ${shardCount - 1}) AS shard
-       WHERE shard NOT IN (${lockedShards("$1")})`,
-      [this.lockSpace],
-    );
-    const inOrder = rows.map(({ shard }) => Number(shard)).filter((shard) => !this.#shards.has(shard));
+    const free = await freeShards(connection, this.lockSpace);
+    const inOrder = free.filter((shard) => !this.#shards.has(shard));
     // Several nodes look at the same time: each begins elsewhere.
     const start = Math.floor(Math.random() * inOrder.length);
     await this.#lock(connection, [...inOrder.slice(start), ...inOrder.slice(0, start)].slice(0, count));
@@ -337,11 +333,7 @@ export class Ownership {
   async #lock(connection: OwnConnection, shards: readonly number[]): Promise<void> {
     const { database } = this.#options;
     if (shards.length === 0) return;
-    const locked = await connection.query(
-      `SELECT shard, pg_try_advisory_lock(hashtext($1), shard) AS held FROM unnest($2::int[]) AS shard`,
-      [this.lockSpace, [...shards]],
-    );
-    const gained = locked.rows.filter(({ held }) => held === true).map(({ shard }) => Number(shard));
+    const gained = await tryLockShards(connection, this.lockSpace, shards);
     if (gained.length === 0) return;
     const raised = await connection.query(
       database.inSchema(
@@ -372,10 +364,7 @@ export class Ownership {
     } finally {
       this.#going = new Set();
     }
-    await connection.query(`SELECT pg_advisory_unlock(hashtext($1), shard) FROM unnest($2::int[]) AS shard`, [
-      this.lockSpace,
-      [...idle],
-    ]);
+    await unlockShards(connection, this.lockSpace, idle);
     this.#options.announceFree();
   }
 

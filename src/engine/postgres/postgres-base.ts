@@ -7,6 +7,25 @@ import { type DatabaseClock, type EngineDatabase, openEngineDatabase } from "./e
 import type { NewsWire } from "./news.ts";
 import type { Ownership } from "./ownership.ts";
 
+export interface PostgresEngineOptions {
+  /** `postgres://user:password@host:5432/name`; a pooler in between may give each transaction another connection. */
+  readonly url: string;
+  /** The same database without a pooler, for the two connections that hold locks and listen; default: `url`. */
+  readonly directUrl?: string | undefined;
+  /** The schema of kit's tables, made when it is missing; default "kit". */
+  readonly schema?: string | undefined;
+  /** Limits that are left out keep their defaults. */
+  readonly limits?: Partial<EngineLimits> | undefined;
+  /** Connections of this node at most, beside two of its own for locks and news; default 10. */
+  readonly maxConnections?: number | undefined;
+  /** The version of kit, for operators; default: this one. */
+  readonly version?: string | undefined;
+  /** The name of the project, for operators: nodes of two projects on one schema are a mistake. */
+  readonly project?: string | undefined;
+  /** For tests: nodes do not tell each other anything, and find it in the rows. */
+  readonly isMute?: boolean | undefined;
+}
+
 /** The base of the parts that hold SQL for Postgres. */
 export interface PostgresBase extends EngineBase {
   readonly clock: DatabaseClock;
@@ -22,11 +41,7 @@ export interface PostgresBase extends EngineBase {
 }
 
 /** Opens the tables of an engine. Throws `invalid_request` for an address that is none of Postgres. */
-export async function open(
-  options: Omit<Parameters<typeof openEngineDatabase>[0], "schema"> & {
-    readonly schema?: string | undefined;
-  },
-): Promise<EngineDatabase> {
+export async function open(options: PostgresEngineOptions): Promise<EngineDatabase> {
   if (!isPostgresUrl(options.url)) throw badUrl();
   return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
 }

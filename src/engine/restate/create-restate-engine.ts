@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../contract.ts";
-import { createCalledEngine, type PostgresEngineOptions } from "../postgres/create-postgres-engine.ts";
+import { createCalledEngine } from "../postgres/create-postgres-engine.ts";
+import type { PostgresEngineOptions } from "../postgres/postgres-base.ts";
 import { RestateExecutor } from "./restate-executor.ts";
 
 /** Where Restate is, and how it reaches this node. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { limits } from "../limits.ts";
 import { vetSchema } from "./vet-schema.ts";

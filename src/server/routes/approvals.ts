@@ -1,5 +1,5 @@
 import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
-import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";

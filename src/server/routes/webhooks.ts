@@ -1,4 +1,4 @@
-import { createJsonValidator } from "../../app/runtime/check-payload.ts";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { badCursor } from "../../engine/shared/read-page.ts";
 import type { Delivery, DeliveryQuery, WebhookAccepted } from "../../protocol/dispatch.ts";
