@@ -17,7 +17,7 @@ import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import { beginFork, toForkedInput } from "./forks.ts";
-import { startHousekeeping } from "./housekeeping.ts";
+import { type HousekeepingOptions, startHousekeeping } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { checkKnownHere } from "./known-here.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
@@ -39,7 +39,7 @@ import {
 } from "./work-errors.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 
-export interface ServiceOptions {
+export interface ServiceOptions extends HousekeepingOptions {
   /** Not started yet; drained with the service. */
   readonly engine: Engine;
   /** False for a command that reads and removes: the service takes up no work. Default true. */
@@ -52,12 +52,6 @@ export interface ServiceOptions {
   readonly keepsEvents?: boolean | undefined;
   /** Receive the events of every agent and workflow, also of work that is taken up at once. */
   readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
-  /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
-  readonly onError?: ((error: unknown) => void) | undefined;
-  /** Sessions untouched for so long are removed, once an hour; default: none are. */
-  readonly pruneOlderThanMs?: number | undefined;
-  /** Receives one line about removed sessions. */
-  readonly onRemoved?: ((text: string) => void) | undefined;
   /** Where other nodes of a cluster reach this one; default: where its server listens. */
   readonly nodeAddress?: string | undefined;
   /** After how long stored work that waits for a decision leaves the memory; default 5,000. */

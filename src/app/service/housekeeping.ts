@@ -1,5 +1,4 @@
 import type { SessionStore } from "../../stores/contract.ts";
-import type { ServiceOptions } from "./create-service.ts";
 import type { PruneOptions, Retention } from "./retention.ts";
 import type { Service } from "./service.ts";
 
@@ -10,10 +9,23 @@ const textsMs = 30 * 24 * hourMs;
 /** How often the service checks whether its files are where they were, in ms. */
 const problemMs = 1_000;
 
+export interface HousekeepingOptions {
+  /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** Sessions untouched for so long are removed, once an hour; default: none are. */
+  readonly pruneOlderThanMs?: number | undefined;
+  /** Receives one line about removed sessions. */
+  readonly onRemoved?: ((text: string) => void) | undefined;
+}
+
 /** Reports each problem once, and removes old sessions. The function returned ends both. */
 export function startHousekeeping(
   { problem, sessions, store }: Pick<Service, "problem" | "sessions"> & { readonly store: SessionStore },
-  { onError = () => undefined, onRemoved = () => undefined, pruneOlderThanMs: olderThanMs }: ServiceOptions,
+  {
+    onError = () => undefined,
+    onRemoved = () => undefined,
+    pruneOlderThanMs: olderThanMs,
+  }: HousekeepingOptions,
 ): () => Promise<void> {
   let reported: string | undefined;
   const watch = setInterval(() => {
