@@ -204,22 +204,10 @@ const steps: Readonly<Record<string, EngineCheck>> = {
 
   "events of a run are numbered from 1, counted, and come to an end with it": async (tools) => {
     const engine = await tools.create();
-    const event = (context: RunContext, message: string) =>
-      ({
-        type: "log",
-        level: "info",
-        message,
-        timestamp: "2026-11-21T10:00:00.000Z",
-        agent: "",
-        instance_id: context.id,
-        session: "",
-        operation_id: context.id,
-        run_id: context.id,
-      }) as const;
     const { run_id, event_count } = await runWith(engine, async (context) => {
-      assert.equal(context.emit(event(context, "one")), 1);
-      await context.step("s", () => void context.emit(event(context, "two")));
-      assert.equal(context.emit(event(context, "three")), 3);
+      assert.equal(context.emit(eventOf(context, "one")), 1);
+      await context.step("s", () => void context.emit(eventOf(context, "two")));
+      assert.equal(context.emit(eventOf(context, "three")), 3);
     });
     assert.equal(event_count, 3);
     const messages: unknown[] = [];
@@ -231,6 +219,24 @@ const steps: Readonly<Record<string, EngineCheck>> = {
       [2, "two"],
       [3, "three"],
     ]);
+  },
+
+  "an event of a run is counted once, also while it is written": async (tools) => {
+    const engine = await tools.create();
+    const counted: unknown[] = [];
+    const expected: number[] = [];
+    await runWith(engine, async (context) => {
+      for (let number = 1; number <= 20; number += 1) {
+        context.emit(eventOf(context, `${number}`));
+        const reading = Array.from({ length: 5 }, () => engine.getRun(context.id));
+        await engine.events.flush();
+        for (const record of await Promise.all(reading)) {
+          counted.push(record?.event_count);
+          expected.push(number);
+        }
+      }
+    });
+    assert.deepEqual(counted, expected);
   },
 };
 
@@ -327,3 +333,17 @@ const waits: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.awaitRun(run_id))?.result, "yes");
   },
 };
+
+function eventOf({ id }: RunContext, message: string) {
+  return {
+    type: "log",
+    level: "info",
+    message,
+    timestamp: "2026-11-21T10:00:00.000Z",
+    agent: "",
+    instance_id: id,
+    session: "",
+    operation_id: id,
+    run_id: id,
+  } as const;
+}
