@@ -119,6 +119,56 @@ test("modules of the project keep their paths, also shared ones and such as are 
   expect(built.reads).toEqual(["src/agents/c.txt"]);
 });
 
+test("modules find the files beside them, wherever the bundler puts their code", async () => {
+  const files = {
+    "src/agents/a.ts": 'import { texts } from "../lib/texts.ts";\nexport default texts;\n',
+    "src/agents/b.ts":
+      'import a from "./a.ts";\nimport { texts } from "../lib/texts.ts";\nexport default [a, texts];\n',
+    "src/lib/texts.ts": `import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { folder, file, read } from "./old.cjs";
+import { own } from "./own.ts";
+const here = dirname(fileURLToPath(import.meta.url));
+const { dirname: named } = import.meta;
+export const texts: string[] = [
+  readFileSync(new URL("../data/a%20%23.md", import.meta.url), "utf8"),
+  readFileSync(join(here, "b.md"), "utf8"),
+  readFileSync(import.meta.dirname + "/b.md", "utf8"),
+  readFileSync(\`\${folder}/b.md\`, "utf8"),
+  read(),
+  own,
+  file,
+  String(named.endsWith("/src/lib")),
+];
+`,
+    "src/lib/own.ts":
+      'import { basename } from "node:path";\nconst __dirname: string = "mine";\nexport const own = __dirname + basename(import.meta.filename);\n',
+    "src/lib/old.cjs": `const { join, basename } = require("node:path");
+const places = { __dirname, __filename };
+exports.folder = places.__dirname;
+exports.file = basename(__filename);
+exports.read = () => require("node:fs").readFileSync(join(__dirname, "b.md"), "utf8");
+`,
+    "src/data/a #.md": "A",
+    "src/lib/b.md": "B",
+  };
+  const root = folderOf(files);
+  const entries = ["src/agents/a.ts", "src/agents/b.ts"];
+  const built = await bundleCode(await loadBundler(), { root, entries, optional: [] });
+  expect(built.warnings.map((text) => text.replace(/ .*/, "")).sort()).toEqual([
+    "src/lib/old.cjs:2",
+    "src/lib/old.cjs:4",
+    "src/lib/own.ts:3",
+  ]);
+  expect(built.reads).toEqual(["src/data/a #.md", "src/lib/b.md"]);
+  const data = Object.fromEntries(Object.entries(files).filter(([path]) => path.endsWith(".md")));
+  const code = [...built.files].map(([path, bytes]) => [path, Buffer.from(bytes).toString("utf8")]);
+  const output = folderOf({ ...data, ...Object.fromEntries(code), "package.json": '{"type": "module"}' });
+  const { default: texts } = await import(join(output, "src/agents/a.js"));
+  expect(texts).toEqual(["A", "B", "B", "B", "B", "mineown.js", "old.js", "true"]);
+});
+
 test("kit is imported from one place, whichever module asks for it, also one of a package", async () => {
   const built = await bundle({
     "src/agents/a.ts":

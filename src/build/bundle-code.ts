@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, posix, relative, sep } from "node:pat
 import type { Plugin, RolldownOutput } from "rolldown";
 import { KitError, type KitErrorInit } from "../base/kit-error.ts";
 import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
-import { findReferences } from "./code-references.ts";
+import { findReferences, languageOf, withPlace } from "./code-references.ts";
 import { type FoundPackage, packageOfFile } from "./packages.ts";
 
 export interface CodeBundle {
@@ -27,6 +27,9 @@ export interface CodeOptions {
   /** kit's optional packages: they stay outside wherever they are imported. */
   readonly optional: readonly string[];
 }
+
+/** The function of an output that gives the URL of a path in it. */
+const placeFunction = "kitPlaceOf";
 
 /** A package that is looked at again once its code was found to ask where it lies. */
 const maxRounds = 20;
@@ -136,9 +139,25 @@ class CodeRound {
       },
       transform(code, id) {
         round.#read(code, id, (chunk) => this.emitFile(chunk));
-        return null;
+        return round.#placed(code, id);
+      },
+      renderChunk(code, { fileName }) {
+        if (!code.includes(placeFunction)) return null;
+        const top = "../".repeat(fileName.split("/").length - 1) || "./";
+        return `const ${placeFunction} = (path) => new URL("${top}" + path, import.meta.url).href;\n${code}`;
       },
     };
+  }
+
+  /** The code of a module of the project, which finds its files wherever the bundler puts it. */
+  #placed(code: string, id: string): string | null {
+    const path = this.#own.get(id);
+    if (path === undefined) return null;
+    const url = (of: string): string =>
+      `${placeFunction}(${JSON.stringify(of.split("/").map(encodeURIComponent).join("/"))})`;
+    const toPath = (of: string): string => `process.getBuiltinModule("node:url").fileURLToPath(${url(of)})`;
+    const place = { url: url(path), filename: toPath(path), dirname: toPath(dirname(path)) };
+    return withPlace(this.#bundler.parseAst, code, { lang: languageOf(id), place }) ?? null;
   }
 
   #kitEntry(name: string | undefined): { readonly id: string; readonly external: true } {
@@ -185,7 +204,7 @@ class CodeRound {
     const { files, variables, unclear, dynamicImports } = findReferences(
       this.#bundler.parseAst,
       code,
-      /\.[cm]?tsx?$/.test(file) ? "ts" : "js",
+      languageOf(file),
     );
     for (const bundled of files) {
       const read = posix.join(bundled.from === "module" ? dirname(path) : ".", bundled.path);

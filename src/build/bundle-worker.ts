@@ -3,11 +3,11 @@ import { isBuiltin } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
-import { isRecord } from "../base/is-record.ts";
 import { ownModule } from "../base/own-module.ts";
 import type { Application } from "./application.ts";
 import { kitFolder } from "./bundle-kit.ts";
 import { type Bundler, loadBundler, type OutputFiles } from "./bundler.ts";
+import { languageOf, withPlace } from "./code-references.ts";
 
 /** Where kit finds files of its own in the memory of a Durable Object. */
 const kitCode = "/tmp/kit-code";
@@ -72,9 +72,16 @@ function workerPlugin(app: Application, bundler: Bundler): Plugin {
       return virtual.get(id.slice(1));
     },
     transform(code, id) {
-      if (id.startsWith("\0") || !code.includes("import.meta")) return null;
       const file = id.replace(/[?#].*$/, "");
-      return withPlaces(code, { file, place: placeOf(file, app) }, bundler);
+      if (id.startsWith("\0") || !/\.[cm]?[jt]sx?$/.test(file)) return null;
+      // workerd tells a module no place of its own.
+      const path = placeOf(file, app);
+      const place = {
+        url: JSON.stringify(new URL(`file://${path.split("/").map(encodeURIComponent).join("/")}`).href),
+        filename: JSON.stringify(path),
+        dirname: JSON.stringify(dirname(path)),
+      };
+      return withPlace(bundler.parseAst, code, { lang: languageOf(file), place }) ?? null;
     },
   };
 }
@@ -143,37 +150,4 @@ function placeOf(file: string, app: Application): string {
   if (file.startsWith(kitTop))
     return `${kitCode}/dist/${relative(kitTop, file).split(sep).join("/").replace(/\.ts$/, ".js")}`;
   return `${folderOf(app)}/${relative(app.root, file).split(sep).join("/").replaceAll("../", "")}`;
-}
-
-/** Puts a place in for what a module asks of its own: workerd tells it none. */
-function withPlaces(
-  code: string,
-  { file, place }: { readonly file: string; readonly place: string },
-  { parseAst }: Bundler,
-): string | null {
-  const values: Readonly<Record<string, string>> = {
-    url: JSON.stringify(new URL(`file://${place.split("/").map(encodeURIComponent).join("/")}`).href),
-    filename: JSON.stringify(place),
-    dirname: JSON.stringify(dirname(place)),
-  };
-  const found: { readonly start: number; readonly end: number; readonly text: string }[] = [];
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) for (const one of node) visit(one);
-    else if (isRecord(node)) {
-      const { type, object, property, start, end } = node;
-      const isMeta = type === "MemberExpression" && isRecord(object) && object.type === "MetaProperty";
-      const text = isMeta && isRecord(property) ? values[String(property.name)] : undefined;
-      if (text !== undefined) found.push({ start: Number(start), end: Number(end), text });
-      else for (const one of Object.values(node)) visit(one);
-    }
-  };
-  visit(parseAst(code, { lang: /\.[cm]?ts$/.test(file) ? "ts" : /\.tsx$/.test(file) ? "tsx" : "js" }));
-  if (found.length === 0) return null;
-  let result = "";
-  let at = 0;
-  for (const { start, end, text } of found.sort((one, other) => one.start - other.start)) {
-    result += code.slice(at, start) + text;
-    at = end;
-  }
-  return result + code.slice(at);
 }

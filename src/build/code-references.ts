@@ -1,3 +1,5 @@
+import { extname } from "node:path";
+import { isRecord } from "../base/is-record.ts";
 import type { Parser } from "./bundler.ts";
 
 /** The files that a module asks for while it runs, beside its imports. */
@@ -31,33 +33,43 @@ interface Node {
 export function findReferences(
   parseAst: Parser["parseAst"],
   code: string,
-  lang: "ts" | "js",
+  lang: CodeLanguage,
 ): CodeReferences {
   const program = parseAst(code, { lang }) as unknown as Node;
+  const declared = declaredNames(program);
+  const isPlace = placesOf(program, declared);
   const files: NamedFile[] = [];
   const variables = new Set<string>();
   const explained = new Set<Node>();
-  const unclear: number[] = [];
+  const unclear = new Set<number>();
   const dynamicImports: number[] = [];
   const lineOf = (node: Node): number => code.slice(0, node.start).split("\n").length;
   walk(program, (node) => {
-    const found = namedFile(node);
+    const alias = placeAlias(node);
+    if (alias !== undefined) explain(alias, explained);
+    const found = namedFile(node, isPlace);
     if (found !== undefined) {
       files.push({ path: found.path, from: "module" });
-      explained.add(found.place);
+      explain(found.place, explained);
     }
     const variable = variableOf(node);
     if (variable !== undefined) variables.add(variable);
     const fromRoot = fileOfRoot(node);
     if (fromRoot !== undefined) files.push({ path: fromRoot, from: "root" });
-    if (isPlace(node) && !explained.has(node)) unclear.push(lineOf(node));
+    // The name of a property is no variable.
+    if (node.type === "MemberExpression" && node.computed !== true) explained.add(node.property as Node);
+    if (node.type === "Property" && node.computed !== true) explained.add(node.key as Node);
+    if (isOwnPlace(node) && !declared.has(node.name) && !explained.has(node)) unclear.add(lineOf(node));
     if (node.type === "ImportExpression" && !isText(node.source)) dynamicImports.push(lineOf(node));
   });
-  return { files, variables: [...variables].sort(), unclear, dynamicImports };
+  return { files, variables: [...variables].sort(), unclear: [...unclear], dynamicImports };
 }
 
 /** The file that an expression names, and the part of it that says where the module lies. */
-function namedFile(node: Node): { readonly path: string; readonly place: Node } | undefined {
+function namedFile(
+  node: Node,
+  isPlace: (node: Node) => boolean,
+): { readonly path: string; readonly place: Node } | undefined {
   const args = Array.isArray(node.arguments) ? (node.arguments as Node[]) : [];
   const [first, ...rest] = args;
   if (node.type === "NewExpression" && nameOf(node.callee) === "URL") {
@@ -75,6 +87,11 @@ function namedFile(node: Node): { readonly path: string; readonly place: Node } 
       parts.every((part) => part !== undefined)
       ? { path: parts.join("/"), place: first }
       : undefined;
+  }
+  if (node.type === "BinaryExpression" && node.operator === "+") {
+    const place = node.left as Node;
+    const path = textOf(node.right as Node);
+    return path !== undefined && isPlace(place) ? { path: path.replace(/^\/+/, ""), place } : undefined;
   }
   if (node.type === "TemplateLiteral") {
     const [place, ...others] = node.expressions as Node[];
@@ -118,10 +135,60 @@ function isRelative(path: string): boolean {
 }
 
 /** `import.meta.url`, `.dirname`, `.filename`, and `__dirname` and `__filename` of CommonJS. */
-function isPlace(node: Node): boolean {
+function isOwnPlace(node: Node): boolean {
   if (node.type === "Identifier") return node.name === "__dirname" || node.name === "__filename";
   if (node.type !== "MemberExpression" || (node.object as Node).type !== "MetaProperty") return false;
   return /^(url|dirname|filename|resolve)$/.test(nameOf(node) ?? "");
+}
+
+/** What `fileURLToPath(import.meta.url)`, `dirname(place)` and `new URL(".", place)` are made of; undefined for other calls. */
+function placeWithin(node: Node): Node | undefined {
+  const args = Array.isArray(node.arguments) ? (node.arguments as Node[]) : [];
+  const [first, second] = args;
+  if (node.type === "CallExpression" && /^(dirname|fileURLToPath)$/.test(nameOf(node.callee) ?? ""))
+    return first;
+  const isFolder = first !== undefined && /^\.\/?$/.test(textOf(first) ?? "");
+  return node.type === "NewExpression" && nameOf(node.callee) === "URL" && isFolder ? second : undefined;
+}
+
+/** The place that a variable is a name of: `const here = dirname(fileURLToPath(import.meta.url))`. */
+function placeAlias(node: Node): Node | undefined {
+  if (node.type !== "VariableDeclarator" || (node.id as Node).type !== "Identifier") return undefined;
+  const value = node.init as Node | null;
+  return value !== null && innerPlace(value) !== undefined ? value : undefined;
+}
+
+function innerPlace(node: Node): Node | undefined {
+  if (isOwnPlace(node)) return node;
+  const inner = placeWithin(node);
+  return inner && innerPlace(inner);
+}
+
+/** Whether an expression of this module says where the module lies, by itself or by a variable. */
+function placesOf(program: Node, declared: ReadonlySet<unknown>): (node: Node) => boolean {
+  const names = new Set<unknown>();
+  walk(program, (node) => {
+    if (placeAlias(node) !== undefined) names.add((node.id as Node).name);
+  });
+  const isPlace = (node: Node): boolean => {
+    if (node.type === "Identifier" && declared.has(node.name)) return names.has(node.name);
+    if (isOwnPlace(node)) return true;
+    const inner = placeWithin(node);
+    return inner !== undefined && isPlace(inner);
+  };
+  return isPlace;
+}
+
+function declaredNames(program: Node): ReadonlySet<unknown> {
+  const names = new Set<unknown>();
+  walk(program, (node) => {
+    if (node.type === "VariableDeclarator") names.add((node.id as Node).name);
+  });
+  return names;
+}
+
+function explain(place: Node, explained: Set<Node>): void {
+  for (let node: Node | undefined = place; node !== undefined; node = placeWithin(node)) explained.add(node);
 }
 
 function nameOf(value: unknown): string | undefined {
@@ -155,4 +222,75 @@ function walk(root: Node, visit: (node: Node) => void): void {
       }
     }
   }
+}
+
+/** How the parser reads a file. */
+export type CodeLanguage = "js" | "jsx" | "ts" | "tsx";
+
+export function languageOf(file: string): CodeLanguage {
+  const extension = extname(file);
+  if (extension === ".tsx" || extension === ".jsx") return extension === ".tsx" ? "tsx" : "jsx";
+  return /^\.[cm]?ts$/.test(extension) ? "ts" : "js";
+}
+
+/** Expressions that say where a module lies, each as code. */
+export interface Place {
+  readonly url: string;
+  readonly filename: string;
+  readonly dirname: string;
+}
+
+/**
+ * The code with a place put in wherever it asks for its own: `import.meta.url`, `.filename` and `.dirname`, and `__filename` and
+ * `__dirname` where the module does not declare them itself. Undefined where it asks nowhere.
+ */
+export function withPlace(
+  parseAst: Parser["parseAst"],
+  code: string,
+  { lang, place }: { readonly lang: CodeLanguage; readonly place: Place },
+): string | undefined {
+  if (!/\bimport\.meta\b|\b__(?:dirname|filename)\b/.test(code)) return undefined;
+  const program = parseAst(code, { lang }) as unknown as Node;
+  const declared = declaredNames(program);
+  const ofName: Readonly<Record<string, string>> = { __dirname: place.dirname, __filename: place.filename };
+  const ofMeta: Readonly<Record<string, string>> = { ...place };
+  const edits: { readonly start: number; readonly end: number; readonly text: string }[] = [];
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const one of value) visit(one);
+    if (!isNode(value)) return;
+    const { type, start, end, object, property, key } = value;
+    const name = String(value.name);
+    if (type === "MemberExpression" && isNode(object) && object.type === "MetaProperty") {
+      const text = ofMeta[nameOf(property) ?? ""];
+      if (text !== undefined) edits.push({ start, end: Number(end), text });
+    } else if (type === "MetaProperty" && isImportMeta(value)) {
+      const fields = Object.entries(ofMeta).map(([field, text]) => `${field}: ${text}`);
+      edits.push({ start, end: Number(end), text: `({ ...import.meta, ${fields.join(", ")} })` });
+    } else if (type === "MemberExpression" && value.computed !== true) visit(object);
+    else if (type === "Property" && value.shorthand === true && isNode(key) && isFree(key.name)) {
+      edits.push({ start, end: Number(end), text: `${key.name}: ${ofName[String(key.name)]}` });
+    } else if (type === "Property" && value.computed !== true) visit(value.value);
+    else if (type === "Identifier" && isFree(name)) {
+      edits.push({ start, end: Number(end), text: ofName[name] ?? name });
+    } else for (const one of Object.values(value)) visit(one);
+  };
+  const isFree = (name: unknown): boolean => String(name) in ofName && !declared.has(name);
+  visit(program);
+  if (edits.length === 0) return undefined;
+  let result = "";
+  let at = 0;
+  for (const { start, end, text } of edits.sort((one, other) => one.start - other.start)) {
+    result += code.slice(at, start) + text;
+    at = end;
+  }
+  return result + code.slice(at);
+}
+
+/** And not `new.target`. */
+function isImportMeta({ meta }: Node): boolean {
+  return isNode(meta) && meta.name === "import";
+}
+
+function isNode(value: unknown): value is Node {
+  return isRecord(value) && typeof value.type === "string" && typeof value.start === "number";
 }

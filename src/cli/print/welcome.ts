@@ -158,6 +158,7 @@ function pickExamples(project: Project): Examples {
   const files = project.files();
   const file =
     references.find((path) => sourceFile.test(path)) ??
+    files.find((path) => path.startsWith("src/") && sourceFile.test(path)) ??
     files.find((path) => sourceFile.test(path)) ??
     files[0];
   const titles = specs.filter((spec) => spec.spec_type === "requirement").concat(specs);
