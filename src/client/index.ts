@@ -4,7 +4,7 @@ export { KitError } from "../base/kit-error.ts";
 export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
 export type { ClusterNodeState, ClusterProblem, ClusterState } from "../protocol/cluster.ts";
 export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
-export type { Diagnostic } from "../protocol/diagnostic.ts";
+export type { Diagnostic, DiagnosticPage, DiagnosticQuery } from "../protocol/diagnostic.ts";
 export type {
   Delivery,
   DeliveryPage,
@@ -71,7 +71,23 @@ export type {
   TouchedSession,
 } from "../protocol/session-page.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
-export type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+export type {
+  OutlineBlock,
+  OutlinePage,
+  OutlineQuery,
+  SpecFeature,
+  SpecFeaturePage,
+  SpecFeatureQuery,
+} from "../protocol/spec-outline.ts";
+export type {
+  Impact,
+  ImpactBody,
+  ImpactGraph,
+  ImpactRequest,
+  SpecGraph,
+  SpecPage,
+  SpecQuery,
+} from "../protocol/spec-query.ts";
 export type { SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
 export type {

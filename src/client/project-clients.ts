@@ -1,5 +1,5 @@
 import type { CoveragePage, CoverageQuery } from "../protocol/coverage.ts";
-import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { Diagnostic, DiagnosticPage, DiagnosticQuery } from "../protocol/diagnostic.ts";
 import type {
   ConversionResult,
   ExportFormat,
@@ -15,7 +15,13 @@ import type {
 } from "../protocol/guideline-query.ts";
 import type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
-import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+import type {
+  OutlinePage,
+  OutlineQuery,
+  SpecFeaturePage,
+  SpecFeatureQuery,
+} from "../protocol/spec-outline.ts";
+import type { Impact, ImpactBody, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { StalePage, StaleQuery } from "../protocol/stale.ts";
 import type { SyncBody, SyncResult } from "../protocol/sync.ts";
 import type { RecordedResults, TestReport } from "../protocol/test-results.ts";
@@ -29,8 +35,14 @@ export interface SpecsClient {
   /** Throws `spec_not_found`. */
   get(specId: string, options?: CallOptions): Promise<SpecBlock>;
   diagnostics(options?: CallOptions): Promise<readonly Diagnostic[]>;
-  /** The specs that a change of files or blocks affects. */
-  impact(request: ImpactRequest, options?: CallOptions): Promise<Impact>;
+  /** One page of the diagnostics, filtered; all that match where `limit` is left out. */
+  diagnosticPage(query?: DiagnosticQuery, options?: CallOptions): Promise<DiagnosticPage>;
+  /** The features that specs are about, with the numbers of their blocks. */
+  features(query?: SpecFeatureQuery, options?: CallOptions): Promise<SpecFeaturePage>;
+  /** The blocks of a feature, without their texts. */
+  outline(query: OutlineQuery, options?: CallOptions): Promise<OutlinePage>;
+  /** The specs that a change of files or blocks affects, or what changed since a revision. */
+  impact(request: ImpactBody, options?: CallOptions): Promise<Impact>;
   /** Which acceptance criteria a test names. */
   coverage(query?: CoverageQuery, options?: CallOptions): Promise<CoveragePage>;
   /** Specs whose code changed after them. */
@@ -51,6 +63,9 @@ export function createSpecsClient({ request }: Transport): SpecsClient {
     get: (id, options) => request(route("GET /api/specs/{id}", { params: { id }, options })),
     diagnostics: async (options) =>
       (await request(route("GET /api/specs/diagnostics", { options }))).diagnostics,
+    diagnosticPage: (query = {}, options) => request(route("GET /api/specs/diagnostics", { query, options })),
+    features: (query = {}, options) => request(route("GET /api/specs/features", { query, options })),
+    outline: (query, options) => request(route("GET /api/specs/outline", { query, options })),
     impact: (body, options) => request(route("POST /api/specs/impact", { body, options, repeatable: true })),
     coverage: (query = {}, options) => request(route("GET /api/specs/coverage", { query, options })),
     recordResults: (body, options) =>

@@ -13,7 +13,8 @@ import type { ProjectIndex } from "./project-index.ts";
 import { createEdges, type NamedFiles } from "./query/edges.ts";
 import { findImpact } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
-import { createSourceCatalog } from "./scan/source-catalog.ts";
+import { pageFeatures, readFeatures, readOutline } from "./query/spec-outline.ts";
+import { createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
 import { type ProjectFacts, readBlocks } from "./store/block-reader.ts";
 import { keysOfId } from "./store/block-row.ts";
 import { IndexPlace, type SharedIndex } from "./store/index-place.ts";
@@ -71,7 +72,7 @@ export async function openIndexedProject(
     root,
     name: basename(root),
     readOnly,
-    specs: createProjectSpecs(index),
+    specs: createProjectSpecs(index, catalog),
     guidelines: createProjectGuidelines({ index, name: basename(root), readOnly, config }),
     files: index.files,
     realPath: (path) => index.aliases().realOf(path),
@@ -114,7 +115,7 @@ interface Place {
 }
 
 /** Creates the specs of a project over its index. */
-function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
+function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): ProjectSpecs {
   const facts: ProjectFacts = index;
   const namedFiles = { hasFile: index.hasFile, aliases: index.aliases };
   /** A caller that asks for an alias means the file. */
@@ -157,6 +158,12 @@ function createProjectSpecs(index: ProjectIndex): ProjectSpecs {
       }
     },
     diagnostics: index.specDiagnostics,
+    frameworkOf: (path) => catalog.specAdapterFor(path)?.framework,
+    features: (query = {}) => signed(pageFeatures(index.cached("features", readFeatures), query)),
+    outline(query) {
+      const features = index.cached("features", readFeatures);
+      return signed(index.read((database) => readOutline(database, { query, features })));
+    },
     impact: (request) => signed(index.read((database) => findImpact(database, { ...namedFiles, request }))),
     graph: () => signed(index.cached("graph", (database) => specGraph(database, namedFiles))),
   };

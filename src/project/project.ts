@@ -8,7 +8,13 @@ import type {
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
-import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { Framework, SpecBlock } from "../protocol/spec-block.ts";
+import type {
+  OutlinePage,
+  OutlineQuery,
+  SpecFeaturePage,
+  SpecFeatureQuery,
+} from "../protocol/spec-outline.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
 import type { SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
 import type { ProjectConfig } from "./project-config.ts";
@@ -38,6 +44,12 @@ export interface ProjectSpecs {
   all(): Iterable<SpecBlock>;
   /** Parse, validation and reference diagnostics, in path, then line order. */
   diagnostics(): readonly Diagnostic[];
+  /** The framework whose adapter reads a file; undefined for a file that is no spec. */
+  frameworkOf(path: string): Framework | undefined;
+  /** The features by framework, then path, with the numbers of their blocks. */
+  features(query?: SpecFeatureQuery): SpecFeaturePage;
+  /** The blocks of a feature without their texts; empty for an unknown feature. */
+  outline(query: OutlineQuery): OutlinePage;
   /** Throws `spec_not_found` for an unknown id. */
   impact(request: ImpactRequest): Impact;
   graph(): SpecGraph;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { diagnosticSchema } from "./diagnostic.ts";
-import { coverageEvidence, criterionStates } from "./enums.ts";
+import { coverageEvidence, criterionStates, staleCauses } from "./enums.ts";
 import { cursorField, type Infer, limitField, textField } from "./fields.ts";
 import { indexingSchema } from "./indexing.ts";
 import { lastResultSchema } from "./test-results.ts";
@@ -10,12 +10,13 @@ export type { CoverageEvidence } from "./enums.ts";
 /** The query of `GET /api/specs/coverage`: which criteria of a report are asked for. */
 export const coverageQuerySchema = z.strictObject({
   feature: textField(200).optional().meta({ description: "Only this feature, such as checkout." }),
+  spec: textField(1_024).optional().meta({ description: "Only the criteria of this spec block, by its id." }),
   show: z
-    .enum(["all", ...criterionStates])
+    .enum(["all", ...criterionStates, "not_passing", "stale"])
     .optional()
     .meta({
       description:
-        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests. Default: `all`.",
+        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests; `not_passing`: all but the passing ones; `stale`: those with a result that is older than what it is about. Default: `all`.",
     }),
   limit: limitField.optional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
@@ -23,6 +24,16 @@ export const coverageQuerySchema = z.strictObject({
 export interface CoverageQuery extends Infer<typeof coverageQuerySchema> {}
 
 const line = z.int().min(1);
+
+/** Something that changed after a test ran. */
+const staleResultSchema = z.object({
+  cause: z.enum(staleCauses).meta({
+    description:
+      "`test`: the file of the test; `code`: a file that the block of the criterion, or a task or design of it, names; `criterion`: its own text.",
+  }),
+  path: z.string(),
+});
+export interface StaleResult extends Infer<typeof staleResultSchema> {}
 
 /** A place in a test file that names a criterion. */
 const criterionTestSchema = z.object({
@@ -37,6 +48,9 @@ const criterionTestSchema = z.object({
   whole_requirement: z.literal(true).optional(),
   /** Absent where no report has had it, or it was renamed since. */
   result: lastResultSchema.optional(),
+  stale: z.array(staleResultSchema).optional().meta({
+    description: "What changed after the result was handed in; absent where nothing did.",
+  }),
 });
 export interface CriterionTest extends Infer<typeof criterionTestSchema> {}
 
@@ -63,6 +77,9 @@ const criterionCoverageSchema = z.object({
   state: z
     .enum(criterionStates)
     .meta({ description: "`never_run`: tests name it, and no report has told how they ended." }),
+  stale: z.literal(true).optional().meta({
+    description: "Set where a result that counts is older than the test, the code or the criterion.",
+  }),
   /** Empty: no test names the criterion. */
   tests: z.array(criterionTestSchema),
   /** Best first, at most three; only for criteria without a test. */
@@ -78,6 +95,7 @@ const coverageCountSchema = z.object({
   passing: z.int(),
   failing: z.int(),
   never_run: z.int(),
+  stale: z.int().meta({ description: "Of the passing and failing ones, those with a stale result." }),
   suggested: z.int().meta({ description: "Of the uncovered ones, those with a test of similar words." }),
 });
 export interface CoverageCount extends Infer<typeof coverageCountSchema> {}

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { diagnosticRules } from "./enums.ts";
-import type { Infer } from "./fields.ts";
+import { diagnosticRules, frameworks } from "./enums.ts";
+import { choiceField, cursorField, type Infer, limitField, textField } from "./fields.ts";
 import { indexingSchema } from "./indexing.ts";
 
 export type { DiagnosticRule } from "./enums.ts";
@@ -24,7 +24,37 @@ export const diagnosticSchema = z
   .meta({ id: "Diagnostic" });
 export interface Diagnostic extends Infer<typeof diagnosticSchema> {}
 
-/** The reply of `GET /api/diagnostics`. */
+/** The query of `GET /api/specs/diagnostics`. Filters combine with AND. */
+export const diagnosticQuerySchema = z.strictObject({
+  severity: choiceField(["error", "warning"]).optional(),
+  rule: choiceField(diagnosticRules).optional(),
+  path: textField(4_096).optional().meta({ description: "A file, or a folder and what lies below it." }),
+  framework: choiceField(frameworks).optional().meta({ description: "By the file that is wrong." }),
+  id: textField(1_024).optional().meta({ description: "Only those of this spec block." }),
+  limit: limitField
+    .optional()
+    .meta({ description: "Diagnostics per page, 1 to 1,000; without it, all of them." }),
+  cursor: cursorField.optional(),
+});
+export interface DiagnosticQuery extends Infer<typeof diagnosticQuerySchema> {}
+
+export const diagnosticPageSchema = z
+  .object({
+    /** In path, then line order. */
+    diagnostics: z.array(diagnosticSchema),
+    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    counts_by_severity: z
+      .object({ error: z.int(), warning: z.int() })
+      .meta({ description: "Of the project, whatever the query asks for; so are the other counts." }),
+    counts_by_rule: z.record(z.string(), z.int()),
+    counts_by_framework: z.record(z.string(), z.int()),
+    next_cursor: z.string().optional(),
+    indexing: indexingSchema.optional(),
+  })
+  .meta({ id: "DiagnosticPage" });
+export interface DiagnosticPage extends Infer<typeof diagnosticPageSchema> {}
+
+/** The reply of `GET /api/guidelines/lint`. */
 export const diagnosticsSchema = z.object({
   diagnostics: z.array(diagnosticSchema),
   indexing: indexingSchema.optional(),

@@ -53,6 +53,9 @@ export type CoverageEvidence = (typeof coverageEvidence)[number];
 export const criterionStates = ["uncovered", "never_run", "passing", "failing"] as const;
 export type CriterionState = (typeof criterionStates)[number];
 
+/** The causes of a stale result: each may change after a test has run. */
+export const staleCauses = ["test", "code", "criterion"] as const;
+
 /** The formats of reports of tests. */
 export const reportFormats = ["junit", "vitest"] as const;
 export type ReportFormat = (typeof reportFormats)[number];

@@ -75,12 +75,24 @@ export const impactRequestSchema = z.strictObject({
     .boolean()
     .optional()
     .meta({ description: "Also, one by one, the blocks that merely lie in the feature of an affected one." }),
+  graph: z.boolean().optional().meta({
+    description: "Also `graph`: what to draw of this page; over HTTP with the tests that name criteria.",
+  }),
   limit: countField(1_000)
     .optional()
     .meta({ description: "Affected blocks per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
 export interface ImpactRequest extends Infer<typeof impactRequestSchema> {}
+
+/** The body of `POST /api/specs/impact`. */
+export const impactBodySchema = impactRequestSchema.extend({
+  since: textField(256).optional().meta({
+    description:
+      "Also the files that differ from where the present work left this branch, tag or commit, untracked ones included.",
+  }),
+});
+export interface ImpactBody extends Infer<typeof impactBodySchema> {}
 
 /** One step from a changed thing to an affected one. */
 const impactEdgeSchema = z
@@ -104,6 +116,28 @@ const sameFeatureSchema = z.object({
 });
 export interface SameFeature extends Infer<typeof sameFeatureSchema> {}
 
+/** Blocks, tests and files of one page of an impact, and how they hang together. */
+const impactGraphSchema = z
+  .object({
+    nodes: z.array(
+      z.object({
+        id: z.string().meta({ description: "A block's id, or a path." }),
+        kind: z.enum([...specTypes, "test", "file"]),
+        title: z.string(),
+        changed: z.literal(true).optional().meta({ description: "Set for what the request names." }),
+      }),
+    ),
+    edges: z
+      .array(z.object({ from: z.string(), to: z.string(), kind: z.enum([...specEdgeKinds, "covered_by"]) }))
+      .meta({
+        description:
+          "`from` is what names the other; with `defines`, the file that holds the block; with `covered_by`, the block whose criterion the test names.",
+      }),
+    omitted: z.int().meta({ description: "Edges beyond 2,000, which are left out." }),
+  })
+  .meta({ id: "ImpactGraph" });
+export interface ImpactGraph extends Infer<typeof impactGraphSchema> {}
+
 export const impactSchema = z
   .object({
     /** One page, highest score first. */
@@ -118,6 +152,9 @@ export const impactSchema = z
     tests: z.array(z.string()).meta({ description: "Test files to run." }),
     /** Project-relative files that the affected blocks lie in or name. */
     files: z.array(z.string()),
+    /** With `since`: the files that it stands for. */
+    changed_files: z.array(z.string()).optional().meta({ description: "With `since`: what has changed." }),
+    graph: impactGraphSchema.optional().meta({ description: "With `graph`." }),
     indexing: indexingSchema.optional(),
   })
   .meta({ id: "Impact" });

@@ -102,7 +102,13 @@ test("specs, guidelines and the service answer as described", async () => {
   await ask("GET /api/specs/{id}", "/api/specs/none");
   await ask("GET /api/specs/graph", "/api/specs/graph");
   await ask("GET /api/specs/diagnostics", "/api/specs/diagnostics");
-  await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: [specs[0].id] } });
+  const { features } = await ask("GET /api/specs/features", "/api/specs/features");
+  const [{ framework, feature }] = features;
+  await ask(
+    "GET /api/specs/outline",
+    `/api/specs/outline?framework=${framework}&feature=${encodeURIComponent(feature)}`,
+  );
+  await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: [specs[0].id], graph: true } });
   await ask("POST /api/specs/impact", "/api/specs/impact", { body: { ids: ["none"] } });
   await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=2");
   await ask("GET /api/specs/coverage", "/api/specs/coverage?limit=0");

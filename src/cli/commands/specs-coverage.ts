@@ -106,7 +106,7 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
     );
   if (totals.passing + totals.failing > 0)
     output.note(
-      `Last results: ${totals.passing} passing, ${totals.failing} failing, ${totals.never_run} without a result.`,
+      `Last results: ${totals.passing} passing, ${totals.failing} failing, ${totals.never_run} without a result, ${totals.stale} older than the test, the code or the criterion.`,
     );
   const files = count(report.test_files, "test file");
   output.note(

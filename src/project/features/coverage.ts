@@ -1,12 +1,17 @@
 import { KitError } from "../../base/kit-error.ts";
 import { suggest } from "../../base/suggest.ts";
-import type { CoveragePage, CoverageQuery, CoverageReport, CriterionTest } from "../../protocol/coverage.ts";
+import type {
+  CoveragePage,
+  CoverageQuery,
+  CoverageReport,
+  CriterionCoverage,
+  CriterionTest,
+  StaleResult,
+} from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { LastResult } from "../../protocol/test-results.ts";
 import { buildCoverageReport } from "../../specs/coverage/build-report.ts";
 import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
-import { listCriteria } from "../../specs/coverage/list-criteria.ts";
 import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { createTitleComparison } from "../../specs/coverage/similar-titles.ts";
 import {
@@ -19,7 +24,9 @@ import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { pageList } from "../query/page-list.ts";
 import { lastResultOf } from "../results/last-result.ts";
-import { readTestResults } from "../results/results-store.ts";
+import { criterionName, digestOfText, type ResultSources, readSources } from "../results/result-sources.ts";
+import { readTestResults, type TestResults } from "../results/results-store.ts";
+import { createHashes } from "./stale.ts";
 import { readFileInside } from "./write-file.ts";
 
 export interface CoverageOptions extends RefreshOptions {
@@ -56,8 +63,9 @@ export async function specCoverage(
   project: Pick<Project, "root" | "specs" | "files" | "realPath">,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
-  const naming: SpecBlock[] = [];
-  const index = indexCriteria(listCriteria(noticing(project.specs.all(), naming)));
+  const sources = readSources(project.specs.all());
+  const { naming } = sources;
+  const index = indexCriteria(sources.criteria);
   const selection = selectFeatures(index, options.features);
   const results = readTestResults(project.root);
   const evidence = new Map<number, CriterionTest[]>();
@@ -99,12 +107,45 @@ export async function specCoverage(
   for (const file of titles) suggestions.add(file);
   return buildCoverageReport({
     ...index,
-    evidence,
+    evidence: await withAges(evidence, { sources, results, root: project.root }),
     suggestions,
     selection,
     testFiles: paths.length,
     diagnostics,
   });
+}
+
+/**
+ * Marks the results that are older than what they are about: the test's file, the code of the criterion's block, or the text of the
+ * criterion is not as it was when the result was handed in. Digests decide: the time of a file changes with every checkout.
+ */
+async function withAges(
+  evidence: ReadonlyMap<number, readonly CriterionTest[]>,
+  { sources, results, root }: { sources: ResultSources; results: TestResults; root: string },
+): Promise<ReadonlyMap<number, readonly CriterionTest[]>> {
+  const hashes = createHashes(root);
+  const aged = new Map<number, readonly CriterionTest[]>();
+  for (const [at, tests] of evidence) {
+    const criterion = sources.criteria.criteria[at];
+    const marked: CriterionTest[] = [];
+    for (const test of tests) {
+      const stale: StaleResult[] = [];
+      if (criterion !== undefined && test.result !== undefined) {
+        const since = test.result.recorded_at;
+        const hasChanged = async (path: string): Promise<boolean> =>
+          results.hasChanged(path, { digest: (await hashes(path)) ?? "", since });
+        if (await hasChanged(test.path)) stale.push({ cause: "test", path: test.path });
+        for (const path of sources.codeOfBlock.get(criterion.spec_id) ?? [])
+          if (await hasChanged(path)) stale.push({ cause: "code", path });
+        const digest = digestOfText(criterion.text);
+        if (results.hasChanged(criterionName(criterion.id), { digest, since }))
+          stale.push({ cause: "criterion", path: criterion.path });
+      }
+      marked.push(stale.length === 0 ? test : { ...test, stale });
+    }
+    aged.set(at, marked);
+  }
+  return aged;
 }
 
 function withResult(test: CriterionTest, result: LastResult | undefined): CriterionTest {
@@ -113,19 +154,19 @@ function withResult(test: CriterionTest, result: LastResult | undefined): Criter
 
 /** One page of the criteria of a report. */
 export function pageCoverage(report: CoverageReport, query: Omit<CoverageQuery, "feature">): CoveragePage {
-  const { show = "all", ...page } = query;
-  const criteria = report.criteria.filter(({ state }) => show === "all" || state === show);
-  const about = ["coverage", show, report.by_feature.map(({ feature }) => feature)];
+  const { show = "all", spec, ...page } = query;
+  const criteria = report.criteria.filter(
+    (criterion) => isShown(criterion, show) && (spec === undefined || criterion.spec_id === spec),
+  );
+  const about = ["coverage", show, spec, report.by_feature.map(({ feature }) => feature)];
   const { items, ...rest } = pageList(criteria, page, { about, keyOf: ({ id, line }) => `${id} ${line}` });
   return { ...report, criteria: items, ...rest };
 }
 
-/** Keeps the blocks that name tests, so that the blocks of a large project are read once. */
-function* noticing(blocks: Iterable<SpecBlock>, naming: SpecBlock[]): Generator<SpecBlock> {
-  for (const block of blocks) {
-    if (block.metadata.test_refs?.length) naming.push(block);
-    yield block;
-  }
+function isShown({ state, stale }: CriterionCoverage, show: NonNullable<CoverageQuery["show"]>): boolean {
+  if (show === "all") return true;
+  if (show === "stale") return stale === true;
+  return show === "not_passing" ? state !== "passing" : state === show;
 }
 
 function selectFeatures(

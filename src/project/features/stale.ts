@@ -138,7 +138,11 @@ const codeFile =
  * The code that a block describes. A rule of an instruction file names files in passing: manifests, settings,
  * documents, whole folders of tests. Only code counts there.
  */
-function codeOf({ framework, spec_type, metadata }: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
+export function codeOf({
+  framework,
+  spec_type,
+  metadata,
+}: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
   const files = metadata.code_refs ?? [];
   const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
   return isRule ? files.filter((path) => codeFile.test(path)) : files;
@@ -203,7 +207,7 @@ async function readUncommitted(root: string, signal: AbortSignal | undefined): P
 }
 
 /** Hashes of files, each read once; undefined for a file that cannot be read. */
-function createHashes(root: string): (path: string) => Promise<string | undefined> {
+export function createHashes(root: string): (path: string) => Promise<string | undefined> {
   const known = new Map<string, string | undefined>();
   return async (path) => {
     if (!known.has(path)) {

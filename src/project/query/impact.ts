@@ -3,6 +3,7 @@ import type {
   AffectedSpec,
   Impact,
   ImpactEdge,
+  ImpactGraph,
   ImpactRequest,
   SameFeature,
   SpecEdgeKind,
@@ -107,7 +108,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   const isFolded = ({ path }: Reached): boolean => !isExpanded && path.at(-1)?.kind === "same_feature";
   const listed = affected.filter((each) => !isFolded(each));
   const all = toImpact([...asked.values()], { affected: listed, changed, edges, hasFile });
-  const { limit, cursor, ...about } = request;
+  const { limit, cursor, graph: isDrawn = false, ...about } = request;
   const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
   const { items, ...rest } = pageList(all.affected, page, { about, keyOf: ({ id }) => id });
   return {
@@ -117,7 +118,77 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     obsolete_count: obsolete.size,
     tests: all.tests,
     files: all.files,
+    ...(isDrawn && {
+      graph: drawImpact(database, {
+        asked: [...asked.values()],
+        page: items.flatMap(({ id }) => affected.find(({ block }) => block.id === id) ?? []),
+        changed,
+        edges,
+      }),
+    }),
   };
+}
+
+/** More edges than a person can follow are left out of a graph. */
+const maxDrawn = 2_000;
+
+/** The blocks of a page, what led to them, and the files that they name, with the edges as they are written down. */
+function drawImpact(
+  database: Connection,
+  {
+    asked,
+    page,
+    changed,
+    edges,
+  }: {
+    readonly asked: readonly Reached[];
+    readonly page: readonly Reached[];
+    readonly changed: ReadonlySet<string>;
+    readonly edges: ReturnType<typeof createEdges>;
+  },
+): ImpactGraph {
+  const classes = readClasses(database);
+  const nodes = new Map<string, ImpactGraph["nodes"][number]>();
+  const drawn = new Map<string, ImpactGraph["edges"][number]>();
+  const blocks = new Map<string, PlacedBlock>();
+  const addFile = (id: string): void => {
+    const kind = isTestPath(id) ? "test" : "file";
+    if (!nodes.has(id)) nodes.set(id, { id, kind, title: id, ...(changed.has(id) && { changed: true }) });
+  };
+  const addBlock = (block: PlacedBlock, isAsked = false): void => {
+    if (blocks.has(block.id)) return;
+    const [title] = database.get<[string]>("SELECT title FROM blocks WHERE key = ?", block.key) ?? [block.id];
+    const kind = classes.get(classIdOf(block.key))?.spec_type ?? "constraint";
+    blocks.set(block.id, block);
+    nodes.set(block.id, { id: block.id, kind, title, ...(isAsked && { changed: true }) });
+  };
+  const addEdge = (edge: ImpactGraph["edges"][number]): void => {
+    drawn.set(`${edge.from}\n${edge.to}\n${edge.kind}`, edge);
+  };
+  for (const { block } of asked) addBlock(block, true);
+  for (const { block } of page) addBlock(block);
+  for (const { path } of page) {
+    for (const { from, to, kind } of path) {
+      for (const id of [from, to]) {
+        if (nodes.has(id)) continue;
+        const [key] = changed.has(id) ? [] : keysOfId(database, id);
+        if (key === undefined) addFile(id);
+        else addBlock(edges.block(key));
+      }
+      if (kind === "defines" || kind === "same_feature") addEdge({ from, to, kind });
+      // A path leads from the file; the block is what names it.
+      else if (changed.has(from)) addEdge({ from: to, to: from, kind });
+    }
+  }
+  for (const block of blocks.values()) {
+    for (const { to, kind } of edges.linksOf(block))
+      if (blocks.has(to.id)) addEdge({ from: block.id, to: to.id, kind });
+    for (const { path, kind } of edges.filesOf(block)) addEdge({ from: block.id, to: path, kind });
+    if (drawn.size > maxDrawn) break;
+  }
+  const kept = [...drawn.values()].slice(0, maxDrawn);
+  for (const { to, kind } of kept) if (kind === "code_ref" || kind === "test_ref") addFile(to);
+  return { nodes: [...nodes.values()], edges: kept, omitted: Math.max(0, drawn.size - kept.length) };
 }
 
 function countByFeature(folded: readonly Reached[]): SameFeature[] {

@@ -1,9 +1,11 @@
 import type { ReportFormat } from "../../protocol/enums.ts";
 import type { RecordedResults } from "../../protocol/test-results.ts";
+import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
 import { type ReportedTest, readReport } from "./read-report.ts";
-import { type StoredResult, writeTestResults } from "./results-store.ts";
+import { criterionName, digestOfText, readSources } from "./result-sources.ts";
+import { readTestResults, type StoredResult, writeTestResults } from "./results-store.ts";
 
 export interface RecordOptions {
   /** Default: told from the report. */
@@ -23,7 +25,7 @@ const mostUnknown = 20;
  * const { passed, failed } = await recordResults(project, readFileSync("junit.xml", "utf8"));
  */
 export async function recordResults(
-  project: Pick<Project, "root" | "readOnly" | "files" | "realPath">,
+  project: Pick<Project, "root" | "readOnly" | "files" | "realPath" | "specs">,
   report: string | Readonly<Record<string, unknown>>,
   { format: asked }: RecordOptions = {},
 ): Promise<RecordedResults> {
@@ -46,7 +48,10 @@ export async function recordResults(
     else known.push(test);
   }
   const recorded_at = new Date().toISOString();
-  if (files.size > 0) writeTestResults(project.root, recorded_at, files);
+  if (files.size > 0) {
+    const digests = await digestsOf(project, [...files.keys(), ...readTestResults(project.root).files()]);
+    writeTestResults(project.root, { recorded_at, files, digests });
+  }
   return {
     format,
     recorded_at,
@@ -55,6 +60,21 @@ export async function recordResults(
     ...count,
     unknown_files: [...unknown],
   };
+}
+
+/** The digests of test files, of the code that specs name, and of the criteria, as they are now. */
+async function digestsOf(
+  project: Pick<Project, "root" | "specs">,
+  tests: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { criteria, codeOfBlock } = readSources(project.specs.all());
+  const hashes = createHashes(project.root);
+  const digests = new Map<string, string>();
+  for (const path of new Set([...tests, ...[...codeOfBlock.values()].flatMap((paths) => [...paths])]))
+    digests.set(path, (await hashes(path)) ?? "");
+  for (const criterion of criteria.criteria)
+    digests.set(criterionName(criterion.id), digestOfText(criterion.text));
+  return digests;
 }
 
 /** The name of a place that the project does not have, without what belongs to the machine. */

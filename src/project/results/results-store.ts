@@ -21,7 +21,18 @@ export interface StoredResult {
 export interface TestResults {
   /** Returns the results of a file of the project; empty where no report had it. */
   of(path: string): readonly StoredResult[];
+  /** Test files that have results. */
+  files(): Iterable<string>;
+  /**
+   * Whether something is not any more as it was when a result was handed in. False for a name that no report has noted: specs
+   * name it only since then.
+   */
+  hasChanged(name: string, now: { readonly digest: string; readonly since: string }): boolean;
 }
+
+/** Test files, code files and criteria: the digest that the last report met, and the time of the first report that met it. */
+const seenTable =
+  "CREATE TABLE seen (name TEXT PRIMARY KEY, digest TEXT NOT NULL, since TEXT NOT NULL) WITHOUT ROWID;";
 
 /** The results, beside the index and not in it: no file of the project has them, so they cannot be made again. */
 const definition: StoreDefinition = {
@@ -29,19 +40,24 @@ const definition: StoreDefinition = {
   applicationId: 0x6b697472, // "kitr"
   create: `
     CREATE TABLE files (path TEXT PRIMARY KEY, recorded_at TEXT NOT NULL, results TEXT NOT NULL) WITHOUT ROWID;
+    ${seenTable}
   `,
-  upgrades: [],
+  upgrades: [seenTable],
   hint: "Remove .kit/test-results.db, and hand in the reports again.",
 };
 
 const fileName = ".kit/test-results.db";
 
+export interface RecordedReport {
+  readonly recorded_at: string;
+  /** By path. */
+  readonly files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at">[]>;
+  /** The digests of all that results can be older than, by name. */
+  readonly digests: ReadonlyMap<string, string>;
+}
+
 /** Replaces the results of these files, all or none. Those of other files stay. */
-export function writeTestResults(
-  root: string,
-  recorded_at: string,
-  files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at">[]>,
-): void {
+export function writeTestResults(root: string, { recorded_at, files, digests }: RecordedReport): void {
   assertNoLinkOut(root, [".kit", fileName]);
   makeFolderSync(join(root, ".kit"));
   ignoreInGit(join(root, ".kit/.gitignore"));
@@ -52,13 +68,22 @@ export function writeTestResults(
     );
     createTransaction(database)(() => {
       for (const [path, results] of files) replace.run(path, recorded_at, JSON.stringify(results));
+      const see = query(
+        database,
+        `INSERT INTO seen (name, digest, since) VALUES (?, ?, ?) ON CONFLICT (name)
+         DO UPDATE SET digest = excluded.digest, since = excluded.since WHERE digest <> excluded.digest`,
+      );
+      for (const [name, digest] of digests) see.run(name, digest, recorded_at);
+      const forget = query(database, "DELETE FROM seen WHERE name = ?");
+      for (const { name } of query<{ name: string }>(database, "SELECT name FROM seen").all())
+        if (!digests.has(name)) forget.run(name);
     });
   });
 }
 
 /** The results as they are now. A store that cannot be read is as one that is not there. */
 export function readTestResults(root: string): TestResults {
-  const rows = readRows(root);
+  const { rows, seen } = readRows(root);
   const parsed = new Map<string, readonly StoredResult[]>();
   return {
     of(path) {
@@ -68,7 +93,23 @@ export function readTestResults(root: string): TestResults {
       parsed.set(path, known);
       return known;
     },
+    files: () => rows.keys(),
+    hasChanged(name, { digest, since }) {
+      const known = seen.get(name);
+      return known !== undefined && (known.digest !== digest || known.since > since);
+    },
   };
+}
+
+interface Stored {
+  readonly rows: ReadonlyMap<string, Row>;
+  readonly seen: ReadonlyMap<string, SeenRow>;
+}
+
+interface SeenRow {
+  readonly name: string;
+  readonly digest: string;
+  readonly since: string;
 }
 
 interface Row {
@@ -77,12 +118,17 @@ interface Row {
   readonly results: string;
 }
 
-function readRows(root: string): ReadonlyMap<string, Row> {
-  if (lstatSync(join(root, fileName), { throwIfNoEntry: false })?.isFile() !== true) return new Map();
+function readRows(root: string): Stored {
+  if (lstatSync(join(root, fileName), { throwIfNoEntry: false })?.isFile() !== true)
+    return { rows: new Map(), seen: new Map() };
   assertNoLinkOut(root, [".kit"]);
   return withStore(root, (database) => {
     const rows = query<Row>(database, "SELECT path, recorded_at, results FROM files").all();
-    return new Map(rows.map((row) => [row.path, row]));
+    const seen = query<SeenRow>(database, "SELECT name, digest, since FROM seen").all();
+    return {
+      rows: new Map(rows.map((row) => [row.path, row])),
+      seen: new Map(seen.map((row) => [row.name, row])),
+    };
   });
 }
 

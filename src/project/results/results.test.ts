@@ -1,10 +1,11 @@
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { specCoverage } from "../features/coverage.ts";
+import { pageCoverage, specCoverage } from "../features/coverage.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 import { readReport } from "./read-report.ts";
@@ -123,6 +124,66 @@ test("results of Vitest and Jest, of another machine, and of pytest lead to the 
   expect(await record(pytest)).toMatchObject({ tests: 1, files: 1 });
   expect(await states()).toBe("1.1 failing, 1.2 never_run, 1.3 passing, 1.4 passing");
   expect(await record(JSON.stringify(vitest))).toMatchObject({ format: "vitest", tests: 2 });
+});
+
+test("a result is stale once the test, the code that the spec names, or the criterion has changed since", async () => {
+  const write = (path: string, text: string): void => writeFileSync(join(root, path), text);
+  const path = ".kiro/specs/auth/requirements.md";
+  const code = "src/login.ts";
+  write(code, "export const login = 1;\n");
+  write(".kiro/specs/auth/tasks.md", `- [x] 1. Log in, in \`${code}\`\n  - _Requirements: 1.1_\n`);
+  const opens = junit(passed("opens a session (auth#1.1)") + failed("refuses a"));
+  const waits = junit(passed("test_waits", "tests.test_auth"), "pytest");
+  const stale = (): Promise<string> =>
+    inProject(async (project) => {
+      const report = await specCoverage(project);
+      const { criteria } = pageCoverage(report, { show: "stale" });
+      expect(report.totals.stale).toBe(criteria.length);
+      return criteria
+        .map(({ number, tests }) => {
+          const causes = tests.flatMap((one) => one.stale ?? []).map((one) => `${one.cause} ${one.path}`);
+          return `${number}: ${causes.join(", ")}`;
+        })
+        .join("; ");
+    });
+  await record(opens);
+  await record(waits);
+  expect(await stale()).toBe("");
+  utimesSync(join(root, code), new Date(), new Date());
+  write(code, "export const login = 1;\r\n");
+  expect(await stale(), "a checkout changes times and ends of lines").toBe("");
+
+  write("src/login.test.ts", `${loginTest}// more\n`);
+  expect(await stale()).toBe("1.1: test src/login.test.ts; 1.2: test src/login.test.ts");
+  await record(opens);
+  expect(await stale()).toBe("");
+
+  write(path, requirements.replace("SHALL wait", "SHALL wait longer"));
+  expect(await stale()).toBe(`1.4: criterion ${path}`);
+  // Another report meets the new text; the result of the older one stays one of the old text.
+  await record(opens);
+  expect(await stale()).toBe(`1.4: criterion ${path}`);
+  await record(waits);
+  expect(await stale()).toBe("");
+
+  write(code, "export const login = 2;\n");
+  expect(await stale()).toBe(`1.1: code ${code}; 1.2: code ${code}; 1.4: code ${code}`);
+  const page = await inProject(async (project) => specCoverage(project));
+  expect(page.criteria.map(({ state }) => state)).toEqual(["passing", "failing", "never_run", "passing"]);
+  expect(pageCoverage(page, { show: "not_passing" }).criteria.map(({ number }) => number)).toEqual([
+    "1.2",
+    "1.3",
+  ]);
+});
+
+test("results that an older kit has kept are not called stale", async () => {
+  await record(junit(passed("opens a session (auth#1.1)")));
+  const database = new DatabaseSync(join(root, ".kit/test-results.db"));
+  database.exec("DROP TABLE seen; PRAGMA user_version = 1;");
+  database.close();
+  writeFileSync(join(root, "src/login.test.ts"), `${loginTest}// more\n`);
+  const { totals } = await inProject((project) => specCoverage(project));
+  expect(totals).toMatchObject({ passing: 1, stale: 0 });
 });
 
 test("a report replaces what was known of its files, and nothing else", async () => {

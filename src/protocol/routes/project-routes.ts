@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { coveragePageSchema, coverageQuerySchema } from "../coverage.ts";
-import { diagnosticsSchema, validationResultSchema } from "../diagnostic.ts";
+import {
+  diagnosticPageSchema,
+  diagnosticQuerySchema,
+  diagnosticsSchema,
+  validationResultSchema,
+} from "../diagnostic.ts";
 import {
   conversionResultSchema,
   exportResultSchema,
@@ -18,7 +23,13 @@ import { fileLinesQuerySchema, fileLinesSchema } from "../project-file.ts";
 import { healthSchema, overviewSchema, serverStateSchema } from "../service.ts";
 import { specBlockSchema } from "../spec-block.ts";
 import {
-  impactRequestSchema,
+  outlinePageSchema,
+  outlineQuerySchema,
+  specFeaturePageSchema,
+  specFeatureQuerySchema,
+} from "../spec-outline.ts";
+import {
+  impactBodySchema,
   impactSchema,
   specGraphSchema,
   specPageSchema,
@@ -182,7 +193,26 @@ export const specRoutes = defineRoutes({
     ...specs,
     operation: "listDiagnostics",
     summary: "What is wrong with the specs",
-    reply: diagnosticsSchema,
+    description: "Filters combine with AND. Without `limit` all that match come at once.",
+    query: diagnosticQuerySchema,
+    reply: diagnosticPageSchema,
+  },
+  "GET /api/specs/features": {
+    ...specs,
+    operation: "listSpecFeatures",
+    summary: "The features that specs are about",
+    description:
+      "A feature is a folder of documents, or a file that stands for itself, with the numbers of its blocks by type. In order of framework, then path. Obsolete blocks are left out.",
+    query: specFeatureQuerySchema,
+    reply: specFeaturePageSchema,
+  },
+  "GET /api/specs/outline": {
+    ...specs,
+    operation: "getSpecOutline",
+    summary: "The blocks of a feature, without their texts",
+    description: "In order of file, then position. Obsolete blocks are left out.",
+    query: outlineQuerySchema,
+    reply: outlinePageSchema,
   },
   "GET /api/specs/graph": {
     ...specs,
@@ -194,7 +224,9 @@ export const specRoutes = defineRoutes({
     ...specs,
     operation: "findImpact",
     summary: "What a change affects",
-    body: impactRequestSchema,
+    description:
+      "Of `files`, of the files that changed `since` a revision of Git, and of the blocks `ids`, together. With `graph`, the page comes with what to draw of it.",
+    body: impactBodySchema,
     reply: impactSchema,
     errors: ["spec_not_found", "unavailable"],
     repeatable: true,
@@ -204,7 +236,7 @@ export const specRoutes = defineRoutes({
     operation: "getSpecCoverage",
     summary: "Which acceptance criteria a test names, and how it ended",
     description:
-      "Reads the test files of the project for every answer: ask for large pages. Results are those of `POST /api/specs/results`, found by the titles of tests.",
+      "Reads the test files of the project for the first page of a list; the pages behind it come from the same reading. Results are those of `POST /api/specs/results`, found by the titles of tests.",
     query: coverageQuerySchema,
     reply: coveragePageSchema,
   },

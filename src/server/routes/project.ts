@@ -5,9 +5,12 @@ import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
+import { pageDiagnostics } from "../../project/query/diagnostic-page.ts";
 import { listSpecs } from "../../project/query/run-query.ts";
 import { recordResults } from "../../project/results/record-results.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
+import type { CoverageReport } from "../../protocol/coverage.ts";
 import { explainTools } from "../../protocol/enums.ts";
 import type {
   AppliedGuideline,
@@ -18,6 +21,7 @@ import type {
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { fileRoutes, guidelineRoutes, specRoutes } from "../../protocol/routes/project-routes.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import type { Impact, ImpactBody, ImpactGraph } from "../../protocol/spec-query.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import { validateBlocks } from "../../specs/model/validate.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";
@@ -28,16 +32,28 @@ import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../rou
 /** `/api/specs`: list and search, one, diagnostics, impact, coverage, stale, graph, validate. */
 export function bindSpecRoutes(project: Project, authorization: Authorization): readonly Route[] {
   const { specs } = project;
+  const coverage = new CoverageReadings(project);
   const handlers: Handlers<typeof specRoutes> = {
     "GET /api/specs": {
       aliases: { framework: frameworkOf },
       handle: ({ query }) => listSpecs(specs, query),
     },
-    "GET /api/specs/diagnostics": () => ({ diagnostics: specs.diagnostics(), ...indexingOf(project) }),
+    "GET /api/specs/diagnostics": {
+      aliases: { framework: frameworkOf },
+      handle: ({ query }) => ({ ...pageDiagnostics(specs, query), ...indexingOf(project) }),
+    },
+    "GET /api/specs/features": {
+      aliases: { framework: frameworkOf },
+      handle: ({ query }) => specs.features(query),
+    },
+    "GET /api/specs/outline": {
+      aliases: { framework: frameworkOf },
+      handle: ({ query }) => specs.outline(query),
+    },
     "GET /api/specs/graph": () => specs.graph(),
-    "POST /api/specs/impact"({ body }) {
+    async "POST /api/specs/impact"({ body }) {
       try {
-        return specs.impact(body);
+        return await findImpact(project, body);
       } catch (error) {
         throw error instanceof KitError && error.code === "spec_not_found"
           ? notFoundYet(project, error)
@@ -45,13 +61,13 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
       }
     },
     "GET /api/specs/coverage": async ({ query: { feature, ...page } }) => ({
-      ...pageCoverage(
-        await specCoverage(project, feature === undefined ? {} : { features: [feature] }),
-        page,
-      ),
+      ...pageCoverage(await coverage.read(feature, { goesOn: page.cursor !== undefined }), page),
       ...indexingOf(project),
     }),
-    "POST /api/specs/results": ({ body: { report, format } }) => recordResults(project, report, { format }),
+    "POST /api/specs/results"({ body: { report, format } }) {
+      coverage.forget();
+      return recordResults(project, report, { format });
+    },
     "GET /api/specs/stale": async ({ query }) => ({
       ...pageStale(await staleSpecs(project), query),
       ...indexingOf(project),
@@ -65,6 +81,81 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
   return bindRoutes(specRoutes, handlers, ({ principal, action = "project.read" }) =>
     authorization.check({ principal, action }),
   );
+}
+
+/** How long the pages of one list may come from one reading of the tests. */
+const readingMs = 60_000;
+
+/** Reads coverage, and keeps the last report for the pages behind its first: reading the tests of a large project takes seconds. */
+class CoverageReadings {
+  readonly #project: Project;
+  #last: { readonly feature: string | undefined; readonly report: CoverageReport } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(project: Project) {
+    this.#project = project;
+  }
+
+  async read(feature: string | undefined, { goesOn }: { readonly goesOn: boolean }): Promise<CoverageReport> {
+    if (goesOn && this.#last !== undefined && this.#last.feature === feature) return this.#last.report;
+    const report = await specCoverage(this.#project, feature === undefined ? {} : { features: [feature] });
+    this.forget();
+    this.#last = { feature, report };
+    this.#timer = setTimeout(() => this.forget(), readingMs).unref();
+    return report;
+  }
+
+  forget(): void {
+    clearTimeout(this.#timer);
+    this.#last = undefined;
+  }
+}
+
+/** More changed files than these are another project. */
+const maxChangedFiles = 10_000;
+
+/** The impact of files, of blocks, and of what changed since a revision; with `graph`, the tests that name criteria are drawn, too. */
+async function findImpact(
+  project: Project,
+  { since, graph, files = [], ...request }: ImpactBody,
+): Promise<Impact> {
+  const changed = since === undefined ? undefined : await changedSince(project.root, since);
+  const found = project.specs.impact({ ...request, files: [...files, ...(changed ?? [])], graph });
+  const signed = changed === undefined ? found : { ...found, changed_files: changed };
+  if (signed.graph === undefined) return signed;
+  return { ...signed, graph: withTests(signed.graph, await specCoverage(project)) };
+}
+
+async function changedSince(root: string, since: string): Promise<readonly string[]> {
+  try {
+    const changed = toChangedPaths(await readChangedFiles({ root, since }));
+    if (changed.length <= maxChangedFiles) return changed;
+    const message = `${changed.length.toLocaleString("en")} files differ from this revision; at most ${maxChangedFiles.toLocaleString("en")} can be asked about.`;
+    throw new KitError({ code: "invalid_request", message, hint: "Name a later revision." });
+  } catch (error) {
+    if (!(error instanceof KitError) || error.code !== "invalid_request") throw error;
+    throw wrongRevision(error);
+  }
+}
+
+/** The refusal of a revision, at its place in the body. */
+function wrongRevision({ message, hint = "Name a branch, a tag or a commit." }: KitError): KitError {
+  const meta = { issues: [{ path: "since", message }] };
+  return new KitError({ code: "invalid_request", message, hint, meta });
+}
+
+/** Adds the tests that name criteria of the blocks of a graph. */
+function withTests(graph: ImpactGraph, { criteria }: CoverageReport): ImpactGraph {
+  const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
+  const added = new Map<string, ImpactGraph["edges"][number]>();
+  for (const { spec_id, tests } of criteria) {
+    if (!nodes.has(spec_id)) continue;
+    for (const { path } of tests) {
+      added.set(`${spec_id}\n${path}`, { from: spec_id, to: path, kind: "covered_by" });
+      if (!nodes.has(path)) nodes.set(path, { id: path, kind: "test", title: path });
+    }
+  }
+  return { ...graph, nodes: [...nodes.values()], edges: [...graph.edges, ...added.values()] };
 }
 
 // Titles in scripts of three bytes a letter make ids longer than any other name in a path may be. Such

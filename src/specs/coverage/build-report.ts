@@ -34,7 +34,8 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
       return { path, line, score: Math.round(score * 100) / 100, quote: text.slice(0, 200) };
     });
     const state = stateOf(tests);
-    return [{ id, feature, number, spec_id, path, line, text, state, tests, suggestions: suggested }];
+    const covered = { id, feature, number, spec_id, path, line, text, state, tests, suggestions: suggested };
+    return [hasStaleResult(covered) ? { ...covered, stale: true } : covered];
   });
   const byFeature = Map.groupBy(covered, ({ feature }) => feature);
   const selected = features.filter((_, index) => selection?.has(index) !== false);
@@ -58,6 +59,12 @@ function stateOf(tests: readonly CriterionTest[]): CriterionState {
   return ended.has("passed") ? "passing" : "never_run";
 }
 
+/** A result that does not make the state, such as that of a skipped test, says nothing that could be out of date. */
+function hasStaleResult({ state, tests }: Pick<CriterionCoverage, "state" | "tests">): boolean {
+  const counts = state === "passing" ? "passed" : state === "failing" ? "failed" : undefined;
+  return tests.some(({ result, stale }) => stale !== undefined && result?.status === counts);
+}
+
 /** Tests that name the criterion itself come first. */
 function weakness(test: CriterionTest): number {
   return test.whole_requirement ? 1 : 0;
@@ -76,6 +83,7 @@ function count(criteria: readonly CriterionCoverage[]): CoverageCount {
     passing: inState("passing"),
     failing: inState("failing"),
     never_run: inState("never_run"),
+    stale: criteria.filter(({ stale }) => stale === true).length,
     suggested: criteria.filter(({ suggestions }) => suggestions.length > 0).length,
   };
 }

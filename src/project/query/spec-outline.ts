@@ -1,0 +1,146 @@
+import { specTypes } from "../../protocol/enums.ts";
+import type { Framework, SpecMetadata, SpecType } from "../../protocol/spec-block.ts";
+import type {
+  OutlineBlock,
+  OutlinePage,
+  OutlineQuery,
+  SpecFeature,
+  SpecFeaturePage,
+  SpecFeatureQuery,
+} from "../../protocol/spec-outline.ts";
+import { labelFeatures } from "../../specs/coverage/list-criteria.ts";
+import { toId } from "../../specs/model/assemble-blocks.ts";
+import type { Connection } from "../../sqlite/connection.ts";
+import { type BlockClass, type IdKind, readClasses, toKey } from "../store/block-row.ts";
+import { parseStored } from "../store/open-index.ts";
+import { pageList } from "./page-list.ts";
+import { wrongCursor } from "./query-plan.ts";
+
+/**
+ * The features of a project, by framework, then path: a folder of documents, or a file that stands for itself, with the numbers of its
+ * blocks. Obsolete blocks are left out, as lists leave them out.
+ */
+export function readFeatures(database: Connection): readonly SpecFeature[] {
+  const classes = readClasses(database);
+  const rows = database.all<[classId: number, feature: string, blocks: number]>(
+    `SELECT b.key / ${toKey(1, 0)} AS class, coalesce(b.feature, f.path) AS feature, count(*)
+     FROM blocks b CROSS JOIN files f ON f.id = b.file GROUP BY class, feature`,
+  );
+  const counts = new Map<Framework, Map<string, Partial<Record<SpecType, number>>>>();
+  for (const [id, feature, blocks] of rows) {
+    const found = classes.get(id);
+    if (found === undefined || found.lifecycle === "obsolete") continue;
+    const features = counts.get(found.framework) ?? new Map<string, Partial<Record<SpecType, number>>>();
+    const byType = features.get(feature) ?? {};
+    byType[found.spec_type] = (byType[found.spec_type] ?? 0) + blocks;
+    counts.set(found.framework, features.set(feature, byType));
+  }
+  return [...counts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([framework, features]) =>
+      labelFeatures([...features.keys()].sort()).map(({ path, label }): SpecFeature => {
+        const counts_by_type = features.get(path) ?? {};
+        const blocks = Object.values(counts_by_type).reduce((sum, one) => sum + one, 0);
+        return { framework, feature: path, name: label, blocks, counts_by_type };
+      }),
+    );
+}
+
+/** One page of the features. */
+export function pageFeatures(all: readonly SpecFeature[], query: SpecFeatureQuery): SpecFeaturePage {
+  const { framework, feature, q, ...page } = query;
+  const words = q?.toLowerCase().split(/\s+/) ?? [];
+  const found = all.filter((one) => {
+    const text = `${one.name} ${one.feature}`.toLowerCase();
+    return (
+      (framework === undefined || one.framework === framework) &&
+      (feature === undefined || one.feature === feature) &&
+      words.every((word) => text.includes(word))
+    );
+  });
+  const counts_by_framework: Record<string, number> = {};
+  for (const one of all)
+    counts_by_framework[one.framework] = (counts_by_framework[one.framework] ?? 0) + one.blocks;
+  const keyOf = (one: SpecFeature): string => `${one.framework} ${one.feature}`;
+  const { items, ...rest } = pageList(found, page, { about: { framework, feature, q }, keyOf });
+  return { features: items, ...rest, counts_by_framework };
+}
+
+/** One page of the blocks of a feature, in path, then position order, without their texts. */
+export function readOutline(
+  database: Connection,
+  { query, features }: { readonly query: OutlineQuery; readonly features: readonly SpecFeature[] },
+): OutlinePage {
+  const { framework, feature, spec_type, limit = 50, cursor } = query;
+  const known = features.find((one) => one.framework === framework && one.feature === feature);
+  const classes = new Map(
+    [...readClasses(database)].filter(
+      ([, one]) =>
+        one.framework === framework &&
+        one.lifecycle !== "obsolete" &&
+        (spec_type === undefined || one.spec_type === spec_type),
+    ),
+  );
+  const types: readonly SpecType[] = spec_type === undefined ? specTypes : [spec_type];
+  const total_count = types.reduce((sum, type) => sum + (known?.counts_by_type[type] ?? 0), 0);
+  const [path, position]: readonly [string, number] =
+    cursor === undefined ? ["", -1] : placeOf(query, cursor);
+  const rows = database.all<OutlineRow>(
+    `SELECT b.key / ${toKey(1, 0)}, f.path, b.position, b.id_kind, b.base, b.n, b.title, b.start_line, b.metadata
+     FROM files f CROSS JOIN blocks b ON b.file = f.id
+     WHERE f.id IN (SELECT file FROM features WHERE feature = ? UNION SELECT id FROM files WHERE path = ?)
+     AND f.path >= ? AND (f.path > ? OR b.position > ?) AND coalesce(b.feature, f.path) = ?
+     AND b.key / ${toKey(1, 0)} IN (SELECT value FROM json_each(?)) ORDER BY f.path, b.position LIMIT ?`,
+    ...[feature, feature, path, path, position, feature, JSON.stringify([...classes.keys()]), limit + 1],
+  );
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    blocks: rows.slice(0, limit).flatMap((row) => toOutlineBlock(row, classes)),
+    total_count,
+    ...(last !== undefined && { next_cursor: cursorAt(query, last) }),
+  };
+}
+
+type OutlineRow = readonly [
+  classId: number,
+  path: string,
+  position: number,
+  idKind: IdKind,
+  base: string,
+  n: number,
+  title: string,
+  line: number,
+  metadata: string,
+];
+
+function toOutlineBlock(
+  [classId, path, , kind, base, n, title, line, metadata]: OutlineRow,
+  classes: ReadonlyMap<number, BlockClass>,
+): readonly OutlineBlock[] {
+  const found = classes.get(classId);
+  if (found === undefined) return [];
+  const { status, ears_patterns = [] } = parseStored<SpecMetadata>(metadata);
+  const { spec_type, lifecycle } = found;
+  const block = { id: toId(kind, base, n), title, spec_type, lifecycle, path, line };
+  return [{ ...block, criteria: ears_patterns.length, ...(status !== undefined && { status }) }];
+}
+
+function cursorAt({ framework, feature, spec_type }: OutlineQuery, [, path, position]: OutlineRow): string {
+  return Buffer.from(JSON.stringify([framework, feature, spec_type ?? "", path, position])).toString(
+    "base64url",
+  );
+}
+
+function placeOf(query: OutlineQuery, cursor: string): [string, number] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+  } catch (error) {
+    throw wrongCursor(error);
+  }
+  const [framework, feature, type, path, position] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
+  const isOwn =
+    framework === query.framework && feature === query.feature && type === (query.spec_type ?? "");
+  if (!isOwn || typeof path !== "string" || typeof position !== "number") throw wrongCursor();
+  return [path, position];
+}
