@@ -110,7 +110,9 @@ async function declare(outDir: string, check: boolean): Promise<void> {
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const args = [tsc, "-p", "tsconfig.build.json", "--outDir", outDir, ...(check ? [] : ["--noCheck"])];
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: repositoryRoot });
+    // The compiler is a program in Go, which spends a fifth of its time on collecting garbage unless it may hold more of it.
+    const env = { GOGC: "400", ...process.env };
+    await promisify(execFile)(process.execPath, args, { cwd: repositoryRoot, env });
   } catch (error) {
     const output = error instanceof Error && "stdout" in error ? String(error.stdout) : "";
     throw new Error(`The sources do not compile.\n${output}`, { cause: error });
