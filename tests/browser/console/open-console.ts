@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -40,7 +41,17 @@ export async function violations(page: Page): Promise<readonly string[]> {
   });
 }
 
+/** Fails where a screen, at the width of a phone or at a large one, is too wide, breaks a rule of accessibility, or has a fault. */
+export async function checkWidths({ page, faults }: OpenedScreen, path: string): Promise<void> {
+  for (const width of [390, 2_560]) {
+    await page.setViewportSize({ width, height: 800 });
+    const found = [path, width, await isTooWide(page), await violations(page)];
+    expect(found).toEqual([path, width, false, []]);
+  }
+  expect(faults).toEqual([]);
+}
+
 /** Whether something is drawn beside the screen. */
-export async function isTooWide(page: Page): Promise<boolean> {
+async function isTooWide(page: Page): Promise<boolean> {
   return (await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")) === true;
 }
