@@ -65,6 +65,8 @@ export interface ServeMode {
   readonly onError: (text: string) => void;
   /** Receives a line about what was removed because it had not been used for long. */
   readonly onRemoved: (text: string) => void;
+  /** Receives the text of a problem that `onError` was told of, and that is over. */
+  readonly onResolved: (text: string) => void;
   /** Hears the events of agents and workflows, with what knows their spans. */
   readonly onEvent?: (event: KitEvent, tracing: Tracing | undefined) => void;
   /** Told what telemetry has lost, and what is not as its variables ask for. */
@@ -101,6 +103,7 @@ export function serve(
       const service = await openService(opened, options, {
         onError,
         onRemoved: mode.onRemoved,
+        onResolved: (text) => mode.onResolved(mask(text)),
         // The log of an operation's end finds its span still open.
         observers: [
           ...(onEvent === undefined ? [] : [(event: KitEvent) => onEvent(event, tracing)]),
@@ -226,7 +229,7 @@ async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
   reports: Pick<Served, "onError"> &
-    Pick<ServeMode, "onRemoved"> & { readonly observers: readonly EventListener[] },
+    Pick<ServeMode, "onRemoved" | "onResolved"> & { readonly observers: readonly EventListener[] },
 ): Promise<ProjectService | undefined> {
   if (options.readOnly ?? loaded.config.server?.read_only ?? false) return undefined;
   const { openProjectService } = await import("../app/service/open-project-service.ts");

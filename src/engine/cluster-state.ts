@@ -9,7 +9,7 @@ export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
   if (engine.state !== undefined) return await engine.state();
   const { durable, distributed } = engine.capabilities;
   const load = await engine.load();
-  const problem = engine.problem?.();
+  const problem = engine.problem?.() ?? engine.warning?.();
   const now = Date.now();
   return {
     engine: durable ? "embedded" : "memory",

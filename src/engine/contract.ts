@@ -40,6 +40,8 @@ export interface Engine {
    * The engine accepts nothing then.
    */
   problem?(): KitError | undefined;
+  /** The problem that keeps accepted work waiting for longer than a moment, while the engine goes on accepting. */
+  warning?(): KitError | undefined;
 
   /** How much waits and runs at this moment. */
   load(): Promise<EngineLoad>;

@@ -51,6 +51,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
       delete: async (stream) => await engine?.events.delete(stream),
     },
     problem: () => engine?.problem?.(),
+    warning: () => engine?.warning?.(),
     async start(given) {
       handlers = given;
     },

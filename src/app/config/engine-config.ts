@@ -18,7 +18,10 @@ export function describeEngine(
   if (shared === undefined)
     return `Accepted work is kept in ${toEngineTable(config.engine).folder ?? ".kit/engine"}.`;
   const { host, pathname } = new URL(shared.url);
-  return `Accepted work is shared through Postgres at ${host}${pathname}, schema ${shared.schema ?? "kit"}.`;
+  const text = `Accepted work is shared through Postgres at ${host}${pathname}, schema ${shared.schema ?? "kit"}.`;
+  if (shared.restate === undefined) return text;
+  const at = shared.restate.address ?? shared.restate.listen;
+  return `${text} Restate calls the machines for it${at === undefined ? "" : ` at ${at}`}.`;
 }
 
 /** The database of an engine that several machines share; undefined for one of this machine. */

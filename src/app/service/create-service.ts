@@ -200,7 +200,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
   const endHousekeeping = runsHousekeeping
-    ? startHousekeeping({ problem, sessions, store }, options)
+    ? startHousekeeping({ problem, warning: () => engine.warning?.(), sessions, store }, options)
     : async () => undefined;
   const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
   const renewSchedules = async (): Promise<void> => {

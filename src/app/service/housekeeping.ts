@@ -1,3 +1,4 @@
+import type { Engine } from "../../engine/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { PruneOptions, Retention } from "./retention.ts";
 import type { Service } from "./service.ts";
@@ -16,22 +17,40 @@ export interface HousekeepingOptions {
   readonly pruneOlderThanMs?: number | undefined;
   /** Receives one line about removed sessions. */
   readonly onRemoved?: ((text: string) => void) | undefined;
+  /** Receives the text of a problem that `onError` was told of, and that is over. */
+  readonly onResolved?: ((text: string) => void) | undefined;
 }
 
-/** Reports each problem once, and removes old sessions. The function returned ends both. */
+/** Reports each problem once, and its end, and removes old sessions. The function returned ends both. */
 export function startHousekeeping(
-  { problem, sessions, store }: Pick<Service, "problem" | "sessions"> & { readonly store: SessionStore },
+  {
+    problem,
+    warning,
+    sessions,
+    store,
+  }: Pick<Service, "problem" | "sessions"> & Pick<Engine, "warning"> & { readonly store: SessionStore },
   {
     onError = () => undefined,
+    onResolved = () => undefined,
     onRemoved = () => undefined,
     pruneOlderThanMs: olderThanMs,
   }: HousekeepingOptions,
 ): () => Promise<void> {
-  let reported: string | undefined;
+  const watches = [problem, () => warning?.()].map((find) => {
+    const reported = new Set<string>();
+    return () => {
+      const found = find();
+      if (found === undefined) {
+        for (const message of reported) onResolved(message);
+        reported.clear();
+      } else if (!reported.has(found.message)) {
+        reported.add(found.message);
+        onError(found);
+      }
+    };
+  });
   const watch = setInterval(() => {
-    const found = problem();
-    if (found !== undefined && found.message !== reported) onError(found);
-    reported = found?.message;
+    for (const look of watches) look();
   }, problemMs).unref();
   const texts = setInterval(() => {
     Promise.resolve(store.pruneTexts?.(Date.now() - textsMs)).catch(onError);

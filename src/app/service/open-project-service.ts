@@ -19,7 +19,14 @@ export interface ProjectServiceOptions
   extends OpenPartsOptions,
     Pick<
       ServiceOptions,
-      "works" | "housekeeping" | "keepsWork" | "keepsEvents" | "observers" | "onError" | "onRemoved"
+      | "works"
+      | "housekeeping"
+      | "keepsWork"
+      | "keepsEvents"
+      | "observers"
+      | "onError"
+      | "onRemoved"
+      | "onResolved"
     >,
     Pick<RuntimeParts, "code" | "modules" | "overrides" | "onListenerError"> {
   /**

@@ -103,6 +103,11 @@ test("the configuration names the database, or says what is missing", () => {
       },
     )?.restate,
   ).toMatchObject({ ingress: ["http://a:8080", "http://b:8080"], listen: "127.0.0.1:9081", token: "secret" });
+  expect(
+    describeEngine({ engine: { kind: "restate", url, restate: { address: "http://nodes:9080" } } }, {}),
+  ).toBe(
+    "Accepted work is shared through Postgres at db.example/kit, schema kit. Restate calls the machines for it at http://nodes:9080.",
+  );
   expect(() => sharedEngineOf({ engine: { kind: "restate" } }, {})).toThrow("engine.kind is restate");
   expect(() => sharedEngineOf({ engine: { url }, store: "sqlite" }, {})).toThrow(
     "other machines could not read",

@@ -33,6 +33,7 @@ export const dev: Command = defineCommand({
       },
       onError: (text) => log(`${output.noteStyle("red", "error")}  ${text}`),
       onRemoved: (text) => log(output.noteStyle("magenta", safeLine(text))),
+      onResolved: (text) => log(`${output.noteStyle("green", "resolved")}  ${safeLine(text)}`),
       onTelemetry: (text) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(text)}`),
       onServe({ service, configFile, onError }, closing) {
         closing.defer(service.app.onEvent(createActivityLog({ output, log })));

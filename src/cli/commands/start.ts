@@ -34,7 +34,10 @@ function parseLogFormat(text: string): LogFormat {
   throw usageError(`"${text}" is no format of a log.`, `The formats are ${logFormats.join(" and ")}.`);
 }
 
-type Log = Pick<ServeMode, "onError" | "onEvent" | "onRefused" | "onRemoved" | "onRequest" | "onTelemetry">;
+type Log = Pick<
+  ServeMode,
+  "onError" | "onEvent" | "onRefused" | "onRemoved" | "onRequest" | "onResolved" | "onTelemetry"
+>;
 
 function textLog(output: Output, format: LogFormat | undefined): Log {
   const onRequest = ({ method, path, status, duration_ms, principal = "-" }: RequestEntry): void => {
@@ -47,6 +50,7 @@ function textLog(output: Output, format: LogFormat | undefined): Log {
     onError: (text) => output.note(`${output.noteStyle("red", "error:")} ${text}`),
     onRefused: (advice) => output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(advice)}`),
     onRemoved: (text) => output.note(`${new Date().toISOString()}  ${safeLine(text)}`),
+    onResolved: (text) => output.note(`${output.noteStyle("green", "resolved:")} ${safeLine(text)}`),
     onTelemetry: (text) => output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(text)}`),
     ...(format === undefined ? {} : { onRequest }),
   };
@@ -59,6 +63,7 @@ function jsonLog(output: Output): Log {
     onError: (message) => write("error", { message }),
     onRefused: (message) => write("warning", { message }),
     onRemoved: (message) => write("retention", { message }),
+    onResolved: (message) => write("resolved", { message }),
     onTelemetry: (message) => write("telemetry", { message }),
     onEvent: createWorkLog(write),
     onRequest: ({ duration_ms, ...entry }) =>

@@ -7,6 +7,7 @@ import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
+import { clusterStateOf } from "../../engine/cluster-state.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { openSharedEngine } from "../../engine/open-shared-engine.ts";
@@ -209,8 +210,12 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
     const name = new URL(shared.url);
     const message = `Postgres at ${name.hostname}, schema ${shared.schema ?? "kit"}`;
     const hint = "Prompts without a key are answered by the machine that owns their instance only.";
-    const restate = shared.restate === undefined ? [] : [await checkRestate(shared.restate)];
-    return [{ name: "engine", status: "ok", message, hint }, ...restate, await checkDeadLetters(engine)];
+    return [
+      { name: "engine", status: "ok", message, hint },
+      ...(await checkNodes(engine)),
+      ...(shared.restate === undefined ? [] : [await checkRestate(shared, shared.restate)]),
+      await checkDeadLetters(engine),
+    ];
   } catch (error) {
     const hint = error instanceof KitError ? error.hint : undefined;
     const message = error instanceof Error ? error.message : String(error);
@@ -218,15 +223,42 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
   }
 }
 
-/** Asks Restate's admin API how it is. */
-async function checkRestate({ admin }: RestateOptions): Promise<Check> {
+/** What is wrong with the nodes that run. */
+async function checkNodes(engine: Engine): Promise<readonly Check[]> {
+  const { nodes, problems } = await clusterStateOf(engine).catch(() => ({ nodes: [], problems: [] }));
+  if (nodes.length === 0) return [];
+  return problems.map(({ message, hint }) => ({
+    name: "nodes",
+    status: "warning",
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  }));
+}
+
+/** Asks Restate's admin API whether it knows the nodes. */
+async function checkRestate(
+  { schema }: SharedEngine,
+  { admin, token, service = schema ?? "kit" }: RestateOptions,
+): Promise<Check> {
   const name = "restate";
   const bases = typeof admin === "string" ? [admin] : (admin ?? []);
   const asked = bases.length === 0 ? ["http://127.0.0.1:9070"] : bases;
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   for (const base of asked) {
     try {
-      const { ok } = await fetch(new URL("health", `${base}/`), { signal: AbortSignal.timeout(healthMs) });
-      if (ok) return { name, status: "ok", message: `Restate at ${new URL(base).host}` };
+      const url = new URL(`services/${encodeURIComponent(service)}`, `${base}/`);
+      const { ok, status } = await fetch(url, { headers, signal: AbortSignal.timeout(healthMs) });
+      const message = `Restate at ${url.host}`;
+      if (ok) return { name, status: "ok", message: `${message} knows the object ${service}` };
+      if (status === 404)
+        return {
+          name,
+          status: "warning",
+          message: `${message} does not know the object ${service}`,
+          hint: "kit start registers it. Where a node runs, its log says why Restate does not take it.",
+        };
+      const hint = "Check engine.restate.admin (KIT_RESTATE_ADMIN) and KIT_RESTATE_TOKEN.";
+      return { name, status: "warning", message: `${message} answers ${status}`, hint };
     } catch {
       // The next server may answer.
     }

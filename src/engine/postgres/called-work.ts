@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import type { Owned } from "../cluster.ts";
 import { closing } from "../shared/engine-base.ts";
@@ -9,12 +10,16 @@ import { lockedShards, shardOf } from "./shards.ts";
  * reliable: what it loses is found in the rows.
  */
 export interface Executor {
+  /** Its name, for operators. */
+  readonly name: string;
   /** These have something to do: soon, `turn` is to be called for each, on some node. Called often; it must not throw. */
   wake(keys: readonly Owned[], why?: Wake): void;
   /** This node can be called from now on. */
   start(turn: Turn): Promise<void>;
   /** This node is not called any more. */
   stop(): Promise<void>;
+  /** What has kept it from calling this node, or from being told of work, for longer than a moment. */
+  problem(): KitError | undefined;
 }
 
 /** `found`: no node works on it though it is due, so an earlier call was lost, or is stuck with a node that is gone. */
@@ -44,6 +49,8 @@ export const findMs = 1_000;
 /** The keeper calls again for work that is due for so long. */
 const lateMs = 1_500;
 const mostFound = 500;
+/** A node that is not called for so long, while work is due, is spoken of. */
+const uncalledMs = 15_000;
 /** A turn is over after this time, and the executor told to call again: so none meets a time limit of the executor. */
 const longestTurnMs = 30_000;
 /** Between two looks of a turn at the rows, at first and at most. */
@@ -59,11 +66,18 @@ export class CalledWork {
   readonly #states: Batcher<Owned, State>;
   /** How many turns of a shard are open. */
   readonly #open = new Map<number, number>();
+  /** Since when this node finds work that is due whenever it looks, by `performance.now`. */
+  #dueSince: number | undefined;
+  #calledAt = 0;
 
   constructor(base: PostgresBase, executor: Executor) {
     this.#base = base;
     this.#executor = executor;
     this.#states = new Batcher<Owned, State>((keys) => this.#read(keys));
+  }
+
+  get name(): string {
+    return this.#executor.name;
   }
 
   async start(): Promise<void> {
@@ -72,6 +86,13 @@ export class CalledWork {
 
   async stop(): Promise<void> {
     await this.#executor.stop();
+  }
+
+  /** What keeps accepted work waiting, for operators. */
+  problem(): KitError | undefined {
+    const since = Math.max(this.#dueSince ?? Number.POSITIVE_INFINITY, this.#calledAt);
+    const isUncalled = performance.now() - since > uncalledMs;
+    return this.#executor.problem() ?? (isUncalled ? notCalled(this.#executor.name) : undefined);
   }
 
   /** Takes an instance that no node holds: Restate calls for none that rests. */
@@ -88,6 +109,7 @@ export class CalledWork {
   async find(): Promise<void> {
     const { database, ownership, clock, draining } = this.#base;
     if (draining.aborted) return;
+    if (!ownership.isKeeper) this.#dueSince = undefined;
     // The node that holds the first shard does what the whole database needs.
     ownership.want([0]);
     if (!ownership.isKeeper) return;
@@ -103,6 +125,7 @@ export class CalledWork {
        WHERE since < $1 AND shard NOT IN (${lockedShards("$2")}) LIMIT ${mostFound}`,
       [clock.now() - lateMs, ownership.lockSpace],
     );
+    this.#dueSince = rows.length === 0 ? undefined : (this.#dueSince ?? performance.now());
     this.#executor.wake(
       rows.map(({ agent, instance_id, run_id }) =>
         run_id === null ? { agent: agent ?? "", instance_id: instance_id ?? "" } : { run_id },
@@ -114,6 +137,7 @@ export class CalledWork {
   async #turn(key: Owned, lost: AbortSignal): Promise<number | undefined> {
     const { ownership } = this.#base;
     const shard = shardOf(key);
+    this.#calledAt = performance.now();
     this.#open.set(shard, (this.#open.get(shard) ?? 0) + 1);
     try {
       return await this.#untilDone(key, lost);
@@ -175,4 +199,12 @@ export class CalledWork {
     );
     return rows;
   }
+}
+
+function notCalled(name: string): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: `${name} takes the calls for work, and this node is not called: work waits.`,
+    hint: `Check in ${name} what becomes of the calls, and that its registered address leads to the nodes.`,
+  });
 }

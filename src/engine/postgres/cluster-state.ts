@@ -24,6 +24,7 @@ interface NodeRow {
   readonly now: number;
   readonly ahead: number | null;
   readonly news_age_ms: number | null;
+  readonly problem: string | null;
   readonly shards: number;
   readonly running: number;
   readonly queued: number;
@@ -78,7 +79,7 @@ const counted = (table: string, status: string): string =>
   `(SELECT count(*) FROM $s.${table} WHERE status = '${status}' AND shard = ANY(own.shards))`;
 
 const nodesQuery = `
-SELECT n.node, host, address, version, project, draining, clock_ahead_ms AS ahead, news_age_ms,
+SELECT n.node, host, address, version, project, draining, clock_ahead_ms AS ahead, news_age_ms, problem,
   (extract(epoch FROM started_at) * 1000)::bigint::text AS begun,
   (extract(epoch FROM beat) * 1000)::bigint::text AS beaten, ${databaseNow} AS now,
   cardinality(own.shards) AS shards,
@@ -189,9 +190,13 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
   return problems;
 }
 
-function problemsOfRow({ node, host, news_age_ms, endable }: NodeRow): ClusterProblem[] {
+function problemsOfRow({ node, host, news_age_ms, problem, endable }: NodeRow): ClusterProblem[] {
   const name = `${host} (${node.slice(0, 8)})`;
   const problems: ClusterProblem[] = [];
+  if (problem !== null) {
+    const { message, hint } = JSON.parse(problem) as Pick<ClusterProblem, "message" | "hint">;
+    problems.push({ code: "engine_problem", node, message: `${name}: ${message}`, hint });
+  }
   if (news_age_ms !== null && news_age_ms > deafMs) {
     problems.push({
       code: "no_notifications",

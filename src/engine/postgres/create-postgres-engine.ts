@@ -113,6 +113,7 @@ class PostgresEngine {
       version: options.version ?? version,
       project: options.project,
       newsAgeMs: () => this.#news.ageMs,
+      problem: () => this.#called?.problem(),
       announceFree: () => this.#news.publish(["shards"]),
       onGained: (shards) => this.#takeOver(shards),
       onLost: (shards) => this.#lose(shards),
@@ -185,8 +186,9 @@ class PostgresEngine {
       capabilities: { durable: true, distributed: true },
       events: this.#events,
       cluster: this.#cluster,
+      warning: () => this.#called?.problem(),
       load: open(() => engineLoad(base, this.#dispatches.attached())),
-      state: open(() => clusterState(base)),
+      state: open(async () => ({ ...(await clusterState(base)), engine: this.#called?.name ?? "postgres" })),
       start: (handlers) => this.#start(handlers),
       leave: open(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {

@@ -191,12 +191,16 @@ ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean
   ADD COLUMN clock_ahead_ms bigint, ADD COLUMN news_age_ms int;
 `;
 
+/** What keeps work from a node, as JSON of its message and its hint. */
+const nodeProblems: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN problem text;`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
   clusterTables,
   askedNodes,
   nodeStates,
+  nodeProblems,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

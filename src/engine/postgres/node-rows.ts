@@ -1,3 +1,4 @@
+import type { KitError } from "../../base/kit-error.ts";
 import type { OwnConnection } from "../../postgres/pool.ts";
 import { databaseNow, type EngineDatabase } from "./engine-database.ts";
 
@@ -14,6 +15,7 @@ export interface NodeState {
   readonly project: string | undefined;
   readonly isDraining: boolean;
   readonly newsAgeMs: number | undefined;
+  readonly problem: KitError | undefined;
   /** Whether the connection is another one than before. */
   readonly isNew: boolean;
 }
@@ -24,19 +26,34 @@ export async function writeNode(
   database: EngineDatabase,
   state: NodeState,
 ): Promise<{ readonly now: number; readonly others: number }> {
-  const { node, host, address, version, takes, project, isDraining, newsAgeMs, isNew } = state;
+  const { node, host, address, version, takes, project, isDraining, newsAgeMs, problem, isNew } = state;
   const { rows } = await connection.query(
     database.inSchema(
       `WITH own AS (
          INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes, project, draining,
-           clock_ahead_ms, news_age_ms)
-         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10)
+           clock_ahead_ms, news_age_ms, problem)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10, $11)
          ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat, address = excluded.address,
-           draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms)
+           draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms,
+           problem = excluded.problem)
        SELECT ${databaseNow} AS now,
          (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = $6 AND NOT draining) AS others`,
     ),
-    [node, connection.backend, version, host, address, takes, project, isDraining, Date.now(), newsAgeMs],
+    [
+      ...[
+        node,
+        connection.backend,
+        version,
+        host,
+        address,
+        takes,
+        project,
+        isDraining,
+        Date.now(),
+        newsAgeMs,
+      ],
+      problem === undefined ? null : JSON.stringify({ message: problem.message, hint: problem.hint }),
+    ],
   );
   return { now: Number(rows[0]?.now), others: Number(rows[0]?.others) };
 }

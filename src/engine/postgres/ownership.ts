@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
@@ -23,6 +24,8 @@ export interface OwnershipOptions {
   readonly project: string | undefined;
   /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
   newsAgeMs(): number | undefined;
+  /** What keeps work from this node, for operators. */
+  problem(): KitError | undefined;
   /** Tells the other nodes that shards are free. */
   announceFree(): void;
   /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
@@ -305,10 +308,23 @@ export class Ownership {
   }
 
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
-    const { database, version, takes, project, newsAgeMs } = this.#options;
+    const { database, version, takes, project, newsAgeMs, problem } = this.#options;
     const { node, host } = this;
-    const state = { node, host, address: this.#address, version, takes, project, newsAgeMs: newsAgeMs() };
-    return await writeNode(connection, database, { ...state, isDraining: this.#isDraining, isNew });
+    const state = {
+      node,
+      host,
+      address: this.#address,
+      version,
+      takes,
+      project,
+      isDraining: this.#isDraining,
+    };
+    return await writeNode(connection, database, {
+      ...state,
+      newsAgeMs: newsAgeMs(),
+      problem: problem(),
+      isNew,
+    });
   }
 
   /** Locks of one schema of one database: two clusters in a database do not meet. */

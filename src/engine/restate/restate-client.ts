@@ -20,6 +20,14 @@ export interface Call {
 const answerMs = 5_000;
 const longestAnswer = 300;
 
+/** Restate holds no object of kit's: nothing was registered yet, or its data is gone. */
+class NotRegisteredError extends KitError {}
+
+/** Whether a call was refused since Restate does not know where kit's object is. */
+export function isNotRegistered(error: unknown): boolean {
+  return error instanceof NotRegisteredError;
+}
+
 /** Restate over HTTP: its ingress, which takes calls, and its admin API, where kit's service is registered. */
 export class RestateClient {
   readonly #options: RestateClientOptions;
@@ -36,7 +44,13 @@ export class RestateClient {
     const { ingress, service } = this.#options;
     const path = `/${service}/${encodeURIComponent(key)}/${handler}/send`;
     const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
-    const one = (base: string) => this.#post(base + path, { headers, body: undefined, signal });
+    const one = (base: string) =>
+      this.#post(base + path, {
+        headers,
+        body: undefined,
+        signal,
+        toError: (status, text) => (status === 404 ? notRegistered(service) : refused(status, text)),
+      });
     this.#ingress = await firstOf(ingress, this.#ingress, one);
   }
 
@@ -46,7 +60,9 @@ export class RestateClient {
    */
   async register(uri: string, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ uri, force: true });
-    const one = (base: string) => this.#post(`${base}/deployments`, { headers: {}, body, signal });
+    const toError = (status: number, text: string) =>
+      status === 500 ? notReached(uri, text) : refused(status, text);
+    const one = (base: string) => this.#post(`${base}/deployments`, { headers: {}, body, signal, toError });
     this.#admin = await firstOf(this.#options.admin, this.#admin, one);
   }
 
@@ -56,6 +72,7 @@ export class RestateClient {
       readonly headers: Readonly<Record<string, string>>;
       readonly body: string | undefined;
       readonly signal: AbortSignal;
+      toError(status: number, text: string): KitError;
     },
   ): Promise<void> {
     const { token } = this.#options;
@@ -70,7 +87,7 @@ export class RestateClient {
       signal: AbortSignal.any([asked.signal, AbortSignal.timeout(answerMs)]),
     });
     const text = await response.text();
-    if (!response.ok) throw refused(response.status, text);
+    if (!response.ok) throw asked.toError(response.status, text);
   }
 }
 
@@ -93,12 +110,51 @@ async function firstOf(
   throw problem instanceof KitError ? problem : away(problem);
 }
 
+function notRegistered(service: string): KitError {
+  return new NotRegisteredError({
+    code: "unavailable",
+    message: `Restate does not know where its object ${service} is: no node has registered.`,
+    hint: "Start a node: kit start with this configuration. Its log says why where Restate does not take it.",
+  });
+}
+
+/** Restate has asked the address what it offers, and had no answer of kit's. */
+function notReached(uri: string, text: string): KitError {
+  const answer = readAnswer(text);
+  if (/\b401 Unauthorized\b/.test(answer)) {
+    return new KitError({
+      code: "unavailable",
+      message: `Restate reaches ${uri}, and its signature is not by the identity key that is set here.`,
+      hint: "Set KIT_RESTATE_IDENTITY_KEY (engine.restate.identity_key) to the publickeyv1_… that restate-server logs at its start; it signs once it has request-identity-private-key-pem-file.",
+    });
+  }
+  return new KitError({
+    code: "unavailable",
+    message: `Restate does not reach this node at ${uri}: ${answer}`,
+    hint: "Check engine.restate.address (KIT_RESTATE_ADDRESS): there Restate, from where it runs, reaches the nodes, by HTTP/2 without TLS or through a balancer.",
+  });
+}
+
+/** The reason in an answer of Restate's, without what differs each time. */
+function readAnswer(text: string): string {
+  let message = text;
+  try {
+    message = String((JSON.parse(text) as { readonly message?: unknown }).message ?? text);
+  } catch {
+    // A balancer has answered.
+  }
+  return message
+    .replace(/^(\[META\d+\] )+/, "")
+    .replace(/ Response headers: .*/s, "")
+    .slice(0, longestAnswer);
+}
+
 /** Another attempt may succeed where the server is starting, has no leader, or does not know the service yet. */
 function refused(status: number, text: string): KitError {
   const mayPass = status >= 500 || status === 404 || status === 408 || status === 429;
   return new KitError({
     code: mayPass ? "unavailable" : "invalid_request",
-    message: `Restate answered ${status}: ${text.slice(0, longestAnswer)}`,
+    message: `Restate answered ${status}: ${readAnswer(text)}`,
     hint:
       status === 401 || status === 403
         ? "Set KIT_RESTATE_TOKEN to a token that Restate takes."

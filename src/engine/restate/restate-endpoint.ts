@@ -17,6 +17,8 @@ export interface ServeRestateOptions {
   readonly listen: string;
   readonly identityKeys: readonly string[];
   readonly turn: Turn;
+  /** Called with each call of Restate's kind that has not its signature. */
+  onRefused(): void;
 }
 
 /** Restate tries a call again until a node takes it: its end is not for Restate to decide. */
@@ -38,6 +40,7 @@ export async function serveRestate({
   listen,
   identityKeys,
   turn,
+  onRefused,
 }: ServeRestateOptions): Promise<RestateEndpoint> {
   const { host, port } = readListen(listen);
   if (identityKeys.length === 0 && !isLoopback(host)) throw openEndpoint(listen);
@@ -83,7 +86,11 @@ export async function serveRestate({
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer((request, response) => {
     if (request.url === "/health") response.end("ok");
-    else handler(request, response);
+    else {
+      if (/^\/(invoke|discover)\b/.test(request.url ?? ""))
+        response.once("finish", () => response.statusCode === 401 && onRefused());
+      handler(request, response);
+    }
   });
   server.on("session", (session) => {
     sessions.add(session);

@@ -1,6 +1,7 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { Owned } from "../cluster.ts";
 import type { Executor, Turn, Wake } from "../postgres/called-work.ts";
-import { type Call, RestateClient, type RestateClientOptions } from "./restate-client.ts";
+import { type Call, isNotRegistered, RestateClient, type RestateClientOptions } from "./restate-client.ts";
 import { type RestateEndpoint, serveRestate } from "./restate-endpoint.ts";
 import { toRestateKey } from "./restate-key.ts";
 
@@ -23,15 +24,23 @@ const mostWaiting = 10_000;
 const sameMs = 10_000;
 /** How long a node that stops tries to hand over what waits. */
 const lastWordsMs = 1_000;
+/** Restate may be away, as while it starts again, for so long before that is a problem. */
+const patienceMs = 5_000;
+/** A call that was refused is spoken of for so long. */
+const refusalMs = 60_000;
 
 /** Has Restate call the nodes: each instance and each run is an object of Restate, and its turns are calls of it. */
 export class RestateExecutor implements Executor {
+  readonly name = "restate";
   readonly #options: RestateExecutorOptions;
   readonly #client: RestateClient;
   readonly #stopped = new AbortController();
   /** Calls that wait to be handed over, by handler and key: the newest call stands for the earlier ones. */
   readonly #waiting = new Map<string, Call>();
   #sending: Promise<void> | undefined;
+  readonly #registration = new Trouble();
+  readonly #handing = new Trouble();
+  readonly #refusals = new Trouble(refusalMs);
   #endpoint: RestateEndpoint | undefined;
   #registering: Promise<void> | undefined;
 
@@ -56,17 +65,25 @@ export class RestateExecutor implements Executor {
    */
   async start(turn: Turn): Promise<void> {
     const { service, listen, identityKeys } = this.#options;
-    this.#endpoint = await serveRestate({ service, listen, identityKeys, turn });
-    const address = this.#options.address ?? this.#endpoint.address;
+    const called: Turn = async (key, lost) => {
+      this.#refusals.end();
+      return await turn(key, lost);
+    };
+    const onRefused = (): void => this.#refusals.note(badSignature(listen));
+    this.#endpoint = await serveRestate({ service, listen, identityKeys, turn: called, onRefused });
     try {
-      await this.#client.register(address, this.#stopped.signal);
+      await this.#register(this.#endpoint);
     } catch (error) {
       if (!mayPass(error)) {
         await this.#endpoint.close();
         throw error;
       }
-      this.#registering = this.#registerLater(address);
+      this.#registerLater();
     }
+  }
+
+  problem(): KitError | undefined {
+    return this.#registration.lasting ?? this.#handing.lasting ?? this.#refusals.lasting;
   }
 
   async stop(): Promise<void> {
@@ -98,26 +115,93 @@ export class RestateExecutor implements Executor {
   async #send([name, call]: readonly [string, Call]): Promise<boolean> {
     try {
       await this.#client.send(call, this.#stopped.signal);
+      this.#handing.end();
       return false;
     } catch (error) {
+      if (this.#stopped.signal.aborted) return true;
+      this.#handing.note(error);
+      // Restate has lost its data, or is another one than before.
+      if (isNotRegistered(error)) this.#registerLater();
       // The keeper calls again for work whose call Restate refuses; the registration says why.
       if (mayPass(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
       return true;
     }
   }
 
-  async #registerLater(address: string): Promise<void> {
+  async #register(endpoint: RestateEndpoint): Promise<void> {
+    try {
+      await this.#client.register(this.#options.address ?? endpoint.address, this.#stopped.signal);
+      this.#registration.end();
+    } catch (error) {
+      this.#registration.note(error);
+      throw error;
+    }
+  }
+
+  /** Until Restate knows this node, or the node stops. Nothing in a process that only accepts. */
+  #registerLater(): void {
+    const endpoint = this.#endpoint;
+    if (endpoint === undefined) return;
+    this.#registering ??= this.#keepRegistering(endpoint).finally(() => {
+      this.#registering = undefined;
+    });
+  }
+
+  async #keepRegistering(endpoint: RestateEndpoint): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       await sleep(retryMs, signal);
       try {
-        if (!signal.aborted) await this.#client.register(address, signal);
+        if (!signal.aborted) await this.#register(endpoint);
         return;
       } catch {
-        // It is away still.
+        // An operator is told by `problem`.
       }
     }
   }
+}
+
+/** What fails again and again, from its first time to the time that it goes well. */
+class Trouble {
+  readonly #forgottenMs: number;
+  #error: KitError | undefined;
+  #since = 0;
+  #notedAt = 0;
+
+  /** `forgottenMs`: it is over, too, when it was not noted for so long. */
+  constructor(forgottenMs = Number.POSITIVE_INFINITY) {
+    this.#forgottenMs = forgottenMs;
+  }
+
+  note(error: unknown): void {
+    if (!(error instanceof KitError)) return;
+    const now = performance.now();
+    if (this.#error === undefined || this.#isForgotten(now)) this.#since = now;
+    this.#notedAt = now;
+    this.#error = error;
+  }
+
+  end(): void {
+    this.#error = undefined;
+  }
+
+  /** The last error, once it has lasted for longer than a moment. */
+  get lasting(): KitError | undefined {
+    const now = performance.now();
+    return now - this.#since > patienceMs && !this.#isForgotten(now) ? this.#error : undefined;
+  }
+
+  #isForgotten(now: number): boolean {
+    return now - this.#notedAt > this.#forgottenMs;
+  }
+}
+
+function badSignature(listen: string): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: `Calls have come to ${listen} whose signature is not by the identity key that is set here: they were refused.`,
+    hint: "If they are Restate's, set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start; else others can reach that address.",
+  });
 }
 
 function toCall(owned: Owned, why: Wake): Call {
