@@ -52,6 +52,11 @@ function digits(value: number, length: number): string {
   return text;
 }
 
+/** The lowest id of a millisecond: ids of other processes sort by the time of day of their machines. */
+export function lowestId(prefix: string, ms: number): string {
+  return `${prefix}_${digits(ms, 10)}${"0".repeat(16)}`;
+}
+
 /** An id such as `op_01J…`: the prefix says what it names. */
 export function createId(prefix: string): string {
   return `${prefix}_${createUlid()}`;

@@ -75,7 +75,7 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
     const rows = await database.rows<{ readonly shard: number }>(
       `SELECT shard FROM (
          SELECT shard, accepted_at AS since FROM $s.dispatches
-           WHERE status = 'running' OR (status = 'queued' AND coalesce(next_attempt_at, 0) <= $1)
+           WHERE ended_at IS NULL AND (status = 'running' OR coalesce(next_attempt_at, 0) <= $1)
          UNION ALL
          SELECT shard, coalesce(wake_at, accepted_at) AS since FROM $s.runs
            WHERE status IN ('queued', 'running') OR (status = 'waiting' AND wake_at <= $1)

@@ -116,8 +116,9 @@ export class CalledWork {
     const rows = await database.rows<DueRow>(
       `SELECT DISTINCT agent, instance_id, run_id FROM (
          SELECT shard, agent, instance_id, NULL AS run_id, coalesce(next_attempt_at, accepted_at) AS since
-           FROM $s.dispatches WHERE status = 'queued'
-         UNION ALL SELECT shard, agent, instance_id, NULL, 0 FROM $s.dispatches WHERE status = 'running'
+           FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL
+         UNION ALL SELECT shard, agent, instance_id, NULL, 0 FROM $s.dispatches
+           WHERE status = 'running' AND ended_at IS NULL
          UNION ALL SELECT shard, NULL, NULL, run_id, accepted_at FROM $s.runs WHERE status = 'queued'
          UNION ALL SELECT shard, NULL, NULL, run_id, 0 FROM $s.runs WHERE status = 'running'
          UNION ALL SELECT shard, NULL, NULL, run_id, wake_at FROM $s.runs WHERE status = 'waiting' AND wake_at IS NOT NULL
@@ -179,13 +180,13 @@ export class CalledWork {
     const rows = await this.#base.database.rows<State & { readonly number: string }>(
       `SELECT number, CASE
            WHEN asked.run_id IS NOT NULL THEN coalesce(r.status IN ('queued', 'running') OR r.wake_at <= $5, false)
-           ELSE EXISTS (SELECT 1 FROM $s.dispatches AS d WHERE d.shard = asked.shard AND d.status = 'running'
-               AND d.agent = asked.agent AND d.instance_id = asked.instance_id)
-             OR EXISTS (SELECT 1 FROM $s.dispatches AS d WHERE d.agent = asked.agent AND d.instance_id = asked.instance_id
-               AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $5)
+           ELSE EXISTS (SELECT 1 FROM $s.dispatches AS d WHERE d.shard = asked.shard AND d.ended_at IS NULL
+             AND d.agent = asked.agent AND d.instance_id = asked.instance_id
+             AND (d.status = 'running' OR coalesce(d.next_attempt_at, 0) <= $5))
          END AS busy,
          CASE WHEN asked.run_id IS NOT NULL THEN r.wake_at ELSE (SELECT min(next_attempt_at) FROM $s.dispatches AS d
-           WHERE d.agent = asked.agent AND d.instance_id = asked.instance_id AND d.status = 'queued') END AS at
+           WHERE d.shard = asked.shard AND d.ended_at IS NULL AND d.agent = asked.agent AND d.instance_id = asked.instance_id
+             AND d.status = 'queued') END AS at
        FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) WITH ORDINALITY
          AS asked (agent, instance_id, run_id, shard, number)
        LEFT JOIN $s.runs AS r ON r.run_id = asked.run_id ORDER BY number`,

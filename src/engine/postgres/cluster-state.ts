@@ -76,7 +76,7 @@ export async function engineLoad({ database }: PostgresBase, attached: number): 
 }
 
 const counted = (table: string, status: string): string =>
-  `(SELECT count(*) FROM $s.${table} WHERE status = '${status}' AND shard = ANY(own.shards))`;
+  `(SELECT count(*) FROM $s.${table} WHERE status = '${status}' AND ended_at IS NULL AND shard = ANY(own.shards))`;
 
 const nodesQuery = `
 SELECT n.node, host, address, version, project, draining, clock_ahead_ms AS ahead, news_age_ms, problem,
@@ -94,13 +94,13 @@ FROM $s.nodes AS n
 ORDER BY started_at, n.node`;
 
 const totalsQuery = `
-SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued') AS queued_dispatches,
-  (SELECT count(*) FROM $s.dispatches WHERE status = 'running') AS running_dispatches,
-  (SELECT count(*) FROM $s.dispatches WHERE status = 'failed') AS dead_letters,
+SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL) AS queued_dispatches,
+  (SELECT count(*) FROM $s.dispatches WHERE status = 'running' AND ended_at IS NULL) AS running_dispatches,
+  (SELECT count(*) FROM $s.dispatches WHERE status = 'failed' AND ended_at IS NOT NULL AND result IS NULL) AS dead_letters,
   (SELECT count(*) FROM $s.runs WHERE status = 'queued') AS queued_runs,
   (SELECT count(*) FROM $s.runs WHERE status = 'running') AS running_runs,
   (SELECT count(*) FROM $s.runs WHERE status = 'waiting') AS waiting_runs,
-  least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND started_at IS NULL),
+  least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL AND started_at IS NULL),
     (SELECT min(accepted_at) FROM $s.runs WHERE status = 'queued' AND started_at IS NULL))::text AS oldest`;
 
 /** Processes that take shards as work comes to them leave the others free. */

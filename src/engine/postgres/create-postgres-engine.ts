@@ -348,11 +348,11 @@ class PostgresEngine {
     if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
     if (this.#events.isRead(agentStream(agent, instance_id))) return false;
     const busy = await this.#database.row(
-      `SELECT 1 FROM $s.dispatches WHERE agent = $1 AND instance_id = $2 AND status IN ('queued', 'running')
+      `SELECT 1 FROM $s.dispatches WHERE shard = $4 AND ended_at IS NULL AND agent = $1 AND instance_id = $2
        UNION ALL
        SELECT 1 FROM $s.runs WHERE status IN ('queued', 'running', 'waiting') AND (accepted_at <= $3 OR run_id = $2)
        LIMIT 1`,
-      [agent, instance_id, touchedMs],
+      [agent, instance_id, touchedMs, shardOf(owned)],
     );
     return busy === undefined;
   }

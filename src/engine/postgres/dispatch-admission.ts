@@ -43,7 +43,7 @@ interface Fresh extends Asked {
 
 type Answer = DispatchReceipt | KitError;
 
-/** How many wait in all, of each owner, and in each session. Counts go up with each input of a batch that is let in. */
+/** How many wait in all, and of each owner and in each session: no more than in all where they were not counted. Counts go up with each input of a batch that is let in. */
 class Room {
   readonly #base: PostgresBase;
   readonly #options: AdmissionOptions;
@@ -64,8 +64,8 @@ class Room {
     const { limits, queue } = this.#base;
     const { attached } = this.#options;
     const line = lineOf(key);
-    const ofOwner = this.#ofOwner.get(owner) ?? 0;
-    const inSession = this.#inSession.get(line) ?? 0;
+    const ofOwner = this.#ofOwner.get(owner) ?? this.#all;
+    const inSession = this.#inSession.get(line) ?? this.#all;
     try {
       const load = { all: this.#all + attached(), ofOwner: ofOwner + attached({ owner }) };
       checkShare(load, owner, { limits, queue, what: "inputs" });
@@ -247,19 +247,25 @@ export class DispatchAdmission {
     const { limits, database } = this.#base;
     const sessions = [...new Map(all.map(({ key }) => [lineOf(key), key])).values()];
     const owners = [...new Set(all.map(({ owner }) => owner))];
+    // Where fewer wait in all than one owner or one session may have, theirs need not be counted.
+    const added = all.length + this.#options.attached();
     const rows = await database.rows<{ kind: string; name: string; count: number }>(
-      `SELECT 'all' AS kind, '' AS name,
-         (SELECT count(*) FROM (SELECT 1 FROM $s.dispatches WHERE status = 'queued' LIMIT $1) AS few) AS count
+      `WITH waiting AS MATERIALIZED (
+         SELECT count(*) FROM (SELECT 1 FROM $s.dispatches WHERE ended_at IS NULL AND status = 'queued' LIMIT $1) AS few
+       )
+       SELECT 'all' AS kind, '' AS name, count FROM waiting
        UNION ALL
        SELECT 'owner', owner,
          (SELECT count(*) FROM (SELECT 1 FROM $s.dispatches AS d
-           WHERE d.owner = asked.owner AND status = 'queued' LIMIT $1) AS few)
-       FROM unnest($2::text[]) AS asked (owner)
+           WHERE d.owner = asked.owner AND ended_at IS NULL AND status = 'queued' LIMIT $1) AS few)
+       FROM unnest($2::text[]) AS asked (owner) WHERE (SELECT count FROM waiting) >= $8
        UNION ALL
        SELECT 'session', number::text,
-         (SELECT count(*) FROM (SELECT 1 FROM $s.dispatches AS d WHERE d.agent = asked.agent
-           AND d.instance_id = asked.instance_id AND d.session = asked.session AND status = 'queued' LIMIT $6) AS few)
-       FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS asked (agent, instance_id, session, number)`,
+         (SELECT count(*) FROM (SELECT 1 FROM $s.dispatches AS d WHERE d.shard = asked.shard AND d.agent = asked.agent
+           AND d.instance_id = asked.instance_id AND d.session = asked.session AND ended_at IS NULL AND status = 'queued'
+           LIMIT $6) AS few)
+       FROM unnest($3::text[], $4::text[], $5::text[], $7::int[]) WITH ORDINALITY
+         AS asked (agent, instance_id, session, shard, number) WHERE (SELECT count FROM waiting) >= $9`,
       [
         limits.waiting,
         owners,
@@ -267,6 +273,9 @@ export class DispatchAdmission {
         sessions.map(({ instance_id }) => instance_id),
         sessions.map(({ session }) => session),
         limits.waitingPerSession,
+        sessions.map((key) => shardOf(key)),
+        (limits.waitingPerOwner ?? Math.floor(limits.waiting / 2)) - added,
+        limits.waitingPerSession - added,
       ],
     );
     const of = (kind: string) => rows.filter((row) => row.kind === kind);

@@ -1,5 +1,5 @@
 import { Batcher } from "../../postgres/batcher.ts";
-import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import type { DispatchRecord, DispatchStatus } from "../../protocol/dispatch.ts";
 import type { DispatchFilter, Page } from "../contract.ts";
 import {
   type DispatchEnd,
@@ -14,10 +14,26 @@ import { badCursor, readPage } from "../shared/read-page.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
+/** Claims, and settlements, of a crowd are written a hundred times a second. */
+const spacingMs = 10;
+
 interface Claim {
   readonly place: DispatchPlace;
   readonly fence: number;
 }
+
+type Claimed = Pick<
+  DispatchRow,
+  | "dispatch_id"
+  | "attempts"
+  | "fence"
+  | "started_at"
+  | "accepted_at"
+  | "idempotency_key"
+  | "error"
+  | "input"
+  | "trace"
+>;
 
 interface Settlement {
   readonly row: DispatchRow;
@@ -32,8 +48,8 @@ export class DispatchRows implements DispatchStore {
 
   constructor(base: PostgresBase) {
     this.#base = base;
-    this.#claims = new Batcher((all) => this.#claimAll(all));
-    this.#settlements = new Batcher<Settlement, void>((all) => this.#finishAll(all));
+    this.#claims = new Batcher((all) => this.#claimAll(all), { spacingMs });
+    this.#settlements = new Batcher<Settlement, void>((all) => this.#finishAll(all), { spacingMs });
   }
 
   claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined> {
@@ -74,17 +90,20 @@ export class DispatchRows implements DispatchStore {
    * database that forgets a claim in a crash has broken every lease with its connections.
    */
   async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
-    const rows = await this.#base.database.rows<DispatchRow>(
+    const rows = await this.#base.database.rows<Claimed>(
       `WITH wanted AS (
          SELECT * FROM unnest($1::text[], $2::int[], $3::bigint[]) AS wanted (dispatch_id, shard, fence)
+       ), quick AS MATERIALIZED (
+         SELECT set_config('synchronous_commit', 'off', true)
        ), own AS MATERIALIZED (
          SELECT shard, fence FROM $s.shards WHERE shard = ANY($2::int[]) ORDER BY shard FOR SHARE
        )
        UPDATE $s.dispatches AS d SET status = 'running', attempts = attempts + 1, fence = own.fence,
          next_attempt_at = NULL, started_at = coalesce(started_at, $4)
-       FROM wanted JOIN own USING (shard, fence)
-       WHERE d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
-       RETURNING d.*, set_config('synchronous_commit', 'off', true)`,
+       FROM wanted JOIN own USING (shard, fence), quick
+       WHERE d.ended_at IS NULL AND d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
+       RETURNING d.dispatch_id, d.attempts, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
+         d.trace`,
       [
         all.map(({ place }) => place.dispatch_id),
         all.map(({ place }) => shardOf(place)),
@@ -93,7 +112,12 @@ export class DispatchRows implements DispatchStore {
       ],
     );
     const found = new Map(rows.map((row) => [row.dispatch_id, row]));
-    return all.map(({ place }) => found.get(place.dispatch_id));
+    return all.map(({ place }) => {
+      const row = found.get(place.dispatch_id);
+      if (row === undefined) return undefined;
+      const now = { status: "running", next_attempt_at: null, ended_at: null, result: null } as const;
+      return { ...place, ...row, ...now };
+    });
   }
 
   async #finishAll(all: readonly Settlement[]): Promise<readonly (Error | undefined)[]> {
@@ -103,7 +127,7 @@ export class DispatchRows implements DispatchStore {
          result = CASE WHEN d.cancelling THEN NULL ELSE ended.result END, error = ended.error
        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
          AS ended (dispatch_id, fence, status, result, error)
-       WHERE d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence AND d.status = 'running'
+       WHERE d.ended_at IS NULL AND d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence AND d.status = 'running'
        RETURNING d.dispatch_id`,
       [
         all.map(({ row }) => row.dispatch_id),
@@ -119,6 +143,17 @@ export class DispatchRows implements DispatchStore {
   }
 }
 
+const withoutResult = "(SELECT * FROM $s.dispatches WHERE ended_at IS NOT NULL AND result IS NULL)";
+/** The few that wait or run are read whole and then sorted (`OFFSET 0`): the newest of all would be looked through for them otherwise. */
+const open = "(SELECT * FROM $s.dispatches WHERE ended_at IS NULL OFFSET 0)";
+/** Where the rows of a status are found; most are completed. */
+const ofStatus: Readonly<Record<DispatchStatus, string>> = {
+  queued: open,
+  running: open,
+  failed: withoutResult,
+  cancelled: withoutResult,
+  completed: "$s.dispatches",
+};
 const columns = ["agent", "instance_id", "status"] as const;
 
 /** Newest first, by their ids, which sort by time: the last one of a page is the cursor to the next. */
@@ -135,9 +170,11 @@ export async function listDispatches(
     return [`${column} = $${values.length}`];
   });
   const where = ["dispatch_id < $1", ...conditions].join(" AND ");
+  const { status } = filter;
   const read = (most: number): Promise<DispatchRow[]> =>
     base.database.rows<DispatchRow>(
-      `SELECT * FROM $s.dispatches WHERE ${where} ORDER BY dispatch_id DESC LIMIT ${most}`,
+      `SELECT * FROM ${status === undefined ? "$s.dispatches" : ofStatus[status]} AS d WHERE ${where}
+       ORDER BY dispatch_id DESC LIMIT ${most}`,
       values,
     );
   return await readPageOf(read, {

@@ -1,3 +1,4 @@
+import { lowestId } from "../../base/id.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -182,7 +183,7 @@ export class Dispatches
     await this.#recover(shards);
     for (const [shard, fence] of fences) this.#recovered.set(shard, fence);
     const rows = await this.#base.database.rows<QueuedPlace>(
-      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' ORDER BY seq`,
+      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' ORDER BY seq`,
       [shards],
     );
     this.#join(rows);
@@ -192,7 +193,7 @@ export class Dispatches
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const rows = await database.rows<QueuedPlace>(
-      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND status = 'queued' AND seq > $2
+      `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' AND seq > $2
        ORDER BY seq LIMIT ${sweepRows}`,
       [ownership.shards, this.#seen - seqMargin],
     );
@@ -227,9 +228,9 @@ export class Dispatches
 
   async prune(endedBefore: number): Promise<boolean> {
     const rows = await this.#base.database.rows(
-      `DELETE FROM $s.dispatches WHERE seq IN
-         (SELECT seq FROM $s.dispatches WHERE ended_at < $1 LIMIT ${pruned}) RETURNING 1`,
-      [endedBefore],
+      `DELETE FROM $s.dispatches WHERE dispatch_id IN (SELECT dispatch_id FROM $s.dispatches
+         WHERE dispatch_id < $2 AND ended_at < $1 ORDER BY dispatch_id LIMIT ${pruned}) RETURNING 1`,
+      [endedBefore, lowestId("dispatch", endedBefore)],
     );
     return rows.length === pruned;
   }
@@ -267,11 +268,13 @@ export class Dispatches
   async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
     const rows = await this.#base.database.rows<QueuedPlace>(
-      `SELECT ${columns} FROM $s.dispatches
-       JOIN unnest($1::text[], $2::text[], $3::text[]) AS asked (agent, instance_id, session)
-         USING (agent, instance_id, session)
-       WHERE status = 'queued' ORDER BY seq`,
+      `SELECT queued.* FROM unnest($1::int[], $2::text[], $3::text[], $4::text[]) AS asked (shard, agent, instance_id, session),
+         LATERAL (SELECT ${columns} FROM $s.dispatches AS d WHERE d.shard = asked.shard AND ended_at IS NULL
+           AND d.agent = asked.agent AND d.instance_id = asked.instance_id AND d.session = asked.session AND status = 'queued'
+           OFFSET 0) AS queued
+       ORDER BY seq`,
       [
+        unique.map((key) => shardOf(key)),
         unique.map(({ agent }) => agent),
         unique.map(({ instance_id }) => instance_id),
         unique.map(({ session }) => session),
@@ -319,7 +322,7 @@ export class Dispatches
          ended_at = CASE WHEN d.cancelling OR attempts >= $2 THEN $3::bigint END,
          error = CASE WHEN NOT d.cancelling AND attempts >= $2 THEN $4 ELSE error END
        FROM $s.shards AS own
-       WHERE d.shard = ANY($1) AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence
+       WHERE d.shard = ANY($1) AND d.ended_at IS NULL AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence
        RETURNING d.dispatch_id, d.status`,
       [shards, limits.attempts, clock.now(), diedText],
     );

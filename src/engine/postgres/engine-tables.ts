@@ -194,6 +194,22 @@ ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean
 /** What keeps work from a node, as JSON of its message and its hint. */
 const nodeProblems: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN problem text;`;
 
+/**
+ * An attempt begins with one write to one page: no index has a column that a claim changes, in its predicate either, and pages keep
+ * room for the new version. Work that is not settled has no `ended_at`. What has ended without a result is what failed or was
+ * cancelled.
+ */
+const cheapClaims: Migration = (schema) => `
+ALTER TABLE ${schema}.dispatches DROP CONSTRAINT dispatches_pkey, DROP CONSTRAINT dispatches_dispatch_id_key,
+  ADD PRIMARY KEY (dispatch_id);
+ALTER TABLE ${schema}.dispatches SET (fillfactor = 60);
+DROP INDEX ${schema}.dispatches_by_status, ${schema}.dispatches_queued, ${schema}.dispatches_running,
+  ${schema}.dispatches_in_session, ${schema}.dispatches_of_owner, ${schema}.dispatches_ended;
+CREATE INDEX dispatches_open ON ${schema}.dispatches (shard, seq) WHERE ended_at IS NULL;
+CREATE INDEX dispatches_open_of_owner ON ${schema}.dispatches (owner) WHERE ended_at IS NULL;
+CREATE INDEX dispatches_without_result ON ${schema}.dispatches (dispatch_id) WHERE ended_at IS NOT NULL AND result IS NULL;
+`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -201,6 +217,8 @@ const steps: readonly Migration[] = [
   askedNodes,
   nodeStates,
   nodeProblems,
+
+  cheapClaims,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -23,7 +23,7 @@ interface Note {
 }
 
 /** No input of a session at rest may wait for longer than this because its node leaves, on a busy machine. */
-const longestPauseMs = 2_000;
+const longestPauseMs = 5_000;
 
 /** A cluster whose history is recorded: who began and ended which input. */
 function recordedCluster(schema: string) {

@@ -25,8 +25,10 @@ export interface NewsOptions {
 
 /** How often a node asks itself whether notifications arrive. */
 const echoMs = 2_000;
-/** News of so many ms are said together. */
+/** News of so many ms are said together; the first after a pause is said at once. */
 const gatherMs = 5;
+/** The same, of ends, for which few wait. */
+const gatherEndsMs = 20;
 /** A payload of Postgres has 8,000 bytes at most. */
 const largestPayload = 7_800;
 const retryMs = 500;
@@ -35,8 +37,11 @@ const retryMs = 500;
 export class NewsWire {
   readonly #options: NewsOptions;
   readonly #stopped = new AbortController();
-  #pending: string[] = [];
+  readonly #pending = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
+  /** When the news that wait are said, and when others were, by `performance.now`. */
+  #due = 0;
+  #flushedAt = Number.NEGATIVE_INFINITY;
   #connection: OwnConnection | undefined;
   #loop: Promise<void> | undefined;
   #echo: NodeJS.Timeout | undefined;
@@ -70,15 +75,23 @@ export class NewsWire {
     if (this.#options.isMute === true || this.#stopped.signal.aborted) return;
     const text = JSON.stringify(news);
     if (Buffer.byteLength(text) > largestPayload - 2) return;
-    this.#pending.push(text);
-    this.#timer ??= setTimeout(() => void this.flush(), gatherMs);
+    this.#pending.add(text);
+    const now = performance.now();
+    const due = Math.max(now, this.#flushedAt + (news[0] === "ended" ? gatherEndsMs : gatherMs));
+    if (this.#timer !== undefined && due >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => void this.flush(), due - now);
   }
 
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#flushedAt = performance.now();
     const { database } = this.#options;
-    for (const payload of toPayloads(this.#pending.splice(0))) {
+    const pending = [...this.#pending];
+    this.#pending.clear();
+    for (const payload of toPayloads(pending)) {
       // News that a crash of the database takes with it is found in the rows, so it does not wait for the disk.
       await database
         .run("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [

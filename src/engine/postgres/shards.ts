@@ -29,8 +29,17 @@ export function shardOfStream(stream: string): number | undefined {
   return stream.startsWith("run/") ? shardOf({ run_id: stream.slice(4) }) : undefined;
 }
 
+/** The shards of the last names asked for: an input's is asked for a dozen times on its way. */
+const known = new Map<string, number>();
+const mostKnown = 5_000;
+
 function hash(text: string): number {
-  return createHash("sha1").update(text).digest().readUInt32BE(0) % shardCount;
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const shard = createHash("sha1").update(text).digest().readUInt32BE(0) % shardCount;
+  if (known.size >= mostKnown) known.clear();
+  known.set(text, shard);
+  return shard;
 }
 
 /** A subquery for the shards that any node holds by its lock; `space` stands for the parameter that is `Ownership.lockSpace`. */
