@@ -26,7 +26,7 @@ const images = {
 } as const;
 const maxImageBytes = 150_000;
 
-await build({ check: false });
+await build({ declarations: false });
 await using demo = await startDemo();
 const prompt = (id: string, message: string) => demo.send(`/agents/mender/${id}`, { message });
 await prompt("ticket-1043", "The total of order 1043 is one cent short. Please mend it.");
