@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
+import { profileSchema } from "./agent-profile.ts";
 import { defineCommand } from "./command.ts";
 import { defineAgentProfile, mergeProfiles, profileToRole, roleToProfile } from "./merge-profiles.ts";
 import { defineTool } from "./tool.ts";
@@ -47,6 +48,54 @@ test("settings are merged field by field, and what says undefined says nothing",
     model: "a/1",
   });
   expect(mergeProfiles({ model: "a/1" }, { ...({ model: undefined } as object) })).toEqual({ model: "a/1" });
+});
+
+test("settings of Python are merged where both profiles have some, and replaced by true and false", () => {
+  const base = { functions: { a: () => 1 }, resourceLimits: { maxMemory: 1, maxDurationSecs: 2 } };
+  const over = { functions: { b: () => 2 }, resourceLimits: { maxMemory: 3 } };
+  expect(mergeProfiles({ python: base }, { python: over }).python).toEqual({
+    functions: over.functions,
+    resourceLimits: { maxMemory: 3, maxDurationSecs: 2 },
+  });
+  expect(mergeProfiles({ python: base }, { python: false }).python).toBe(false);
+  expect(mergeProfiles({ python: true }, { python: over }).python).toBe(over);
+});
+
+test("a list inside of settings, a list of models and a sandbox are replaced", () => {
+  const sandbox = { name: "own", open: () => Promise.reject(new Error("none")) };
+  const merged = mergeProfiles(
+    {
+      modelSettings: { stopSequences: ["a"], seed: 1 },
+      model: ["a/1", "a/2"],
+      sandbox: { ...sandbox, remove: async () => {} },
+    },
+    { modelSettings: { stopSequences: ["b"] }, model: ["b/1"], sandbox },
+  );
+  expect(merged).toEqual({ modelSettings: { stopSequences: ["b"], seed: 1 }, model: ["b/1"], sandbox });
+  expect(merged.sandbox).toBe(sandbox);
+});
+
+// Values by the kind of a field's schema: what both profiles have, and what comes of it.
+const byKind: Readonly<
+  Record<string, { readonly base: unknown; readonly over: unknown; readonly merged: unknown }>
+> = {
+  array: { base: [1], over: [2], merged: [1, 2] },
+  object: { base: { one: 1, two: 1 }, over: { two: 2 }, merged: { one: 1, two: 2 } },
+  union: { base: { one: 1, two: 1 }, over: { two: 2 }, merged: { one: 1, two: 2 } },
+  enum: { base: 1, over: 2, merged: 2 },
+  string: { base: 1, over: 2, merged: 2 },
+  boolean: { base: 1, over: 2, merged: 2 },
+  number: { base: 1, over: 2, merged: 2 },
+  custom: { base: { one: 1 }, over: { two: 2 }, merged: { two: 2 } },
+};
+const fields = Object.entries(profileSchema.shape).filter(
+  ([field]) => !["hooks", "approvals"].includes(field),
+);
+
+test.each(fields)("the field %s is merged as its schema says", (field, { _zod: { def } }) => {
+  const { base, over, merged } = byKind[def.innerType._zod.def.type] ?? {};
+  expect(merged).toBeDefined();
+  expect(mergeProfiles({ [field]: base }, { [field]: over })).toEqual({ [field]: merged });
 });
 
 test("neither profile is changed", () => {

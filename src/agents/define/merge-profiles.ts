@@ -1,5 +1,6 @@
-import { defined } from "../../base/defined.ts";
-import type { AgentProfile, Role } from "./agent-profile.ts";
+import * as z from "zod/mini";
+import { isRecord } from "../../base/is-record.ts";
+import { type AgentProfile, profileSchema, type Role } from "./agent-profile.ts";
 import { mergeApprovals } from "./approval-rules.ts";
 
 /**
@@ -17,20 +18,9 @@ export function defineAgentProfile<Output = unknown>(profile: AgentProfile<Outpu
   return profile;
 }
 
-const lists = [
-  "tools",
-  "commands",
-  "skills",
-  "roles",
-  "subagents",
-  "allowedCommands",
-  "allowNetwork",
-  "allowProtectedPaths",
-] as const;
-
 /**
  * Merges two profiles: fields of `over` replace those of `base`, lists are joined (`base` first), settings objects
- * are merged field by field.
+ * are merged field by field. A list inside a settings object is replaced. Rules of approvals add up.
  *
  * @example
  * ```ts
@@ -41,20 +31,42 @@ const lists = [
  * ```
  */
 export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
-  const merged: Record<string, unknown> = { ...base };
-  for (const [field, value] of Object.entries(over)) if (value !== undefined) merged[field] = value;
-  for (const field of lists) {
-    const joined = [...(base[field] ?? []), ...(over[field] ?? [])];
-    if (joined.length > 0) merged[field] = joined;
-  }
-  for (const field of ["compaction", "budget", "modelSettings"] as const) {
-    if (base[field] !== undefined && over[field] !== undefined)
-      merged[field] = { ...base[field], ...defined(over[field]) };
-  }
+  const merged = mergeFields(profileSchema.shape, { base, over, joinsLists: true });
   if (base.hooks !== undefined && over.hooks !== undefined) merged.hooks = [base.hooks, over.hooks].flat();
   if (base.approvals !== undefined && over.approvals !== undefined)
     merged.approvals = mergeApprovals(base.approvals, over.approvals);
   return merged as AgentProfile;
+}
+
+/** The fields of both: those of `over` win, except that settings objects are merged, and lists joined where it is asked for. */
+function mergeFields(
+  shape: z.core.$ZodShape,
+  {
+    base,
+    over,
+    joinsLists = false,
+  }: { readonly base: object; readonly over: object; readonly joinsLists?: boolean },
+): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [field, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    const before = merged[field];
+    const schema = schemaOf(shape[field], value);
+    if (schema instanceof z.core.$ZodObject && isRecord(before) && isRecord(value))
+      merged[field] = mergeFields(schema._zod.def.shape, { base: before, over: value });
+    else if (joinsLists && schema instanceof z.core.$ZodArray && Array.isArray(before))
+      merged[field] = before.concat(value);
+    else merged[field] = value;
+  }
+  return merged;
+}
+
+/** The schema that a value of a field has: of a choice, the one of an object where the value is an object. */
+function schemaOf(field: z.core.$ZodType | undefined, value: unknown): z.core.$ZodType | undefined {
+  if (field instanceof z.core.$ZodOptional) return schemaOf(field._zod.def.innerType, value);
+  if (field instanceof z.core.$ZodUnion && isRecord(value))
+    return field._zod.def.options.find((option) => option instanceof z.core.$ZodObject);
+  return field;
 }
 
 /**
