@@ -26,7 +26,7 @@ export { defineConfig } from "./app/config/kit-config.ts";
 export type { Agents, App } from "./app/service/app.ts";
 export { initAgent, openAgents, openService } from "./app/service/open-service.ts";
 export type { ProjectService, Service } from "./app/service/service.ts";
-export { loadSkill } from "./app/sources/load-skills.ts";
+export { loadSkill } from "./app/sources/load-skill.ts";
 export type { AgentBackend } from "./backends/contract.ts";
 export type { DeepPartial } from "./base/deep-partial.ts";
 export { KitError } from "./base/kit-error.ts";

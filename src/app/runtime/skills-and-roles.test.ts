@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadRoles } from "../sources/load-roles.ts";
-import { loadSkill, loadSkills } from "../sources/load-skills.ts";
+import { loadSkill } from "../sources/load-skill.ts";
+import { loadSkills } from "../sources/load-skills.ts";
 
 async function skillsOf(files: Readonly<Record<string, string>>): ReturnType<typeof loadSkills> {
   await using folder = await createTemporaryRepository(files);

@@ -16,8 +16,7 @@ import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
-import { beginFork, toForkedInput } from "./forks.ts";
-import { type HousekeepingOptions, startHousekeeping } from "./housekeeping.ts";
+import type { HousekeepingOptions } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
 import { checkKnownHere } from "./known-here.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
@@ -27,7 +26,6 @@ import type { ProjectService, Service } from "./service.ts";
 import { toDispatchInput } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
-import { syncSchedules } from "./sync-schedules.ts";
 import {
   clockSet,
   createOutageLog,
@@ -67,7 +65,7 @@ const unsavedPatienceMs = 1_000;
  * their opener's to close.
  */
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
-  const { parts: shared, engine, approvals, nodes, fenced } = toSharedParts(given, options);
+  const { parts: shared, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
   const parts = { ...shared, ...(await keptWorkspaces(shared, shared.store)) };
   const { keepsWork = true, onError = () => undefined } = options;
   /** The engine as this node has it: what others ask of it is answered by this one. */
@@ -200,11 +198,15 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
   const endHousekeeping = runsHousekeeping
-    ? startHousekeeping({ problem, warning: () => engine.warning?.(), sessions, store }, options)
+    ? (await import("./housekeeping.ts")).startHousekeeping(
+        { problem, warning: () => engine.warning?.(), sessions, store },
+        options,
+      )
     : async () => undefined;
   const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
   const renewSchedules = async (): Promise<void> => {
     if (!runsHousekeeping) return;
+    const { syncSchedules } = await import("./sync-schedules.ts");
     await syncSchedules(engine, { workflows: sources.loaded.workflows, problems: problems() }, onError);
   };
   const reload = async (): Promise<void> => {
@@ -275,6 +277,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     async fork(target, choices = {}, { principal } = {}) {
       sources.checkAgent(target.agent);
       if (!keepsWork) throw keepsNothing();
+      const { toForkedInput } = await import("./forks.ts");
       const { key, input } = await toForkedInput({ store, events: engine.events }, target, choices);
       const receipt = await engine.admit({
         ...key,
@@ -314,7 +317,8 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
             key,
             request: toPromptRequest(input),
             operationId,
-            prepare: fork && (() => beginFork(store, key, { fork, operationId })),
+            prepare:
+              fork && (async () => (await import("./forks.ts")).beginFork(store, key, { fork, operationId })),
             resting: new RestingWork(context),
           });
         } catch (error) {

@@ -7,10 +7,8 @@ import type { NodeCalls } from "../cluster/node-calls.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
-import { readLogPage } from "./log-page.ts";
 import type { SessionWork } from "./prompts.ts";
 import type { InstanceTarget, Service } from "./service.ts";
-import { listOperations, readOperationEvents, readTurn } from "./trace.ts";
 
 interface InstanceAdminOptions {
   readonly sources: Pick<Sources, "checkAgent">;
@@ -97,6 +95,7 @@ export function createInstanceAdmin({
       const { agent, instance_id, session } = key;
       sources.checkAgent(agent);
       const isAtWork = (): boolean => work.running(key).length > 0 || instances.isBusy(agent, instance_id);
+      const { readLogPage } = await import("./log-page.ts");
       const page = await readLogPage({ store, events: engine.events, isAtWork }, key, query);
       if (page === undefined) throw noSession(instance_id, session);
       return page;
@@ -123,14 +122,17 @@ export function createInstanceAdmin({
   const routed: InstanceAdmin["routed"] = {
     async operations(target, query = {}) {
       sources.checkAgent(target.agent);
+      const { listOperations } = await import("./trace.ts");
       return await listOperations({ events: log }, target, query);
     },
     async operationEvents(target, query = {}) {
       sources.checkAgent(target.agent);
+      const { readOperationEvents } = await import("./trace.ts");
       return await readOperationEvents({ events: log }, target, query);
     },
     async turn(target, query = {}) {
       sources.checkAgent(target.agent);
+      const { readTurn } = await import("./trace.ts");
       return await readTurn({ store, events: log }, target, query);
     },
     async history(target) {

@@ -5,7 +5,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { EventListener } from "../../agents/events.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { openIndexedProject } from "../../project/open-project.ts";
+import { openIndexedProject } from "../../project/open-indexed-project.ts";
 import type { Project } from "../../project/project.ts";
 import type { SharedIndex } from "../../project/store/index-place.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";

@@ -2,7 +2,6 @@ import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
-import { openSharedEngine } from "../../engine/open-shared-engine.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
 import { defaultLimits, type EngineLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, sharedEngineOf, toEngineLimits } from "../config/engine-config.ts";
@@ -101,6 +100,7 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
       ? sharedEngineOf(loaded.config, options.env ?? loaded.environment)
       : undefined;
   if (shared !== undefined) {
+    const { openSharedEngine } = await import("../../engine/open-shared-engine.ts");
     return await openSharedEngine({ ...shared, limits, project: project.name });
   }
   const explicitFolder = place === "configured" ? engine.folder : (place ?? engine.folder);

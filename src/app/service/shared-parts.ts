@@ -1,9 +1,8 @@
 import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { ServiceCluster } from "../cluster/service-cluster.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { RuntimeParts } from "../runtime/agent-factory.ts";
-import { FencedStore } from "./fenced-store.ts";
-import { createSharedApprovals } from "./shared-approvals.ts";
+import type { FencedStore } from "./fenced-store.ts";
 
 /** The parts of a service, as far as they depend on whether other machines share its work. */
 export interface SharedParts {
@@ -16,15 +15,26 @@ export interface SharedParts {
   readonly fenced: FencedStore | undefined;
 }
 
-export function toSharedParts(
+/** A project of one machine does not load the code for several. */
+export async function toSharedParts(
   given: RuntimeParts,
   { engine, nodeAddress: address }: { readonly engine: Engine; readonly nodeAddress?: string | undefined },
-): SharedParts {
+): Promise<SharedParts> {
   const { cluster, events, capabilities } = engine;
-  const fenced = capabilities.distributed ? new FencedStore(given.store) : undefined;
-  const nodes = cluster && new ServiceCluster({ cluster, events, address });
+  const fenced = capabilities.distributed
+    ? new (await import("./fenced-store.ts")).FencedStore(given.store)
+    : undefined;
   const local = given.approvals ?? createApprovals();
-  const approvals = cluster === undefined ? local : createSharedApprovals(local, cluster.waitingCalls);
+  let approvals = local;
+  let nodes: ServiceCluster | undefined;
+  if (cluster !== undefined) {
+    const [{ ServiceCluster }, { createSharedApprovals }] = await Promise.all([
+      import("../cluster/service-cluster.ts"),
+      import("./shared-approvals.ts"),
+    ]);
+    nodes = new ServiceCluster({ cluster, events, address });
+    approvals = createSharedApprovals(local, cluster.waitingCalls);
+  }
   return {
     parts: {
       ...given,

@@ -6,7 +6,8 @@ import { parse } from "yaml";
 import { runKit } from "../../cli/testing/run-kit.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { faultOfSkillName } from "./load-roles.ts";
-import { loadSkill, loadSkills } from "./load-skills.ts";
+import { loadSkill } from "./load-skill.ts";
+import { loadSkills } from "./load-skills.ts";
 
 /** Applies every rule of the specification to the letter, as a strict reader of another vendor does. */
 function strictProblems(file: string, text: string): string[] {

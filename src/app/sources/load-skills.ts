@@ -16,26 +16,8 @@ import {
   skillFields,
 } from "./load-roles.ts";
 
-/**
- * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for
- * a file that is no skill: one without instructions, or with front matter that is not what it should be.
- *
- * @example
- * ```ts
- * import { type Agent, loadSkill } from "kit";
- *
- * export async function release(agent: Agent): Promise<string> {
- *   const skill = await loadSkill("shared/skills/release");
- *   return (await agent.session().skill(skill)).text;
- * }
- * ```
- */
-export async function loadSkill(path: string, options: { readonly root?: string } = {}): Promise<Skill> {
-  return (await readSkill(path, options)).skill;
-}
-
-/** The same, with where it departs from the Agent Skills format. */
-async function readSkill(
+/** As `loadSkill`, with where the file departs from the Agent Skills format. */
+export async function readSkill(
   path: string,
   options: { readonly root?: string },
 ): Promise<{ readonly skill: Skill; readonly problems: readonly string[] }> {
