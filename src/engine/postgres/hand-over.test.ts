@@ -25,12 +25,16 @@ interface Note {
 /** No input of a session at rest may wait for longer than this because its node leaves, on a busy machine. */
 const longestPauseMs = 5_000;
 
+/** In place of milliseconds: this work ends when the test lets it. */
+const untilReleased = -1;
+
 /** A cluster whose history is recorded: who began and ended which input. */
 function recordedCluster(schema: string) {
   const history: Note[] = [];
   const acceptedAt = new Map<string, number>();
   const admitted: string[] = [];
   const sent = new Map<string, number>();
+  const released = Promise.withResolvers<void>();
   const open = async (name: string, run: (context: RunContext) => Promise<unknown>): Promise<Engine> => {
     const engine = await createPostgresEngine({ url: server.url, schema });
     await engine.start(
@@ -46,7 +50,7 @@ function recordedCluster(schema: string) {
             begunAt: performance.now(),
           };
           history.push(note);
-          await sleep(ms);
+          await (ms === untilReleased ? released.promise : sleep(ms));
           context.signal.throwIfAborted();
           note.endedAt = performance.now();
         },
@@ -84,7 +88,7 @@ function recordedCluster(schema: string) {
     });
     return Math.max(...waits);
   };
-  return { open, send, check, history };
+  return { open, send, check, history, release: released.resolve };
 }
 
 const noRun = async (): Promise<unknown> => undefined;
@@ -98,9 +102,8 @@ test("a node that leaves hands over what rests at once, accepts on, and is not w
     .toEqual([true, true, true]);
   const sessions = Array.from({ length: 40 }, (_, index) => `s${index}`);
   const slow = sessions.find((id) => leaving.cluster?.owns({ agent: "a", instance_id: id })) ?? "";
-  await cluster.send(leaving, slow, 2_500);
+  await cluster.send(leaving, slow, untilReleased);
   await expect.poll(() => cluster.history.length).toBe(1);
-  const startedAt = performance.now();
   let isLoaded = true;
   const load = (async () => {
     for (let index = 0; isLoaded; index += 1) {
@@ -115,13 +118,13 @@ test("a node that leaves hands over what rests at once, accepts on, and is not w
   // Only the shard at work stays, for as long as that lasts.
   await expect
     .poll(async () => (await leaving.state?.())?.nodes.find(({ is_this }) => is_this)?.shards, {
-      timeout: 2_000,
+      timeout: 10_000,
     })
     .toBe(1);
-  expect(performance.now() - startedAt).toBeLessThan(2_500);
-  expect((await others[0].state?.())?.unowned_shards).toBe(0);
-  await sleep(1_200);
+  await expect.poll(async () => (await others[0].state?.())?.unowned_shards).toBe(0);
+  await sleep(500);
   isLoaded = false;
+  cluster.release();
   await load;
   await leaving.drain({ timeoutMs: 10_000 });
   expect(cluster.history.find(({ session }) => session === slow)?.node).toBe("one");

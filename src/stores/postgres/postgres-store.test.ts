@@ -120,11 +120,11 @@ test("a connection that the server has ended while it rested is replaced", async
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
 
-/** A store behind a way that can hang, which it notices within two tenths of a second. */
-async function useFarStore({ patienceMs = 100 } = {}) {
+/** A store behind a way that can hang, which it notices within a second: a busy machine takes half of one for a connection. */
+async function useFarStore() {
   const way = await openWay(new URL(server.url));
   onTestFinished(() => way.close());
-  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs });
+  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs: 500 });
   onTestFinished(() => store.close());
   await store.append({ key, expected: 0, entries: [entry] });
   return { way, store };
@@ -138,7 +138,7 @@ test("a Postgres that hangs is noticed soon, refused at once, and gone on with o
   const calls = [1, 2, 3].map(() => store.append({ key, expected: 1, entries: [entry] }));
   const begun = performance.now();
   for (const call of calls) await expect(call).rejects.toMatchObject(isAway);
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(performance.now() - begun).toBeLessThan(10_000);
   const refused = performance.now();
   for (let count = 0; count < 100; count += 1) await expect(store.read(key)).rejects.toMatchObject(isAway);
   expect(performance.now() - refused).toBeLessThan(1_000);
@@ -158,8 +158,7 @@ test("a Postgres that hangs is noticed soon, refused at once, and gone on with o
 });
 
 test("a connection that dies in the middle of a query costs that query, and no other", async () => {
-  // A busy machine may take longer than a tenth of a second to open the connection that replaces it.
-  const { way, store } = await useFarStore({ patienceMs: 500 });
+  const { way, store } = await useFarStore();
   way.freeze({ isDropped: true });
   await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject(isAway);
   expect((await store.read(key)).length).toBeGreaterThan(0);
@@ -172,7 +171,7 @@ test("a query that waits for a lock is no silence while others are answered, and
   await holder.query(`BEGIN; LOCK TABLE ${quoted}.sessions IN EXCLUSIVE MODE`);
   const waits = store.append({ key, expected: 1, entries: [entry] });
   waits.catch(() => undefined);
-  await delay(250);
+  await delay(1_200);
   expect(await store.read(key)).toHaveLength(1);
   await expect(waits).rejects.toMatchObject(isAway);
   await holder.query("ROLLBACK");
