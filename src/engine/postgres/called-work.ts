@@ -18,7 +18,7 @@ export interface Executor {
   start(turn: Turn): Promise<void>;
   /** This node is not called any more. */
   stop(): Promise<void>;
-  /** What has kept it from calling this node, or from being told of work, for longer than a moment. */
+  /** The reason that has kept it from calling this node, or from hearing of work, for longer than a moment. */
   problem(): KitError | undefined;
 }
 
@@ -88,7 +88,7 @@ export class CalledWork {
     await this.#executor.stop();
   }
 
-  /** What keeps accepted work waiting, for operators. */
+  /** The reason that accepted work waits, for operators. */
   problem(): KitError | undefined {
     const since = Math.max(this.#dueSince ?? Number.POSITIVE_INFINITY, this.#calledAt);
     const isUncalled = performance.now() - since > uncalledMs;

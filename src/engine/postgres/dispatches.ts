@@ -186,18 +186,19 @@ export class Dispatches
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' ORDER BY seq`,
       [shards],
     );
-    this.#join(rows);
+    this.#join(rows, this.#recovered);
   }
 
   /** Finds what no other node has told: new inputs, and running ones that were cancelled. */
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
+    const recovered = new Map(this.#recovered);
     const rows = await database.rows<QueuedPlace>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' AND seq > $2
        ORDER BY seq LIMIT ${sweepRows}`,
       [ownership.shards, this.#seen - seqMargin],
     );
-    this.#join(rows);
+    this.#join(rows, recovered);
     const running = this.#attempts.running().map(({ dispatch_id }) => dispatch_id);
     const retrying = this.#attempts.retrying();
     if (running.length + retrying.length === 0) return;
@@ -246,8 +247,8 @@ export class Dispatches
   }
 
   /** Whether inputs that a former owner had begun are queued again: until then, later ones of their sessions would overtake them. */
-  #isRecovered(key: SessionKey): boolean {
-    return this.#recovered.get(shardOf(key)) === this.#base.leaseOf(key).fence;
+  #isRecovered(key: SessionKey, recovered: ReadonlyMap<number, number> = this.#recovered): boolean {
+    return recovered.get(shardOf(key)) === this.#base.leaseOf(key).fence;
   }
 
   async #untilRecovered(key: SessionKey, signal: AbortSignal | undefined): Promise<void> {
@@ -267,6 +268,7 @@ export class Dispatches
   /** Enqueues what waits in some sessions, in its order, whichever node has accepted it. */
   async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
+    const recovered = new Map(this.#recovered);
     const rows = await this.#base.database.rows<QueuedPlace>(
       `SELECT queued.* FROM unnest($1::int[], $2::text[], $3::text[], $4::text[]) AS asked (shard, agent, instance_id, session),
          LATERAL (SELECT ${columns} FROM $s.dispatches AS d WHERE d.shard = asked.shard AND ended_at IS NULL
@@ -280,16 +282,17 @@ export class Dispatches
         unique.map(({ session }) => session),
       ],
     );
-    this.#join(rows);
+    this.#join(rows, recovered);
     return keys.map(() => undefined);
   }
 
-  #join(rows: readonly QueuedPlace[]): void {
+  /** `recovered`: of the time before the rows were read, or they may lack what was queued again meanwhile. */
+  #join(rows: readonly QueuedPlace[], recovered: ReadonlyMap<number, number>): void {
     const handlers = this.#base.handlers();
     if (handlers === undefined || this.#base.draining.aborted) return;
     const { queue } = this.#base;
     for (const { risky, ...place } of rows) {
-      if (!this.#isOwn(place) || !this.#isRecovered(place)) continue;
+      if (!this.#isOwn(place) || !this.#isRecovered(place, recovered)) continue;
       if (queue.has({ id: place.dispatch_id, line: lineOf(place) })) continue;
       this.#seen = Math.max(this.#seen, place.seq);
       queue.join(this.#attempts.toJob(place, handlers, risky));

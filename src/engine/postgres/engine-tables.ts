@@ -191,7 +191,7 @@ ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean
   ADD COLUMN clock_ahead_ms bigint, ADD COLUMN news_age_ms int;
 `;
 
-/** What keeps work from a node, as JSON of its message and its hint. */
+/** The reason that a node gets no work, as JSON of its message and its hint. */
 const nodeProblems: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN problem text;`;
 
 /**

@@ -24,7 +24,7 @@ export interface OwnershipOptions {
   readonly project: string | undefined;
   /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
   newsAgeMs(): number | undefined;
-  /** What keeps work from this node, for operators. */
+  /** The reason that this node gets no work, for operators. */
   problem(): KitError | undefined;
   /** Tells the other nodes that shards are free. */
   announceFree(): void;

@@ -66,12 +66,18 @@ export class DispatchAttempts {
    * time: so the one to blame comes to its end, and takes none of the others with it.
    */
   toJob(place: DispatchPlace, handlers: EngineHandlers, isRisky = false): Job {
+    let lease: Lease | undefined;
     return {
       id: place.dispatch_id,
       line: lineOf(place),
       owner: place.owner,
-      begin: (releaseSlot) =>
-        isRisky ? this.#beginAlone(place, handlers, releaseSlot) : this.#begin(place, handlers, releaseSlot),
+      begin: (releaseSlot) => {
+        lease = this.#base.leaseOf(place);
+        return isRisky
+          ? this.#beginAlone(place, handlers, releaseSlot)
+          : this.#begin(place, handlers, releaseSlot);
+      },
+      isStale: () => lease?.signal.aborted === true,
     };
   }
 

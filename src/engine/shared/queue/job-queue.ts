@@ -100,9 +100,10 @@ export class JobQueue {
     return this.#positions.has(id) || (line?.retry !== undefined && line.head?.id === id);
   }
 
-  /** Whether a job waits in its line, or runs. */
+  /** Whether a job waits in its line, or runs under the lease of now. */
   has({ id, line }: Pick<Job, "id" | "line">): boolean {
-    return this.#positions.has(id) || this.#lines.get(line)?.head?.id === id;
+    const head = this.#lines.get(line)?.head;
+    return this.#positions.has(id) || (head?.id === id && head.isStale?.() !== true);
   }
 
   /**

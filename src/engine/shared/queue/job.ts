@@ -13,6 +13,8 @@ export interface Job {
   begin(releaseSlot: () => () => void): Promise<JobEnd>;
   /** Called when the job leaves the queue before it began, because the lease is lost or the engine closes. */
   forget?(): void;
+  /** Whether it began under a lease that is lost: it may be in its line a second time, under the lease of now. */
+  isStale?(): boolean;
 }
 
 /**

@@ -1,0 +1,52 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { gate } from "../cases/engine-check.ts";
+import { createPostgresEngine } from "./create-postgres-engine.ts";
+
+let server: PostgresServer;
+let admin: pg.Pool;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  admin = new pg.Pool({ connectionString: server.url });
+  admin.on("error", () => undefined);
+});
+
+afterAll(async () => {
+  await admin?.end();
+  await server?.stop();
+});
+
+test("an input whose node lost its shard and has it again is done before the later ones, however long its old attempt goes on", async () => {
+  const engine = await createPostgresEngine({ url: server.url, schema: "hands", limits: { backoffMs: 1 } });
+  const begun: string[] = [];
+  const [first, ended] = [gate(), gate()];
+  await engine.start({
+    async dispatch({ fence }, { input }) {
+      begun.push(`${input}`);
+      if (begun.length > 1) return fence;
+      first.open();
+      // It does not heed its signal, as a model's answer or a command may not.
+      await ended.opened;
+      return fence;
+    },
+    run: async () => null,
+  });
+  const key = { agent: "a", instance_id: "one", session: "default" };
+  const ids: string[] = [];
+  for (const input of ["one", "two", "three"]) ids.push((await engine.admit({ ...key, input })).dispatch_id);
+  await first.opened;
+  const fence = engine.cluster?.fence(key) ?? 0;
+  await admin.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() GROUP BY pid",
+  );
+  await expect.poll(() => engine.cluster?.fence(key)).toBeGreaterThan(fence);
+  // The node has found what it had begun, and looks again whenever an input comes.
+  await expect.poll(async () => (await engine.getDispatch(ids[0] ?? ""))?.status).toBe("queued");
+  ids.push((await engine.admit({ ...key, input: "four" })).dispatch_id);
+  ended.open();
+  for (const id of ids) expect(await engine.awaitDispatch(id)).toMatchObject({ status: "completed" });
+  expect(begun).toEqual(["one", "one", "two", "three", "four"]);
+  await engine.drain({ timeoutMs: 0 });
+});
