@@ -144,6 +144,7 @@ const config: ViteUserConfig = defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           include: ["tests/cluster/**/*.test.ts"],
+          exclude: [campaigns],
           setupFiles,
           globalSetup,
         },

@@ -1,6 +1,7 @@
 /**
  * `npm run test:cluster`: several `kit start` over one Postgres, under faults. `--long` goes on with faults at random for
- * thirty minutes, `--minutes N` for so many; `--seed N` repeats the faults of a run that printed it. Further words go to vitest.
+ * thirty minutes, `--minutes N` for so many; `--seed N` repeats the faults of a run that printed it; `--engine restate` has Restate
+ * call the nodes, with the server of `npm run test:vendors`. Further words go to vitest.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -10,6 +11,7 @@ const { values, positionals } = parseArgs({
     long: { type: "boolean", default: false },
     minutes: { type: "string" },
     seed: { type: "string" },
+    engine: { type: "string" },
   },
   allowPositionals: true,
 });
@@ -19,6 +21,7 @@ const { status } = spawnSync("vitest", ["run", "--project", "cluster", ...positi
   env: {
     ...process.env,
     ...(minutes === undefined ? {} : { KIT_CLUSTER_MINUTES: minutes }),
+    ...(values.engine === undefined ? {} : { KIT_CLUSTER_ENGINE: values.engine }),
     ...(values.seed === undefined ? {} : { KIT_CLUSTER_SEED: values.seed }),
   },
 });

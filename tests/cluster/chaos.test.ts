@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createRandom } from "../faults/seeded-random.ts";
-import { postgresEngine } from "./harness/engines.ts";
+import { chosenEngine } from "./harness/engines.ts";
 import { type Kit, Kits, type Load } from "./harness/kits.ts";
 
 const minutes = Number(process.env.KIT_CLUSTER_MINUTES ?? 0.4);
@@ -51,7 +51,7 @@ test(
   `faults at random for ${minutes} minutes lose nothing and do nothing twice (seed ${seed}: --seed ${seed})`,
   async () => {
     const random = createRandom(seed);
-    const cluster = await Kits.start(postgresEngine);
+    const cluster = await Kits.start(chosenEngine());
     const counts: Record<string, number> = {};
     const loads: Load[] = [];
     try {

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { postgresEngine } from "./harness/engines.ts";
+import { chosenEngine } from "./harness/engines.ts";
 import { type Kit, Kits, type Load } from "./harness/kits.ts";
 
 let cluster: Kits;
 let kits: readonly [Kit, Kit, Kit];
 
 beforeAll(async () => {
-  cluster = await Kits.start(postgresEngine);
+  cluster = await Kits.start(chosenEngine());
   kits = cluster.kits as unknown as typeof kits;
 });
 

@@ -161,7 +161,7 @@ export class RestateExecutor implements Executor {
   }
 }
 
-/** What fails again and again, from its first time to the time that it goes well. */
+/** A call that fails again and again, from its first failure to its first success. */
 class Trouble {
   readonly #forgottenMs: number;
   #error: KitError | undefined;

@@ -1,7 +1,10 @@
+import { Balancer } from "../../../src/engine/restate/testing/balancer.ts";
+import { freePort, type RestateServers, startRestate } from "../../../src/testing/restate-server.ts";
 import type { Database } from "./database.ts";
 import { addressOf } from "./database.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { Kit, Kits } from "./kits.ts";
+import { Way } from "./way.ts";
 
 /** The facts that the harness needs about a kind of engine that several machines share. */
 export interface ClusterEngine {
@@ -79,3 +82,103 @@ export const postgresEngine: ClusterEngine = {
     return rows[0]?.nodes === nodes && rows[0]?.shards === 256;
   },
 };
+
+/** The ways between one node and Restate, in both directions. */
+interface RestateWays {
+  readonly listen: number;
+  readonly ingress: Way;
+  readonly admin: Way;
+  /** From the balancer to the node. */
+  readonly calls: Way;
+}
+
+/** The same tables, and Restate calling the nodes through a balancer: each node has its own ways from and to Restate. */
+export class RestateEngine implements ClusterEngine {
+  readonly kind = "restate";
+  readonly toml = 'kind = "restate"';
+  readonly recorder = postgresEngine.recorder;
+  readonly history = postgresEngine.history;
+  readonly open = postgresEngine.open;
+  readonly occurrences = postgresEngine.occurrences;
+  readonly #servers: number;
+  readonly #ways = new Map<Kit, RestateWays>();
+  #restate: RestateServers | undefined;
+  #balancer: Balancer | undefined;
+
+  /** `servers`: one alone, or three that replicate what they are told. */
+  constructor(servers = 1) {
+    this.#servers = servers;
+  }
+
+  get restate(): RestateServers {
+    if (this.#restate === undefined) throw new Error("Restate was not started.");
+    return this.#restate;
+  }
+
+  async start({ kits }: Kits): Promise<void> {
+    this.#restate = await startRestate({ count: this.#servers });
+    this.#balancer = await Balancer.start();
+    const [ingress = "", admin = ""] = [this.#restate.ingress[0], this.#restate.admin[0]];
+    for (const kit of kits) {
+      const listen = await freePort();
+      const calls = await Way.to(listen);
+      this.#balancer.add(calls.port);
+      const [toIngress, toAdmin] = [await Way.to(portOf(ingress)), await Way.to(portOf(admin))];
+      this.#ways.set(kit, { listen, calls, ingress: toIngress, admin: toAdmin });
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { ingress, admin, calls } of this.#ways.values())
+      for (const way of [ingress, admin, calls]) way.close();
+    await this.#balancer?.close();
+    await this.#restate?.stop();
+  }
+
+  environment(kit: Kit): Readonly<Record<string, string>> {
+    const { listen, ingress, admin } = this.#waysOf(kit);
+    const others = (addresses: readonly string[]) => addresses.slice(1);
+    const { restate } = this;
+    return {
+      ...postgresEngine.environment(kit),
+      KIT_RESTATE_INGRESS: [`http://127.0.0.1:${ingress.port}`, ...others(restate.ingress)].join(),
+      KIT_RESTATE_ADMIN: [`http://127.0.0.1:${admin.port}`, ...others(restate.admin)].join(),
+      KIT_RESTATE_LISTEN: `127.0.0.1:${listen}`,
+      KIT_RESTATE_ADDRESS: `${this.#balancer?.address}`,
+    };
+  }
+
+  /** Nodes take what they are called for: they are balanced when all are there. */
+  async isBalanced(database: Database, nodes: number): Promise<boolean> {
+    const { rows } = await database.query(
+      `SELECT count(*)::int AS nodes FROM ${schema}.nodes WHERE NOT draining AND beat > clock_timestamp() - interval '1 second'`,
+    );
+    return rows[0]?.nodes === nodes;
+  }
+
+  /** Cuts a node off from Restate, in both directions; it still reaches the database. */
+  cut(kit: Kit): void {
+    const { ingress, admin, calls } = this.#waysOf(kit);
+    for (const way of [ingress, admin, calls]) way.silence();
+  }
+
+  restore(kit: Kit): void {
+    const { ingress, admin, calls } = this.#waysOf(kit);
+    for (const way of [ingress, admin, calls]) way.restore();
+  }
+
+  #waysOf(kit: Kit): RestateWays {
+    const ways = this.#ways.get(kit);
+    if (ways === undefined) throw new Error("Restate was started without this node.");
+    return ways;
+  }
+}
+
+function portOf(address: string): number {
+  return Number(new URL(address).port);
+}
+
+/** The engine under test: `npm run test:cluster -- --engine restate` chooses the second one. */
+export function chosenEngine(): ClusterEngine {
+  return process.env.KIT_CLUSTER_ENGINE === "restate" ? new RestateEngine() : postgresEngine;
+}
