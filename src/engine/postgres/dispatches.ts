@@ -29,6 +29,7 @@ import { DispatchAdmission } from "./dispatch-admission.ts";
 import { DispatchRows, listDispatches } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
+import { forgetCalls } from "./waiting-calls.ts";
 
 type QueuedPlace = DispatchPlace & { readonly risky: boolean };
 
@@ -149,6 +150,7 @@ export class Dispatches
       news.publish(["cancel", id]);
     } else {
       this.#attempts.leave(row);
+      if (row.started_at !== null) await forgetCalls(this.#base, row);
       this.#noteEnd(id);
     }
     return true;
@@ -215,7 +217,8 @@ export class Dispatches
   isIdle(shard: number): boolean {
     // A caller waits for an attached call, which would have to begin anew elsewhere.
     for (const place of this.#calls.lines) if (shardOf(place) === shard) return false;
-    return this.#attempts.running().every((row) => shardOf(row) !== shard);
+    for (const place of this.#attempts.places) if (shardOf(place) === shard) return false;
+    return true;
   }
 
   /** Whether inputs are looked for that were queued. */

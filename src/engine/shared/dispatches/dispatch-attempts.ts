@@ -1,5 +1,6 @@
 import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
@@ -49,6 +50,8 @@ export class DispatchAttempts {
   readonly #options: AttemptOptions;
   readonly #pace = createPace(perTurn);
   readonly #running = new Map<string, Attempt>();
+  /** Inputs of which an attempt runs, or is being claimed. */
+  readonly #begun = new Set<DispatchPlace>();
   readonly #retrying = new Map<string, DispatchPlace>();
   /** How often each has met a store that is away, since it last reached one. */
   readonly #outages = new Map<string, number>();
@@ -99,6 +102,11 @@ export class DispatchAttempts {
     return [...this.#running.values()].map(({ row }) => row);
   }
 
+  /** Where attempts run, or are being claimed. */
+  get places(): Iterable<SessionKey> {
+    return this.#begun;
+  }
+
   /** Lets the line of an input go on which is no longer queued. */
   leave(place: Parameters<typeof lineOf>[0] & Pick<DispatchPlace, "dispatch_id">): void {
     this.#retrying.delete(place.dispatch_id);
@@ -120,6 +128,18 @@ export class DispatchAttempts {
     const lease = this.#base.leaseOf(place);
     this.#retrying.delete(place.dispatch_id);
     if (lease.signal.aborted) return ended;
+    this.#begun.add(place);
+    const end = await this.#attempt({ place, lease, releaseSlot }, handlers);
+    this.#begun.delete(place);
+    const isLostAndRegained = lease.signal.aborted && !this.#base.leaseOf(place).signal.aborted;
+    // The rows of this line were read again meanwhile, while this input was at its head: it is still the first.
+    return isLostAndRegained ? this.#waitFor(place, this.#base.time.now()) : end;
+  }
+
+  async #attempt(
+    { place, lease, releaseSlot }: Pick<Attempt, "lease" | "releaseSlot"> & { readonly place: DispatchPlace },
+    handlers: EngineHandlers,
+  ): Promise<JobEnd> {
     try {
       const row = await this.#store.claim(place, lease.fence);
       if (row === undefined) {
@@ -127,6 +147,7 @@ export class DispatchAttempts {
         const at = await this.#store.dueAt(place.dispatch_id);
         return typeof at === "number" ? this.#waitFor(place, at) : ended;
       }
+      if (lease.signal.aborted) return ended;
       const stop = linkSignals([lease.signal, this.#base.stopping]);
       return await this.#work({ row, lease, stop, releaseSlot, isCancelled: false }, handlers);
     } catch (error) {

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { createPostgresEngine } from "./create-postgres-engine.ts";
+import { openEngineDatabase } from "./engine-database.ts";
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server?.stop();
+});
+
+test("a node that loses its shards and gains them again keeps the order of a session whose first input is still at work", async () => {
+  const place = { url: server.url, schema: "regained" };
+  const engine = await createPostgresEngine(place);
+  const database = await openEngineDatabase(place);
+  const begun: unknown[] = [];
+  const release = Promise.withResolvers<void>();
+  const lost = Promise.withResolvers<void>();
+  await engine.start({
+    run: async () => null,
+    async dispatch({ attempt, signal }, { input }) {
+      begun.push([input, attempt]);
+      if (begun.length > 1) return null;
+      signal.addEventListener("abort", () => lost.resolve());
+      // Its work takes no notice of the lease.
+      await release.promise;
+      return null;
+    },
+  });
+  const session = { agent: "a", instance_id: "i", session: "s" };
+  const receipts = [];
+  for (let input = 1; input <= 4; input += 1) receipts.push(await engine.admit({ ...session, input }));
+  await expect.poll(() => begun.length).toBe(1);
+  await database.run("SELECT pg_terminate_backend(backend) FROM $s.nodes");
+  await lost.promise;
+  await expect.poll(() => engine.cluster?.owns(session), { timeout: 10_000 }).toBe(true);
+  const [first] = receipts;
+  const statusOf = async () => (await engine.getDispatch(first?.dispatch_id ?? ""))?.status;
+  await expect.poll(statusOf, { timeout: 10_000 }).toBe("queued");
+  // Its rows are read again by now, too.
+  await sleep(100);
+  release.resolve();
+  for (const { dispatch_id } of receipts) await engine.awaitDispatch(dispatch_id);
+  expect(begun).toEqual([
+    [1, 1],
+    [1, 2],
+    [2, 1],
+    [3, 1],
+    [4, 1],
+  ]);
+  await engine.drain({ timeoutMs: 0 });
+  await database.close();
+}, 60_000);
