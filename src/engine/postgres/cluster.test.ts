@@ -112,6 +112,39 @@ test("the calls of a node that died are neither listed nor decided until another
   expect(await two.cluster.waitingCalls.list({})).toEqual([request(4)]);
 });
 
+test("a call of work that was cancelled while no node had it is not listed any more; others are", async () => {
+  const one = await createPostgresEngine({ url: server.url, schema: "cancelled" });
+  const { agent, instance_id, session } = request(5);
+  const begun = Promise.withResolvers<void>();
+  await one.start({
+    run: async () => null,
+    dispatch: async ({ signal }) => {
+      begun.resolve();
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  const first = await one.admit({ agent, instance_id, session, input: 1 });
+  const later = await one.admit({ agent, instance_id, session, input: 2 });
+  await begun.promise;
+  await one.drain({ timeoutMs: 0 });
+  const two = await createPostgresEngine({ url: server.url, schema: "cancelled" });
+  onTestFinished(() => two.drain({ timeoutMs: 0 }));
+  const run = await two.startRun({ workflow: "w", payload: {} });
+  const waits = [request(5), { ...request(5), approval_id: "approval_6", session: "other" }];
+  const ofRun = { ...request(7), run_id: run.run_id };
+  const calls = two.cluster?.waitingCalls;
+  for (const call of [...waits, ofRun]) {
+    await calls?.add(call);
+    await calls?.leave(call.approval_id);
+  }
+  await two.cancelDispatch(later.dispatch_id);
+  expect(await calls?.list({})).toHaveLength(3);
+  await two.cancelDispatch(first.dispatch_id);
+  expect(await calls?.list({})).toEqual([waits[1], ofRun]);
+  await two.cancelRun(run.run_id);
+  expect(await calls?.list({})).toEqual([waits[1]]);
+});
+
 test("a node that joins takes no instance for which a caller waits", async () => {
   const one = await openNode("attached");
   const work = Promise.withResolvers<string>();

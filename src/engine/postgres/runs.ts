@@ -24,6 +24,7 @@ import { admitRun, sendSignal } from "./run-admission.ts";
 import { JournalRows } from "./run-journal.ts";
 import { RunRows, recoverRuns } from "./run-rows.ts";
 import { shardOf } from "./shards.ts";
+import { forgetCalls } from "./waiting-calls.ts";
 
 export interface RunsOptions {
   readonly events: PostgresEventLog;
@@ -335,6 +336,7 @@ export class Runs
       return true;
     }
     queue.leave({ id: runId, line: lineOfRun(row) });
+    await forgetCalls(this.#base, { run_id: runId });
     await recordCancelled(this.#events, row, clock.now());
     this.#noteEnd(runId);
     return true;

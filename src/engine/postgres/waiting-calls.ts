@@ -1,4 +1,5 @@
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { CallFilter, WaitingCalls } from "../cluster.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 
@@ -129,6 +130,21 @@ export class WaitingCallRows implements WaitingCalls {
     return this.#base.ownership.node;
   }
 }
+
+/** Forgets the calls of work that was cancelled while no node had it. Of a session, one input at a time has begun: they are its own. */
+export async function forgetCalls(
+  { database }: PostgresBase,
+  work: SessionKey | { readonly run_id: string },
+): Promise<void> {
+  const { agent, instance_id, session, run_id } = { ...noFields, ...work };
+  await database.run(
+    `DELETE FROM $s.approvals WHERE node = '' AND CASE WHEN $4::text IS NULL
+       THEN agent = $1 AND instance_id = $2 AND session = $3 ELSE request::json ->> 'run_id' = $4 END`,
+    [agent, instance_id, session, run_id],
+  );
+}
+
+const noFields = { agent: null, instance_id: null, session: null, run_id: null };
 
 function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
   return [agent ?? null, instance_id ?? null, session ?? null];
