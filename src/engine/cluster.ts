@@ -33,6 +33,11 @@ export interface EngineCluster {
   nodes(): Promise<readonly ClusterNode[]>;
   /** Says where other nodes reach this one. */
   announce(address: string): Promise<void>;
+  /**
+   * Says which schedules the files of this node declare, and gives those that the files of the other nodes do; undefined where one of
+   * them has not said so yet.
+   */
+  declareSchedules(names: readonly string[]): Promise<ReadonlySet<string> | undefined>;
   /** A secret that the nodes alone share: they sign by it what they ask each other. */
   secret(): Promise<string>;
   readonly waitingCalls: WaitingCalls;

@@ -26,6 +26,7 @@ import type { ProjectService, Service } from "./service.ts";
 import { toDispatchInput } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
+import type { ScheduleSync } from "./sync-schedules.ts";
 import {
   clockSet,
   createOutageLog,
@@ -204,10 +205,18 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       )
     : async () => undefined;
   const problems: App["problems"] = () => [...sources.loaded.problems, ...serverProblems(parts.mcp)];
+  let schedules: ScheduleSync | undefined;
   const renewSchedules = async (): Promise<void> => {
-    if (!runsHousekeeping) return;
-    const { syncSchedules } = await import("./sync-schedules.ts");
-    await syncSchedules(engine, { workflows: sources.loaded.workflows, problems: problems() }, onError);
+    if (!runsHousekeeping) {
+      await engine.cluster?.declareSchedules([]);
+      return;
+    }
+    schedules ??= new (await import("./sync-schedules.ts")).ScheduleSync({
+      engine,
+      sources: () => ({ workflows: sources.loaded.workflows, problems: problems() }),
+      onError,
+    });
+    await schedules.renew();
   };
   const reload = async (): Promise<void> => {
     await sources.reload();
@@ -215,6 +224,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     await renewSchedules();
   };
   const closeAll = async (how?: Parameters<Engine["drain"]>[0]): Promise<void> => {
+    schedules?.stop();
     await endHousekeeping();
     await engine.drain(how);
     nodes?.close();
@@ -342,6 +352,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     await renewSchedules();
     return service;
   } catch (error) {
+    schedules?.stop();
     await endHousekeeping();
     await instances.close();
     sources.close();

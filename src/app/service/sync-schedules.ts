@@ -10,32 +10,86 @@ type Schedule = Parameters<Engine["putSchedule"]>[0];
 /** Names of schedules that workflow files declare; the program owns all others. */
 const prefix = "file:";
 
+/** How often a node looks whether the last one that declares a schedule is gone. */
+const otherNodesMs = 5_000;
+
+interface ScheduleSyncOptions {
+  readonly engine: Engine;
+  /** The files as they are now. */
+  readonly sources: () => Pick<ProjectSources, "workflows" | "problems">;
+  readonly onError: (error: unknown) => void;
+  /** For tests. */
+  readonly everyMs?: number;
+}
+
+/** Keeps the schedules of the engine as the workflow files of all its nodes declare them. */
+export class ScheduleSync {
+  readonly #options: ScheduleSyncOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(options: ScheduleSyncOptions) {
+    this.#options = options;
+  }
+
+  /** Call it after each change of the files. Schedules that only the files of other nodes declare go with the last of these nodes. */
+  async renew(): Promise<void> {
+    clearTimeout(this.#timer);
+    const { engine, sources, onError } = this.#options;
+    const isSettled = await syncSchedules(engine, sources(), onError);
+    if (!isSettled) this.#again();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+  }
+
+  #again(): void {
+    clearTimeout(this.#timer);
+    if (this.#isOver) return;
+    // A database that is away is no reason to stop.
+    this.#timer = setTimeout(
+      () => void this.renew().catch(() => this.#again()),
+      this.#options.everyMs ?? otherNodesMs,
+    ).unref();
+  }
+}
+
 /**
- * Puts the schedules that workflow files declare, and takes back those that no file declares any more. One
+ * Puts the schedules that workflow files declare, and takes back those that no file of any node declares any more. One
  * that is there already stays as it is, and so do those of a file that is broken just now: what they missed
- * while no process ran is still to come.
+ * while no process ran is still to come. False where another node's files declare some that these do not.
  */
-export async function syncSchedules(
+async function syncSchedules(
   engine: Engine,
   { workflows, problems }: Pick<ProjectSources, "workflows" | "problems">,
   onError: (error: unknown) => void,
-): Promise<void> {
+): Promise<boolean> {
   const known = new Map((await engine.listSchedules()).map((schedule) => [schedule.name, schedule]));
-  const declared = new Set<string>();
-  for (const workflow of workflows) {
-    for (const [index, declaration] of workflow.schedules.entries()) {
-      const name = `${prefix}${workflow.name}${index === 0 ? "" : `#${index + 1}`}`;
-      declared.add(name);
-      const schedule = { name, workflow: workflow.name, ...declaration };
-      if (isSame(known.get(name), schedule)) continue;
-      await engine.putSchedule(schedule).catch((error: unknown) => onError(unusable(workflow, error)));
-    }
-  }
+  const files = [...known.values()].filter(({ name }) => name.startsWith(prefix));
   const broken = new Set(problems.map(({ source }) => source?.kind === "workflow" && source.name));
-  for (const { name, workflow } of known.values()) {
-    const isOurs = name.startsWith(prefix) && !declared.has(name);
-    if (isOurs && !broken.has(workflow)) await engine.deleteSchedule(name);
+  const declared = workflows.flatMap((workflow) =>
+    workflow.schedules.map((declaration, index) => {
+      const name = `${prefix}${workflow.name}${index === 0 ? "" : `#${index + 1}`}`;
+      return { workflow, schedule: { name, workflow: workflow.name, ...declaration } };
+    }),
+  );
+  const kept = new Set([
+    ...declared.map(({ schedule }) => schedule.name),
+    ...files.filter(({ workflow }) => broken.has(workflow)).map(({ name }) => name),
+  ]);
+  // Said before any is put: a node that finds it in the list finds its declaration, too.
+  const elsewhere =
+    engine.cluster === undefined ? new Set() : await engine.cluster.declareSchedules([...kept]);
+  for (const { workflow, schedule } of declared) {
+    if (isSame(known.get(schedule.name), schedule)) continue;
+    await engine.putSchedule(schedule).catch((error: unknown) => onError(unusable(workflow, error)));
   }
+  const others = files.filter(({ name }) => !kept.has(name));
+  const gone = others.filter(({ name }) => elsewhere?.has(name) === false);
+  for (const { name } of gone) await engine.deleteSchedule(name);
+  return gone.length === others.length;
 }
 
 function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {

@@ -64,6 +64,22 @@ export class PostgresCluster implements EngineCluster {
     await this.#base.ownership.announce(address);
   }
 
+  async declareSchedules(names: readonly string[]): Promise<ReadonlySet<string> | undefined> {
+    const { database, ownership } = this.#base;
+    ownership.schedules = names;
+    await database.run("UPDATE $s.nodes SET schedules = $2 WHERE node = $1", [this.node, names]);
+    const others = await database.rows<{ readonly schedules: readonly string[] | null }>(
+      "SELECT schedules FROM $s.nodes WHERE node <> $1",
+      [this.node],
+    );
+    const declared = new Set<string>();
+    for (const { schedules } of others) {
+      if (schedules === null) return undefined;
+      for (const name of schedules) declared.add(name);
+    }
+    return declared;
+  }
+
   async secret(): Promise<string> {
     this.#secret ??= this.#readSecret().catch((error: unknown) => {
       this.#secret = undefined;

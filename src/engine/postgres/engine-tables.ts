@@ -210,6 +210,9 @@ CREATE INDEX dispatches_open_of_owner ON ${schema}.dispatches (owner) WHERE ende
 CREATE INDEX dispatches_without_result ON ${schema}.dispatches (dispatch_id) WHERE ended_at IS NOT NULL AND result IS NULL;
 `;
 
+/** The schedules that a node's files declare; null while it has not said so. */
+const declaredSchedules: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN schedules text[];`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -217,8 +220,8 @@ const steps: readonly Migration[] = [
   askedNodes,
   nodeStates,
   nodeProblems,
-
   cheapClaims,
+  declaredSchedules,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -16,6 +16,8 @@ export interface NodeState {
   readonly isDraining: boolean;
   readonly newsAgeMs: number | undefined;
   readonly problem: KitError | undefined;
+  /** The schedules that its files declare, once they are known. */
+  readonly schedules: readonly string[] | undefined;
   /** Whether the connection is another one than before. */
   readonly isNew: boolean;
 }
@@ -26,16 +28,17 @@ export async function writeNode(
   database: EngineDatabase,
   state: NodeState,
 ): Promise<{ readonly now: number; readonly others: number }> {
-  const { node, host, address, version, takes, project, isDraining, newsAgeMs, problem, isNew } = state;
+  const { node, host, address, version, takes, project, isDraining, newsAgeMs, problem, schedules, isNew } =
+    state;
   const { rows } = await connection.query(
     database.inSchema(
       `WITH own AS (
          INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, address, takes, project, draining,
-           clock_ahead_ms, news_age_ms, problem)
-         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10, $11)
+           clock_ahead_ms, news_age_ms, problem, schedules)
+         VALUES ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, $5, $6, $7, $8, $9::bigint - ${databaseNow}, $10, $11, $12)
          ON CONFLICT (node) DO UPDATE SET ${isNew ? "backend = excluded.backend, " : ""}beat = excluded.beat, address = excluded.address,
            draining = excluded.draining, clock_ahead_ms = excluded.clock_ahead_ms, news_age_ms = excluded.news_age_ms,
-           problem = excluded.problem)
+           problem = excluded.problem, schedules = excluded.schedules)
        SELECT ${databaseNow} AS now,
          (SELECT count(*) FROM $s.nodes WHERE node <> $1 AND takes = $6 AND NOT draining) AS others`,
     ),
@@ -53,6 +56,7 @@ export async function writeNode(
         newsAgeMs,
       ],
       problem === undefined ? null : JSON.stringify({ message: problem.message, hint: problem.hint }),
+      schedules,
     ],
   );
   return { now: Number(rows[0]?.now), others: Number(rows[0]?.others) };

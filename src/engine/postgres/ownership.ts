@@ -70,6 +70,8 @@ export class Ownership {
   readonly node: string = randomUUID();
   readonly host: string = hostname();
   others = 0;
+  /** The schedules that this node's files declare, once they are known. */
+  schedules: readonly string[] | undefined;
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
@@ -309,22 +311,10 @@ export class Ownership {
 
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
     const { database, version, takes, project, newsAgeMs, problem } = this.#options;
-    const { node, host } = this;
-    const state = {
-      node,
-      host,
-      address: this.#address,
-      version,
-      takes,
-      project,
-      isDraining: this.#isDraining,
-    };
-    return await writeNode(connection, database, {
-      ...state,
-      newsAgeMs: newsAgeMs(),
-      problem: problem(),
-      isNew,
-    });
+    const { node, host, schedules } = this;
+    const own = { node, host, schedules, address: this.#address, isDraining: this.#isDraining };
+    const state = { ...own, version, takes, project, newsAgeMs: newsAgeMs(), problem: problem(), isNew };
+    return await writeNode(connection, database, state);
   }
 
   /** Locks of one schema of one database: two clusters in a database do not meet. */
