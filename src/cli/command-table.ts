@@ -150,6 +150,11 @@ export const commandTable: readonly AnyEntry[] = [
         load: async () => (await import("./commands/approvals.ts")).approvalsDeny,
       },
       {
+        name: "allow",
+        summary: "Let such calls run from now on, by a rule in kit.toml",
+        load: async () => (await import("./commands/approvals.ts")).approvalsAllow,
+      },
+      {
         name: "accept",
         summary: "Let kit load a file that an agent has written",
         load: async () => (await import("./commands/approvals.ts")).approvalsAccept,

@@ -1,4 +1,10 @@
-import type { ApprovalBody, ApprovalRequest } from "../protocol/approval.ts";
+import type {
+  AllowChoices,
+  AllowedCalls,
+  AllowRule,
+  ApprovalBody,
+  ApprovalRequest,
+} from "../protocol/approval.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type {
   AgentEntry,
@@ -134,6 +140,18 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     input: InstanceInput & ApprovalBody & { readonly approval_id: string },
     options?: CallOptions,
   ): Promise<void>;
+  /** The rules that would let such calls run without an approval, as they would be written. */
+  allowRules(
+    name: NameIn<Agents>,
+    input: InstanceInput & { readonly approval_id: string },
+    options?: CallOptions,
+  ): Promise<AllowChoices>;
+  /** Writes one of these rules to the project's `kit.toml`; the call goes on waiting for its decision. */
+  allow(
+    name: NameIn<Agents>,
+    input: InstanceInput & { readonly approval_id: string; readonly rule: AllowRule },
+    options?: CallOptions,
+  ): Promise<AllowedCalls>;
 }
 
 export function createAgentsClient(transport: Transport): AgentsClient {
@@ -204,6 +222,14 @@ export function createAgentsClient(transport: Transport): AgentsClient {
     async approve(name, { id, approval_id, ...body }, options) {
       const call = { params: { name, id, approval_id }, body, options };
       await request(route("POST /agents/{name}/{id}/approvals/{approval_id}", call));
+    },
+    async allowRules(name, { id, approval_id }, options) {
+      const call = { params: { name, id, approval_id }, options };
+      return await request(route("GET /agents/{name}/{id}/approvals/{approval_id}/rules", call));
+    },
+    async allow(name, { id, approval_id, rule }, options) {
+      const call = { params: { name, id, approval_id }, body: { rule }, options };
+      return await request(route("POST /agents/{name}/{id}/approvals/{approval_id}/rules", call));
     },
   };
 }

@@ -1,7 +1,14 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
 export type { DeepPartial } from "../base/deep-partial.ts";
 export { KitError } from "../base/kit-error.ts";
-export type { ApprovalBody, ApprovalQuery, ApprovalRequest } from "../protocol/approval.ts";
+export type {
+  AllowChoices,
+  AllowedCalls,
+  AllowRule,
+  ApprovalBody,
+  ApprovalQuery,
+  ApprovalRequest,
+} from "../protocol/approval.ts";
 export type { ClusterNodeState, ClusterProblem, ClusterState } from "../protocol/cluster.ts";
 export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
 export type { Diagnostic, DiagnosticPage, DiagnosticQuery } from "../protocol/diagnostic.ts";

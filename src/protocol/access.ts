@@ -13,6 +13,7 @@ export type AuthResult = boolean | Principal;
  * The actions that `server.authorize` decides about.
  *
  * Specs and guidelines are the project's: `project.read`, and `project.write` for what is written of them.
+ * `agent.allow` is asked, after `agent.approve`, for a rule that lets calls run without an approval from then on.
  * `agent.omit_rules` is asked, after `agent.prompt`, for a fork that goes without rules of the project.
  * `file.read` is asked for lines of any file of the repository. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list` and
  * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
@@ -29,6 +30,7 @@ export const serviceActions = [
   "agent.abort",
   "agent.delete",
   "agent.approve",
+  "agent.allow",
   "agent.omit_rules",
   "workflow.list",
   "workflow.run",

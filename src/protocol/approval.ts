@@ -1,6 +1,31 @@
 import { z } from "zod";
 import { cursorField, type Infer, limitField, nameField, needed, textField } from "./fields.ts";
 
+/**
+ * A rule by which calls run without an approval that the project's configuration alone asks for: `agent.approvals.allow`. All fields
+ * that a rule has must fit a call.
+ */
+export const allowRuleSchema = z
+  .strictObject({
+    tool: textField(200).meta({ description: "The name of the tool." }),
+    agent: textField(200).optional().meta({ description: "The agent; absent for every agent." }),
+    command: textField(2_000)
+      .optional()
+      .meta({ description: "For `bash`: as an entry of `allowed_commands`: `git status`, `npm test *`." }),
+    path: textField(1_000).optional().meta({
+      description:
+        "For tools of files: a file of the workspace, or with `/` at its end a folder and all below it.",
+    }),
+    args: textField(4_000)
+      .optional()
+      .meta({ description: "The arguments as JSON: only calls with these very arguments." }),
+    cwd: textField(1_000).optional().meta({
+      description: "With `command` or `args`: the working folder below the workspace; absent for its root.",
+    }),
+  })
+  .meta({ id: "AllowRule", description: "A rule that lets calls run without an approval." });
+export interface AllowRule extends Infer<typeof allowRuleSchema> {}
+
 /** A tool call that waits for an approval decision, as events and routes carry it. Times are ISO 8601. */
 const approvalRequestSchema = z
   .object({
@@ -25,6 +50,13 @@ const approvalRequestSchema = z
       .array(z.string())
       .optional()
       .meta({ description: "The files that the call would touch, as the tool names them: the first 50." }),
+    allow_rules: z.array(allowRuleSchema).optional().meta({
+      description: "Rules that would let such calls run without an approval, the narrowest first.",
+    }),
+    no_allow_rule: z
+      .string()
+      .optional()
+      .meta({ description: "Why no rule can let such calls run without an approval." }),
     run_id: z.string().optional(),
     task_id: z.string().optional(),
   })
@@ -74,3 +106,40 @@ export interface ApprovalDecision extends ApprovalBody {
 }
 
 export const decidedSchema = z.object({ approved: z.boolean() }).meta({ id: "Decided" });
+
+/** The reply of `GET /agents/{name}/{id}/approvals/{approval_id}/rules`: what may be written, before it is written. */
+export const allowChoicesSchema = z
+  .object({
+    choices: z
+      .array(
+        z.object({
+          rule: allowRuleSchema,
+          summary: z.string().meta({ description: "The calls that the rule allows, as a sentence." }),
+          toml: z.string().meta({ description: "The lines as they are written." }),
+        }),
+      )
+      .meta({ description: "The narrowest first." }),
+    file: z
+      .string()
+      .optional()
+      .meta({ description: "The file that takes the rule, below the project's root." }),
+    problem: z.string().optional().meta({ description: "Why no rule can be written here." }),
+  })
+  .meta({ id: "AllowChoices", description: "The rules that a waiting call can be allowed by." });
+export interface AllowChoices extends Infer<typeof allowChoicesSchema> {}
+
+/** The body of `POST /agents/{name}/{id}/approvals/{approval_id}/rules`: one of the offered rules. */
+export const allowBodySchema = z.strictObject({ rule: allowRuleSchema });
+
+export const allowedSchema = z
+  .object({
+    rule: allowRuleSchema,
+    file: z.string(),
+    toml: z.string().meta({ description: "The lines that were added; empty where the file had the rule." }),
+    applies_to: z.enum(["all_nodes", "this_node"]).meta({
+      description:
+        "`this_node` where several machines share the work: the others need the changed file and a restart.",
+    }),
+  })
+  .meta({ id: "AllowedCalls", description: "A rule that was written, and holds from now on." });
+export interface AllowedCalls extends Infer<typeof allowedSchema> {}

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Service } from "../app/service/service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EngineLimits } from "../engine/shared/engine-base.ts";
@@ -54,7 +56,9 @@ export async function createTestService(
   });
   try {
     const given = { ...parts, approvals: createApprovals(), onListenerError: onError };
-    const service = await createService(given, { engine, onError, restMs });
+    const file = join(parts.root, "kit.toml");
+    const configFile = existsSync(file) ? file : undefined;
+    const service = await createService(given, { engine, onError, restMs, configFile });
     return { ...service, close: ({ timeoutMs = 0 } = {}) => service.close({ timeoutMs }) };
   } catch (error) {
     await engine.drain({ timeoutMs: 0 });

@@ -2,6 +2,7 @@ import { type ReactNode, useId, useState } from "react";
 import type { ApprovalRequest } from "../../../src/client/index.ts";
 import { isReadOnly } from "../api/server.ts";
 import { useChange } from "../api/use-server.ts";
+import { AlwaysAllow } from "./always-allow.tsx";
 import { Button } from "./button.tsx";
 import { SchemaFields } from "./schema-fields.tsx";
 
@@ -18,6 +19,7 @@ interface DecisionProps {
 export function Decision({ agent, instance, approval_id, args, inputSchema }: DecisionProps): ReactNode {
   const field = useId();
   const [reason, setReason] = useState("");
+  const [isAllowing, setAllowing] = useState(false);
   const [edited, setEdited] = useState<Readonly<Record<string, unknown>>>();
   const decide = useChange(
     (client, approved: boolean) =>
@@ -31,6 +33,15 @@ export function Decision({ agent, instance, approval_id, args, inputSchema }: De
     ["approvals", "sessions"],
   );
   if (isReadOnly) return <p className="text-soft text-sm">It waits for an approval.</p>;
+  if (isAllowing)
+    return (
+      <AlwaysAllow
+        agent={agent}
+        instance={instance}
+        approval_id={approval_id}
+        onCancel={() => setAllowing(false)}
+      />
+    );
   const isDecided = decide.isPending || decide.isSuccess;
   return (
     <form
@@ -67,6 +78,11 @@ export function Decision({ agent, instance, approval_id, args, inputSchema }: De
           {edited === undefined ? "Change the arguments" : "Leave them as they were"}
         </Button>
       )}
+      {edited === undefined ? (
+        <Button variant="quiet" disabled={isDecided} onClick={() => setAllowing(true)}>
+          Always allow…
+        </Button>
+      ) : null}
       <Button variant="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
         Deny
       </Button>

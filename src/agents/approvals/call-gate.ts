@@ -1,16 +1,17 @@
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { AllowRule, ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { needsApproval } from "../define/approval-rules.ts";
+import { needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
+import { type AllowedCall, allowChoices, canonical, isAllowed } from "./allow-rules.ts";
 
 /**
  * Decides about the tool calls of one operation. It logs each request and decision before it acts on them, so that
@@ -37,7 +38,10 @@ export class CallGate implements ToolGate {
   }
 
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
-    return needsApproval(tool, call, this.#operation.live.profile.approvals);
+    return needsApproval(tool, call, {
+      rules: this.#operation.live.profile.approvals,
+      isAllowed: async (rules) => await isAllowed(rules, this.#toAllowed(call)),
+    });
   }
 
   record(key: string): CallRecord {
@@ -47,7 +51,7 @@ export class CallGate implements ToolGate {
   async waitForDecision(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
     const { signal, emit } = this.#operation;
     const { approvals } = this.#harness.runtime;
-    const request = { ...this.#toRequest(gated, record), ...this.#offers(gated) };
+    const request = { ...this.#toRequest(gated, record), ...(await this.#offers(gated)) };
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
@@ -132,21 +136,53 @@ export class CallGate implements ToolGate {
     };
   }
 
-  /** The approver sees these beside the arguments: the schema to change them by, and the files that the call touches. */
-  #offers({ tool, call, input }: GatedCall): Pick<ApprovalRequest, "input_schema" | "touches"> {
+  #toAllowed({ call }: GatedCall): AllowedCall {
+    const { live } = this.#operation;
+    const { key, profile } = live;
+    return {
+      agent: key.agent,
+      tool: call.tool,
+      args: call.args,
+      policy: profile,
+      sandbox: () => live.sandbox(),
+    };
+  }
+
+  /**
+   * The approver sees these beside the arguments: the schema to change them by, the files that the call touches, and the rules that
+   * would let such calls run without an approval.
+   */
+  async #offers(
+    gated: GatedCall,
+  ): Promise<Pick<ApprovalRequest, "input_schema" | "touches" | "allow_rules" | "no_allow_rule">> {
+    const { tool, call, input } = gated;
+    if (tool === undefined) return {};
     // Arguments that hold a secret are shown masked: changed ones would lose it.
     const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);
-    const input_schema = tool?.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;
+    const input_schema = tool.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;
     let touches: readonly string[] = [];
     try {
-      touches = tool?.touches?.(input).slice(0, maxTouched) ?? [];
+      touches = tool.touches?.(input).slice(0, maxTouched) ?? [];
     } catch {
       // The tool itself says what is wrong once it runs.
     }
+    const choices = isWhole
+      ? await this.#choices(tool, gated)
+      : "Its arguments hold a secret, which a rule would show.";
     return {
       ...(input_schema === undefined ? {} : { input_schema }),
       ...(touches.length === 0 ? {} : { touches }),
+      ...(typeof choices === "string" ? { no_allow_rule: choices } : { allow_rules: choices }),
     };
+  }
+
+  async #choices(tool: ToolDefinition, gated: GatedCall): Promise<readonly AllowRule[] | string> {
+    try {
+      const rules = this.#operation.live.profile.approvals;
+      return (await unwaivable(tool, gated, rules)) ?? (await allowChoices(this.#toAllowed(gated)));
+    } catch {
+      return "Whether a rule fits could not be found out.";
+    }
   }
 
   async #note(name: string, value: unknown): Promise<void> {
@@ -161,12 +197,3 @@ export class CallGate implements ToolGate {
 
 /** Files that a request lists. */
 const maxTouched = 50;
-
-/** JSON with sorted keys: their order has no meaning, and stores may change it. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value ?? null, (_key, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  );
-}

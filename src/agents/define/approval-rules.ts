@@ -1,25 +1,87 @@
+import type { AllowRule } from "../../protocol/approval.ts";
 import type { ApprovalRules } from "./agent-profile.ts";
 import type { ToolContext, ToolDefinition } from "./tool.ts";
 
-/** Combines rules: each adds calls that need approval. The shorter time limit wins. */
-export function mergeApprovals(base: ApprovalRules, over: ApprovalRules): ApprovalRules {
-  const tools = [...new Set([...base.tools, ...over.tools])];
-  const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
-  return { tools, timeoutMs: times.length === 0 ? undefined : Math.min(...times) };
+/** The rules of several definitions together: those of the configuration may be waived by its own allow rules, the others may not. */
+interface JoinedRules extends ApprovalRules {
+  /** Only rules of the configuration have it. The list grows while agents live. */
+  readonly allow?: { readonly rules: readonly AllowRule[] };
+  /** The patterns of `tools` that agents' own definitions ask for, where `allow` is set. */
+  readonly strict?: readonly string[];
 }
 
-/** Whether a call needs approval before it runs. Throws if the tool's own function throws. */
+/** Combines rules: each adds calls that need approval. The shorter time limit wins. */
+export function mergeApprovals(base: JoinedRules, over: JoinedRules): ApprovalRules {
+  const tools = [...new Set([...base.tools, ...over.tools])];
+  const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
+  const merged = { tools, timeoutMs: times.length === 0 ? undefined : Math.min(...times) };
+  const allow = base.allow ?? over.allow;
+  if (allow === undefined) return merged;
+  const joined: JoinedRules = { ...merged, allow, strict: [...strictOf(base), ...strictOf(over)] };
+  return joined;
+}
+
+function strictOf({ tools, allow, strict = [] }: JoinedRules): readonly string[] {
+  return allow === undefined ? tools : strict;
+}
+
+/** A call before it is run, with its validated input. */
+interface CheckedCall {
+  readonly input: unknown;
+  readonly context: ToolContext;
+}
+
+/**
+ * Whether a call needs approval before it runs. `isAllowed` says whether one of the configuration's allow rules fits it. Throws
+ * if the tool's own function throws.
+ */
 export function needsApproval(
   tool: ToolDefinition,
-  call: { readonly input: unknown; readonly context: ToolContext },
-  rules: ApprovalRules | undefined,
+  call: CheckedCall,
+  {
+    rules,
+    isAllowed,
+  }: {
+    readonly rules: ApprovalRules | undefined;
+    readonly isAllowed: (rules: readonly AllowRule[]) => Promise<boolean>;
+  },
 ): boolean | Promise<boolean> {
-  if (rules !== undefined) {
-    const other = tool.standsFor?.(call.input);
-    const matches = (pattern: string): boolean =>
-      matchesName(pattern, tool.name) || (other !== undefined && matchesName(pattern, other));
-    if (rules.tools.some(matches)) return true;
-  }
+  const demand = rulesAsk(tool, call.input, rules);
+  if (demand === "no") return toolAsks(tool, call);
+  const allowed = (rules as JoinedRules).allow?.rules ?? [];
+  if (demand === "strictly" || allowed.length === 0) return true;
+  return isAllowed(allowed).then((allows) => (allows ? toolAsks(tool, call) : true));
+}
+
+/** Why no rule of the configuration can waive the approval of a call; undefined where one can. */
+export async function unwaivable(
+  tool: ToolDefinition,
+  call: CheckedCall,
+  rules: ApprovalRules | undefined,
+): Promise<string | undefined> {
+  const demand = rulesAsk(tool, call.input, rules);
+  if (demand === "strictly")
+    return "The agent's own definition asks for this approval: no rule can waive it.";
+  if (demand === "no" || (await toolAsks(tool, call)))
+    return "The tool itself asks for this approval: no rule can waive it.";
+  return undefined;
+}
+
+/** Whether rules ask for the approval of a call, and whether an allow rule may waive that. */
+function rulesAsk(
+  tool: ToolDefinition,
+  input: unknown,
+  rules: JoinedRules | undefined,
+): "no" | "strictly" | "waivably" {
+  if (rules === undefined) return "no";
+  const other = tool.standsFor?.(input);
+  const matches = (pattern: string): boolean =>
+    matchesName(pattern, tool.name) || (other !== undefined && matchesName(pattern, other));
+  if (!rules.tools.some(matches)) return "no";
+  return strictOf(rules).some(matches) ? "strictly" : "waivably";
+}
+
+function toolAsks(tool: ToolDefinition, call: CheckedCall): boolean | Promise<boolean> {
   const own = tool.needsApproval;
   return typeof own === "function" ? own(call.input, call.context) : own === true;
 }

@@ -1,3 +1,4 @@
+import { AllowRules } from "../../agents/approvals/allow-rules.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { defined } from "../../base/defined.ts";
 import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
@@ -11,7 +12,11 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
     ...camel(same),
     budget: orNone(camel({ max_turns, max_tokens, max_cost })),
     compaction: orNone(camel(compaction)),
-    approvals: approvals && { tools: approvals.tools, timeoutMs: toMs(approvals.timeout_seconds) },
+    approvals: approvals && {
+      tools: approvals.tools,
+      timeoutMs: toMs(approvals.timeout_seconds),
+      allow: new AllowRules(approvals.allow),
+    },
     modelIdleTimeoutMs: toMs(model_idle_seconds),
   });
 }

@@ -37,6 +37,27 @@ const approvalsTable = tableWith(
   {
     /** Seconds until kit denies a call without a decision; default: the call waits without a limit. */
     timeout_seconds: integer(1, 31_536_000),
+    /**
+     * Calls that run without the approval which `tools` here asks for, as `kit approvals allow` writes them. What an agent or a
+     * tool itself asks for is asked for all the same.
+     */
+    allow: list(
+      tableWith(
+        { tool: text },
+        {
+          /** Default: every agent. */
+          agent: text,
+          /** For `bash`, as an entry of `allowed_commands`. */
+          command: text,
+          /** For tools of files: a file, or with `/` at its end a folder and all below it. */
+          path: text,
+          /** The arguments as JSON. */
+          args: textLike("JSON", isJson),
+          /** With `command` or `args`: the working folder below the workspace; default: its root. */
+          cwd: text,
+        },
+      ),
+    ),
   },
 );
 export interface ApprovalsConfig extends Infer<typeof approvalsTable> {}
@@ -245,6 +266,15 @@ const storeMethods = [
   "delete",
   "close",
 ] as const satisfies readonly (keyof SessionStore)[];
+
+function isJson(value: string): boolean {
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** An address to which the paths of calls are added. */
 function isNodeAddress(text: string): boolean {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { setTomlKey } from "./set-toml-key.ts";
+import { addTomlTable, setTomlKey } from "./set-toml-key.ts";
 
 const path = ["agent", "sandbox"];
 
@@ -76,4 +76,59 @@ test("any file keeps all its lines, and gains nothing but the key", () => {
     { numRuns: 200 },
   );
   expect(written).toBeGreaterThan(20);
+});
+
+const allow = ["agent", "approvals", "allow"];
+
+test.each([
+  ["", '[[agent.approvals.allow]]\ntool = "bash"\n'],
+  [
+    '[agent.approvals] # ours\ntools = ["bash"] # all\n\n# the server\n[server]\nport = 1\n',
+    '[agent.approvals] # ours\ntools = ["bash"] # all\n\n# the server\n[server]\nport = 1\n\n[[agent.approvals.allow]]\ntool = "bash"\n',
+  ],
+  [
+    '[[agent.approvals.allow]]\ntool = "rm"\n\n# last\n[server]\n',
+    '[[agent.approvals.allow]]\ntool = "rm"\n\n[[agent.approvals.allow]]\ntool = "bash"\n\n# last\n[server]\n',
+  ],
+  [
+    '[agent]\r\napprovals.tools = ["bash"]\r\n',
+    '[agent]\r\napprovals.tools = ["bash"]\r\n\r\n[[agent.approvals.allow]]\r\ntool = "bash"\r\n',
+  ],
+  [
+    '[agent]\napprovals = { tools = ["bash"] } # ours\n',
+    '[agent]\napprovals = { tools = ["bash"], allow = [{ tool = "bash" }] } # ours\n',
+  ],
+  [
+    '[agent.approvals]\ntools = ["bash"]\nallow = [\n  { tool = "rm" }, # old\n]\n',
+    '[agent.approvals]\ntools = ["bash"]\nallow = [\n  { tool = "rm" }, # old\n{ tool = "bash" }]\n',
+  ],
+  [
+    "agent = { approvals = { tools = [] } }\n",
+    'agent = { approvals = { tools = [], allow = [{ tool = "bash" }] } }\n',
+  ],
+])("%j with a table becomes %j", (before, after) => {
+  expect(addTomlTable(before, allow, { tool: "bash" })).toBe(after);
+});
+
+test("a table holds any text as it is, beside what was there, and shows characters that are not seen by their codes", () => {
+  const before = '# ours\n[agent.approvals]\ntools = ["bash"]\n';
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
+      const after = addTomlTable(before, allow, { tool: "bash", args: text }) ?? "";
+      expect(after.startsWith(before)).toBe(true);
+      expect(parse(after)).toEqual({
+        agent: { approvals: { tools: ["bash"], allow: [{ tool: "bash", args: text }] } },
+      });
+      expect(after.slice(before.length)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    }),
+  );
+  const hostile = 'x"\n[server]\nauth = "none\u202e\u200b';
+  expect(addTomlTable("", allow, { tool: hostile })).toBe(
+    '[[agent.approvals.allow]]\ntool = "x\\"\\n[server]\\nauth = \\"none\\U0000202e\\U0000200b"\n',
+  );
+});
+
+test("a file whose meaning would change gets no table", () => {
+  expect(addTomlTable('agent = "none"\n', allow, { tool: "bash" })).toBeUndefined();
+  expect(addTomlTable("[agent.approvals]\nallow = 1\n", allow, { tool: "bash" })).toBeUndefined();
 });

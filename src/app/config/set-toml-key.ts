@@ -17,6 +17,94 @@ export function setTomlKey(text: string, path: readonly string[], value: string)
   return undefined;
 }
 
+type TextTable = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The text of a TOML file with one more table at the end of an array of tables: comments, order and line ends stay. Undefined where no
+ * place is found at which the file means the same and the table beside it.
+ *
+ * For example:
+ * addTomlTable("", ["agent", "approvals", "allow"], { tool: "bash" });
+ */
+export function addTomlTable(text: string, path: readonly string[], table: TextTable): string | undefined {
+  const lines = tomlTable(path, table);
+  const expected = parseToml(text);
+  const added = parse(lines.slice(1).join("\n"));
+  if (!pushTo(expected, path, added)) return undefined;
+  for (const candidate of tablePlaces(text, path, lines)) if (parsesTo(candidate, expected)) return candidate;
+  return undefined;
+}
+
+/** The lines of a table of an array. Characters that are not seen, or that turn a line, are written by their code. */
+export function tomlTable(path: readonly string[], table: TextTable): readonly string[] {
+  return [`[[${path.join(".")}]]`, ...fieldsOf(table)];
+}
+
+function fieldsOf(table: TextTable): readonly string[] {
+  return Object.entries(table).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${key} = ${tomlText(value)}`],
+  );
+}
+
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
+
+function tomlText(value: string): string {
+  return JSON.stringify(value).replace(
+    unseen,
+    (character) => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,
+  );
+}
+
+function pushTo(root: TomlTable, path: readonly string[], added: TomlTable): boolean {
+  let table: TomlTable = root;
+  for (const key of path.slice(0, -1)) {
+    const inner = table[key] ?? parse("");
+    if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return false;
+    table[key] = inner;
+    table = inner;
+  }
+  const last = path.at(-1) ?? "";
+  const list = table[last] ?? [];
+  if (!Array.isArray(list)) return false;
+  table[last] = [...list, added];
+  return true;
+}
+
+/** Brackets at which an inline table is tried: each is one pass of the parser. */
+const maxBrackets = 200;
+
+/** Behind the tables that are there already, at the end of the file, then inside of inline tables and lists. */
+function* tablePlaces(text: string, path: readonly string[], table: readonly string[]): Iterable<string> {
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  const lines = text.split(/\r?\n/);
+  const name = path.join(".");
+  const heading = lines.findLastIndex(
+    (line) => headingOf(line.replace("[[", "[").replace("]]", "]")) === name,
+  );
+  if (heading !== -1) {
+    const last = lastContent(lines, heading);
+    yield lines.toSpliced(last + 1, 0, "", ...table).join(eol);
+  }
+  const above = withoutMark(text).trim() === "" ? text : `${text.replace(/(\r?\n)*$/, "")}${eol}${eol}`;
+  yield `${above}${table.join(eol)}${eol}`;
+  const inline = `{ ${table.slice(1).join(", ")} }`;
+  const brackets = [...text.matchAll(/[\]}]/g)].slice(-maxBrackets);
+  for (const { index, 0: bracket } of brackets) {
+    const before = text.slice(0, index);
+    const after = text.slice(index);
+    const items =
+      bracket === "]"
+        ? [inline]
+        : [`${path.at(-1)} = [${inline}]`, `${path.slice(-2).join(".")} = [${inline}]`];
+    const end = bracket === "}" ? " " : "";
+    for (const item of items) {
+      for (const comma of [", ", " ", ""]) yield `${before.trimEnd()}${comma}${item}${end}${after}`;
+      // A remark may end the last line.
+      for (const comma of ["", ", "]) yield `${before}${comma}${item}${end}${after}`;
+    }
+  }
+}
+
 /** The value at a path of a parsed file; undefined where there is none. */
 export function valueAt(table: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(

@@ -24,7 +24,7 @@ import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenPartsOptions {
   readonly project: Project;
-  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">;
+  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets" | "file">;
   /** The `env` of agents and workflows; default: the environment of `loaded`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The opener's to close; default: the store that the configuration names. */

@@ -7,6 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import { AllowRuleFile } from "../config/allow-rule-file.ts";
 import { AgentFactory, type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { Instances } from "../runtime/instances.ts";
 import { createObservers, origins } from "../runtime/observers.ts";
@@ -53,6 +54,8 @@ export interface ServiceOptions extends HousekeepingOptions {
   readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
   /** Where other nodes of a cluster reach this one; default: where its server listens. */
   readonly nodeAddress?: string | undefined;
+  /** The configuration file that was loaded, which takes rules that let calls run without an approval. */
+  readonly configFile?: string | undefined;
   /** After how long stored work that waits for a decision leaves the memory; default 5,000. */
   readonly restMs?: number | undefined;
 }
@@ -271,6 +274,11 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     app,
     engine,
     approvals,
+    allowRules: new AllowRuleFile({
+      file: options.configFile,
+      defaults: parts.defaults,
+      writes: sources.guard,
+    }),
     sessions,
     async prompt(target, request, call = {}) {
       sources.checkAgent(target.agent);

@@ -57,6 +57,7 @@ export async function openProjectService(options: ProjectServiceOptions): Promis
         ...options,
         engine,
         pruneOlderThanMs: sessionRetentionMs(loaded.config.sessions),
+        configFile: loaded.file,
         nodeAddress: loaded.config.engine?.address,
       },
     );

@@ -17,6 +17,7 @@ import type {
   TurnQuery,
 } from "../../protocol/trace.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
+import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
@@ -51,6 +52,8 @@ export interface Service {
   readonly engine: Engine;
   /** Tool calls that wait for a decision. */
   readonly approvals: Approvals;
+  /** Writes rules that let calls run without an approval of the configuration. */
+  readonly allowRules: AllowRuleFile;
   /** All sessions, and the removal of old ones. */
   readonly sessions: Retention;
   /** The problem that keeps the service from working until an operator repairs it; `/health` says so. */

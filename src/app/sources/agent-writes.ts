@@ -109,11 +109,12 @@ export class AgentWrites implements SourceGuard {
     this.#append({ type: "write", path, writer });
   }
 
-  accepted(file: string): void {
+  /** `content`: what the caller wrote, where another writer might be faster than this. */
+  accepted(file: string, content: string | Uint8Array = readFileSync(file)): void {
     this.#append({
       type: "accept",
       path: this.#pathOf(file),
-      sha256: contentOf(file),
+      sha256: digestOf(content),
       at: new Date().toISOString(),
     });
   }
@@ -330,7 +331,11 @@ function namesIn(folder: string): readonly string[] {
 }
 
 function contentOf(file: string): string {
-  return createHash("sha256").update(readFileSync(file)).digest("hex");
+  return digestOf(readFileSync(file));
+}
+
+function digestOf(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
 }
 
 function parseLine(text: string): Line | undefined {

@@ -82,7 +82,7 @@ export class Sources {
   }
 
   /** Keeps what models write apart from what the process runs. */
-  get guard(): SourceGuard {
+  get guard(): SourceGuard & Pick<AgentWrites, "check"> {
     return this.#writes;
   }
 

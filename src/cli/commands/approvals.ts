@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { AgentWrites, type HeldFile } from "../../app/sources/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
-import type { ApprovalBody, ApprovalRequest } from "../../protocol/approval.ts";
+import type { AllowChoices, ApprovalBody, ApprovalRequest } from "../../protocol/approval.ts";
 import { asText, wholeNumber } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
@@ -85,6 +85,56 @@ export const approvalsDeny: Command = defineCommand({
     decide(id, { approved: false, ...(reason === undefined ? {} : { reason }) }, { context, url }),
 });
 
+export const approvalsAllow: Command = defineCommand({
+  arguments: decisionArguments,
+  options: {
+    rule: option("--rule <number>", "Write this one of the rules, and approve the call", wholeNumber(1, 100)),
+    url: urlOption,
+  },
+  examples: [`kit approvals allow ${exampleId}`, `kit approvals allow ${exampleId} --rule 2`],
+  details: `Shows the rules that would let such calls run without an approval, the narrowest first, as they would stand in kit.toml; --rule writes one of them. A rule waives what agent.approvals of kit.toml asks for, never what an agent, a tool or a policy does. ${details}`,
+  run: async ({ args: [id = ""], options: { rule: number, url } }, context) => {
+    const { output } = context;
+    const client = await openClient(context, url);
+    const request = await findWaiting(client, id);
+    const { agent, instance_id, approval_id } = request;
+    const call = { id: instance_id, approval_id };
+    const offered = await client.agents.allowRules(agent, call);
+    if (number === undefined) {
+      if (context.json) output.json(offered);
+      else printChoices(offered, { output, id: approval_id });
+      return offered.choices.length > 0 && offered.problem === undefined ? 0 : 1;
+    }
+    if (offered.problem !== undefined) throw new KitError({ code: "unavailable", message: offered.problem });
+    const rule = offered.choices[number - 1]?.rule;
+    if (rule === undefined)
+      throw usageError(`There is no rule ${number}.`, `'kit approvals allow ${id}' shows them.`);
+    const written = await client.agents.allow(agent, { ...call, rule });
+    await client.agents.approve(agent, { ...call, approved: true });
+    if (context.json) output.json(written);
+    else {
+      output.note(
+        written.toml === ""
+          ? `${written.file} has this rule already.`
+          : `Added to ${written.file}; it holds from now on${written.applies_to === "this_node" ? " on this machine, on others once they have the file and start again" : ""}:\n${written.toml}`,
+      );
+      output.note(`Approved: ${safeLine(callLine(request.tool, request.args))}`);
+    }
+    return 0;
+  },
+});
+
+function printChoices(
+  { choices, problem, file = "kit.toml" }: AllowChoices,
+  { output, id }: { readonly output: CommandContext["output"]; readonly id: string },
+): void {
+  for (const [at, { summary, toml }] of choices.entries())
+    output.note(`${at + 1}. ${safeLine(summary)}\n${toml.replace(/^/gm, "     ")}\n`);
+  if (problem !== undefined) output.note(problem);
+  else
+    output.note(`'kit approvals allow ${id} --rule 1' adds the first one to ${file}, and approves the call.`);
+}
+
 export const approvalsAccept: Command = defineCommand({
   arguments: [{ usage: "<file...>", description: "Files of this project that an agent has written" }],
   options: {},
@@ -121,6 +171,19 @@ async function decide(
   { context, url }: { readonly context: CommandContext; readonly url: string | undefined },
 ): Promise<0> {
   const client = await openClient(context, url);
+  const request = await findWaiting(client, written);
+  const { agent, instance_id, approval_id } = request;
+  await client.agents.approve(agent, { id: instance_id, approval_id, ...decision });
+  if (context.json) context.output.json({ approved: decision.approved });
+  else {
+    const call = `${agent}/${instance_id}: ${callLine(request.tool, request.args)}`;
+    context.output.note(`${decision.approved ? "Approved" : "Denied"}: ${safeLine(call)}`);
+  }
+  return 0;
+}
+
+/** The waiting call that an id, or the end of one, names. Throws `not_found`. */
+async function findWaiting(client: KitClient, written: string): Promise<ApprovalRequest> {
   const waiting = await everyApproval(client);
   const id = matchId(
     written,
@@ -134,14 +197,7 @@ async function decide(
       hint: "'kit approvals list' lists what waits.",
     });
   }
-  const { agent, instance_id, approval_id } = request;
-  await client.agents.approve(agent, { id: instance_id, approval_id, ...decision });
-  if (context.json) context.output.json({ approved: decision.approved });
-  else {
-    const call = `${agent}/${instance_id}: ${callLine(request.tool, request.args)}`;
-    context.output.note(`${decision.approved ? "Approved" : "Denied"}: ${safeLine(call)}`);
-  }
-  return 0;
+  return request;
 }
 
 /** A signal that a run waits for. */

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
@@ -15,7 +17,12 @@ const folder = await createTemporaryRepository({
 export const triggers = { webhook: true };
 export default createAgent({ approvals: { tools: ["guidelines_for"] } });
 `,
-  "kit.toml": '[providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n',
+  "kit.toml":
+    '[providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n\n[agent.approvals]\ntools = ["guidelines_for"]\n',
+  "src/agents/asked.ts": `import { createAgent } from "kit";
+export const triggers = { webhook: true };
+export default createAgent({});
+`,
   "src/agents/unreachable.ts": `import { createAgent } from "kit";
 export const triggers = { webhook: true };
 export default createAgent({ model: "local/none" });
@@ -217,6 +224,27 @@ test("a call that waits is listed, approved and denied on the command line", asy
   await kit("approvals", "deny", `…${id.slice(-8)}`, "--reason", "Not today.");
   expect(await denied.ended).toBe(0);
   expect(denied.text()).not.toContain("Amounts are whole cents.");
+});
+
+test("a call is allowed for good by a rule that is shown before it is written", async () => {
+  await serve("start");
+  const asking = begin("invoke", "asked", "one", "-m", question);
+  await expect.poll(asking.text).toContain("waits for approval");
+  const [, , id = ""] = /kit (.*)/.exec(asking.text())?.[1]?.split(" ") ?? [];
+  const shown = await kit("approvals", "allow", id);
+  expect(shown).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining("1. guidelines_for with exactly these"),
+  });
+  const before = readFileSync(join(folder.root, "kit.toml"), "utf8");
+  expect((await kit("approvals", "allow", id, "--rule", "9")).stderr).toContain("There is no rule 9.");
+  const written = await kit("approvals", "allow", id, "--rule", "2");
+  expect(written).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("it holds from now on") });
+  expect(await asking.ended).toBe(0);
+  expect(readFileSync(join(folder.root, "kit.toml"), "utf8")).toBe(
+    `${before}\n[[agent.approvals.allow]]\ntool = "guidelines_for"\nagent = "asked"\n`,
+  );
+  expect(await kit("invoke", "asked", "two", "-m", question)).toMatchObject({ exitCode: 0 });
 });
 
 test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes on", async () => {

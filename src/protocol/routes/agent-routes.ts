@@ -1,4 +1,7 @@
 import {
+  allowBodySchema,
+  allowChoicesSchema,
+  allowedSchema,
   approvalBodySchema,
   approvalListSchema,
   approvalPageSchema,
@@ -190,6 +193,8 @@ export const agentRoutes = defineRoutes({
   },
 });
 
+const approvalParameters = { ...parameters, approval_id: "As the `approval_request` event names it." };
+
 /** Tool calls that wait for an approval decision. */
 export const approvalRoutes = defineRoutes({
   "GET /approvals": {
@@ -211,13 +216,35 @@ export const approvalRoutes = defineRoutes({
   },
   "POST /agents/{name}/{id}/approvals/{approval_id}": {
     tag: "agents",
-    parameters: { ...parameters, approval_id: "As the `approval_request` event names it." },
+    parameters: approvalParameters,
     operation: "decideApproval",
     summary: "Approve or deny a tool call",
     body: approvalBodySchema,
     reply: decidedSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.approve",
+  },
+  "GET /agents/{name}/{id}/approvals/{approval_id}/rules": {
+    tag: "agents",
+    parameters: approvalParameters,
+    operation: "listAllowRules",
+    summary: "Rules that would let calls like a waiting one run without an approval",
+    reply: allowChoicesSchema,
+    errors: ["agent_not_found", "agent_not_webhook", "not_found"],
+    action: "agent.read",
+  },
+  "POST /agents/{name}/{id}/approvals/{approval_id}/rules": {
+    tag: "agents",
+    parameters: approvalParameters,
+    operation: "writeAllowRule",
+    summary: "Write such a rule to the project's kit.toml",
+    description:
+      "It must be one of those that the GET offers, and holds at once. The call itself goes on waiting for its decision.",
+    body: allowBodySchema,
+    reply: allowedSchema,
+    errors: ["agent_not_found", "agent_not_webhook", "not_found", "conflict", "unavailable"],
+    action: "agent.approve",
+    itemAction: "agent.allow",
   },
 });
 

@@ -20,6 +20,8 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "GET /approvals": "any",
   "GET /agents/{name}/{id}/approvals": "any",
   "POST /agents/{name}/{id}/approvals/{approval_id}": "any",
+  "GET /agents/{name}/{id}/approvals/{approval_id}/rules": "any",
+  "POST /agents/{name}/{id}/approvals/{approval_id}/rules": "any",
   "POST /prompt/{session}": "owner",
   "POST /prompt/{session}/events": "owner",
   "GET /sessions": "owner",

@@ -1,3 +1,4 @@
+import { canonical } from "../../agents/approvals/allow-rules.ts";
 import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
@@ -22,6 +23,16 @@ function badCursor(): KitError {
   });
 }
 
+/** Throws `not_found` for a call that does not wait. */
+async function waitingCall(
+  approvals: ServiceContext["service"]["approvals"],
+  { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
+): Promise<ApprovalRequest> {
+  const request = (await approvals.list(target)).find((one) => one.approval_id === approval_id);
+  if (request === undefined) throw notWaiting();
+  return request;
+}
+
 /** Arguments of an approver fit the schema of the tool; the agent checks them once more. Throws `invalid_request`. */
 async function checkArgs(
   { approvals }: ServiceContext["service"],
@@ -29,8 +40,7 @@ async function checkArgs(
   decision: ApprovalDecision,
 ): Promise<void> {
   if (decision.args === undefined) return;
-  const request = (await approvals.list(target)).find((one) => one.approval_id === approval_id);
-  if (request === undefined) throw notWaiting();
+  const request = await waitingCall(approvals, { approval_id, ...target });
   checkEdited(request, decision);
   const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
   if (issues.length === 0) return;
@@ -38,6 +48,15 @@ async function checkArgs(
     code: "invalid_request",
     message: `The arguments are not what ${request.tool} takes.`,
     meta: { issues: issues.map((message) => ({ path: "args", message })) },
+  });
+}
+
+function notOffered({ no_allow_rule }: ApprovalRequest): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: no_allow_rule ?? "The rule is none of those that this call can be allowed by.",
+    hint: "GET the rules of the call, and send one of them as it is.",
+    meta: { issues: [{ path: "rule", message: "must be one of the rules that are offered" }] },
   });
 }
 
@@ -85,6 +104,23 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
       await checkArgs(service, { ...instanceOf(input), approval_id: approvalId }, decision);
       await service.approvals.decide(approvalId, decision, instanceOf(input));
       return { approved: decision.approved };
+    },
+    async "GET /agents/{name}/{id}/approvals/{approval_id}/rules"(input) {
+      const target = { ...instanceOf(input), approval_id: input.segment("approval_id") };
+      const { allow_rules = [], no_allow_rule } = await waitingCall(service.approvals, target);
+      const described = service.allowRules.describe(allow_rules);
+      return no_allow_rule === undefined ? described : { ...described, problem: no_allow_rule };
+    },
+    async "POST /agents/{name}/{id}/approvals/{approval_id}/rules"(input) {
+      const { principal, itemAction: action, body } = input;
+      const { agent, instance_id: instance } = instanceOf(input);
+      const approval_id = input.segment("approval_id");
+      await authorization.check({ principal, action, agent, instance });
+      const request = await waitingCall(service.approvals, { agent, instance_id: instance, approval_id });
+      const rule = request.allow_rules?.find((one) => canonical(one) === canonical(body.rule));
+      if (rule === undefined) throw notOffered(request);
+      const written = await service.allowRules.write(rule);
+      return { rule, ...written, applies_to: service.nodes === undefined ? "all_nodes" : "this_node" };
     },
   };
   return bindRoutes(approvalRoutes, handlers, guard);

@@ -1,4 +1,6 @@
 /** Approvals and runs in a real browser, against a server in this process. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
@@ -8,6 +10,16 @@ import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-c
 const hostile = `<img src=x onerror="window.harmed = true"> \u202egnp`;
 
 const files: Readonly<Record<string, string>> = {
+  "kit.toml": '# Ours\n[agent.approvals]\ntools = ["pay"]\n',
+  "src/agents/clerk.ts": `const pay = {
+  name: "pay",
+  description: "Pays an amount.",
+  input: { type: "object", properties: { cents: { type: "integer" } } },
+  execute: ({ cents }) => "Paid " + cents,
+};
+export const triggers = { webhook: true };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
+`,
   "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
   "ledger.md": "one\ntwo\nthree\n",
   "src/agents/payer.ts": `const pay = {
@@ -82,6 +94,33 @@ test("a call is approved with other arguments, beside the rules of the file that
   const { text } = messages.find(({ role }: { role: string }) => role === "tool").content[0].content[0];
   expect(text).toContain('Paid {"cents":7,"currency":"USD","tags":["late"],"to":{"name":"Ada"},"extra":3}');
   expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  expect(opened.faults).toEqual([]);
+});
+
+test("a call is allowed for good by a rule that is shown first; where none can be, the page says why", async () => {
+  const { body } = await served.send("/agents/clerk/a/dispatch", { body: { input: "pay 5" } });
+  await using opened = await open("/console/approvals", 390);
+  const { page } = opened;
+  await page.getByRole("button", { name: "Always allow…" }).click();
+  await page.getByRole("group", { name: "The rule" }).getByText('args = "{\\"cents\\":5}"').waitFor();
+  await page.getByLabel("Every call of pay, whatever its arguments, by the agent clerk").check();
+  expect(await page.getByRole("group", { name: "The rule" }).textContent()).not.toContain("args");
+  expect([await violations(page), await isTooWide(page)]).toEqual([[], false]);
+  await page.getByRole("button", { name: "Write the rule and approve" }).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  expect(readFileSync(join(served.root, "kit.toml"), "utf8")).toBe(
+    `${files["kit.toml"]}\n[[agent.approvals.allow]]\ntool = "pay"\nagent = "clerk"\n`,
+  );
+  expect((await served.send("/agents/clerk/b", { body: { message: "pay 6" } })).body.result.text).toBe(
+    "It is done.",
+  );
+  const other = (await served.send("/agents/payer/c/dispatch", { body: { input: "pay 5" } })).body;
+  await page.getByRole("button", { name: "Always allow…" }).click();
+  await page.getByText("The tool itself asks for this approval").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Deny" }).click();
+  await served.service.engine.awaitDispatch(other.dispatch_id);
   expect(opened.faults).toEqual([]);
 });
 

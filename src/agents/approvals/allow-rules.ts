@@ -1,0 +1,216 @@
+import type { AllowRule } from "../../protocol/approval.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
+import type { AgentPolicy } from "../define/agent-profile.ts";
+import { builtInToolNames } from "../define/model-settings.ts";
+
+/** The allow rules of a configuration. A rule that is added holds for the next call of every live agent. */
+export class AllowRules {
+  #rules: readonly AllowRule[];
+
+  constructor(rules: readonly AllowRule[] = []) {
+    this.#rules = rules;
+  }
+
+  get rules(): readonly AllowRule[] {
+    return this.#rules;
+  }
+
+  add(rule: AllowRule): void {
+    if (!this.has(rule)) this.#rules = [...this.#rules, rule];
+  }
+
+  has(rule: AllowRule): boolean {
+    return this.#rules.some((one) => canonical(one) === canonical(rule));
+  }
+}
+
+/** A call that a rule may fit. */
+export interface AllowedCall {
+  readonly agent: string;
+  readonly tool: string;
+  /** As the tool gets them: after hooks, not masked. */
+  readonly args: unknown;
+  readonly policy: AgentPolicy;
+  sandbox(): Promise<Sandbox>;
+}
+
+/** Whether one of the rules fits the call. What cannot be decided fits none. */
+export async function isAllowed(rules: readonly AllowRule[], call: AllowedCall): Promise<boolean> {
+  for (const rule of rules) {
+    if (rule.tool !== call.tool || (rule.agent !== undefined && rule.agent !== call.agent)) continue;
+    // A path that leads out of the workspace, or arguments that are no JSON.
+    if (await fits(rule, call).catch(() => false)) return true;
+  }
+  return false;
+}
+
+async function fits(rule: AllowRule, call: AllowedCall): Promise<boolean> {
+  const { command, path, args } = rule;
+  if (path !== undefined && !(await fitsPath(path, call))) return false;
+  if (args !== undefined && !isSame(call.args, JSON.parse(args))) return false;
+  if (command !== undefined && !(await fitsCommand(command, call))) return false;
+  const hasFolder = worksInFolder(call.tool) && (command !== undefined || args !== undefined);
+  return !hasFolder || (await folderOf(call)) === (rule.cwd ?? "");
+}
+
+function isSame(args: unknown, written: unknown): boolean {
+  return isPlainJson(args) && canonical(args) === canonical(written);
+}
+
+/** Whether JSON can say the value: it has no number for what `1e999` is read as. */
+function isPlainJson(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  return typeof value !== "object" || value === null || Object.values(value).every(isPlainJson);
+}
+
+/** Built-in tools take paths from a working folder, and run commands in it. */
+function worksInFolder(tool: string): boolean {
+  return builtInToolNames.has(tool) && tool !== "task";
+}
+
+/** Where the call works, below the root of the workspace. */
+async function folderOf(call: AllowedCall): Promise<string> {
+  const files = await call.sandbox();
+  const cwd = call.tool === "bash" ? textIn(call.args, "cwd") : undefined;
+  return cwd === undefined ? files.cwd : await files.resolve(cwd);
+}
+
+async function fitsCommand(entry: string, { tool, args, policy }: AllowedCall): Promise<boolean> {
+  const line = textIn(args, "command");
+  if (tool !== "bash" || line === undefined) return false;
+  const { checkCommand } = await import("../policy/check-command.ts");
+  const { allowWrite } = policy;
+  const decision = checkCommand(line, { allowShell: true, allowWrite, allowedCommands: [entry] });
+  if (!decision.allowed || !("commands" in decision)) return false;
+  // Behind a wall the paths of a known form are not looked at again.
+  return decision.commands.every(({ known }) =>
+    [...(known?.paths ?? []), { path: known?.git?.folder ?? "" }].every(
+      ({ path }) => !isOutside(path.split("/")),
+    ),
+  );
+}
+
+/** Tools whose `path` is what they work on, and nothing beside it. */
+const pathTools: ReadonlySet<string> = new Set(["read", "write", "edit", "mkdir", "rm", "stat", "exists"]);
+
+/** Both the path as it is written and the place to which links lead must be below the rule's. */
+async function fitsPath(rule: string, { tool, args, sandbox }: AllowedCall): Promise<boolean> {
+  const path = textIn(args, "path");
+  if (!pathTools.has(tool) || path === undefined) return false;
+  const files = await sandbox();
+  const written = placeOf(path, files.cwd);
+  const place = await files.resolve(path, { keepLink: tool === "rm" });
+  return written !== undefined && covers(rule, written) && covers(rule, place);
+}
+
+/** A path of the workspace, from its root; undefined where it is written in a way that could hide where it leads. */
+function placeOf(path: string, cwd: string): string | undefined {
+  const parts = path.replace(/^\.\//, "").split("/");
+  if (path.includes("\\") || parts.includes("") || parts.includes(".") || isOutside(parts)) return undefined;
+  return cwd === "" ? parts.join("/") : `${cwd}/${parts.join("/")}`;
+}
+
+function isOutside(parts: readonly string[]): boolean {
+  return parts.includes("..") || (parts.length > 1 && parts[0] === "") || parts[0]?.startsWith("~") === true;
+}
+
+/** `src/cart/` covers all below that folder, `src/cart/total.ts` that file. Neither is a pattern. */
+function covers(rule: string, path: string): boolean {
+  return rule.endsWith("/") ? path.startsWith(rule) && path.length > rule.length : path === rule;
+}
+
+type RuleFields = Readonly<Partial<Record<"command" | "path" | "args" | "cwd", string>>>;
+
+/** Characters of arguments that a rule repeats. */
+const maxArgs = 2_000;
+
+/**
+ * The rules that would have let a call run, the narrowest first; or the reason why there is none: the agent's policy denies it, or
+ * its arguments are too long to be read by a person.
+ */
+export async function allowChoices(call: AllowedCall): Promise<readonly AllowRule[] | string> {
+  const { agent, tool, args } = call;
+  const json = JSON.stringify(args ?? {});
+  const denied = await deniedBecause(call);
+  if (denied !== undefined) return `The agent's policy denies this call: ${denied}.`;
+  const cwd = worksInFolder(tool) ? await folderOf(call).catch(() => undefined) : "";
+  if (cwd === undefined) return "The call leads out of the workspace.";
+  const folder = cwd === "" ? {} : { cwd };
+  const exact: readonly RuleFields[] = json.length > maxArgs ? [] : [{ args: json, ...folder }];
+  const line = textIn(args, "command");
+  const path = textIn(args, "path");
+  let wider: readonly RuleFields[] = [];
+  if (tool === "bash") wider = (await commandsLike(line ?? "")).map((command) => ({ command, ...folder }));
+  else if (pathTools.has(tool) && path !== undefined)
+    wider = placesLike(placeOf(path, (await call.sandbox()).cwd)).map((place) => ({ path: place }));
+  else if (!builtInToolNames.has(tool) && tool !== "mcp_execute") wider = [{}];
+  // The content that a tool of files writes differs each time: its place is the narrowest that is of use.
+  const offered = pathTools.has(tool) ? wider : [...exact, ...wider];
+  const rules: AllowRule[] = [];
+  for (const fields of offered) {
+    const rule = { tool, agent, ...fields };
+    const texts: readonly string[] = Object.values(rule);
+    const isShort = texts.every((text) => text.length <= maxArgs && text.isWellFormed());
+    if (isShort && (await isAllowed([rule], call))) rules.push(rule);
+  }
+  return rules.length > 0 ? rules : "Its arguments are too long, or lead out of the workspace.";
+}
+
+async function deniedBecause({ tool, args, policy }: AllowedCall): Promise<string | undefined> {
+  if (tool !== "bash") return undefined;
+  const { checkCommand } = await import("../policy/check-command.ts");
+  // Whether a wall stands is known when the command runs: without one, the policy denies more.
+  const decision = checkCommand(textIn(args, "command") ?? "", policy, true);
+  return decision.allowed ? undefined : decision.reason;
+}
+
+/** Programs that run a script by its name, and take more arguments for it. */
+const runners: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn", "bun"]);
+const plainWord = /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/;
+
+/** Entries of a command list which a command is one of: its subcommand, then its program. */
+async function commandsLike(line: string): Promise<readonly string[]> {
+  const [{ parseCommand }, { isGit }, { isSubcommandOfGit }, programs] = await Promise.all([
+    import("../policy/parse-command.ts"),
+    import("../policy/command-list.ts"),
+    import("../policy/forms/git-form.ts"),
+    import("../policy/forms/programs.ts"),
+  ]);
+  const parsed = parseCommand(line);
+  const [first, second] = parsed.ok ? parsed.commands : [];
+  if (first === undefined || second !== undefined) return [];
+  const [program = "", subcommand = "", name = ""] = first.words;
+  if (!plainWord.test(program) || programs.isLauncher(program)) return [];
+  if (isGit(program)) return isSubcommandOfGit(subcommand) ? [`git ${subcommand}`, "git"] : ["git"];
+  if (runners.has(program)) {
+    if (subcommand === "run") return plainWord.test(name) ? [`${program} run ${name} *`] : [];
+    return subcommand === "test" ? [`${program} test *`] : [];
+  }
+  if (programs.interpreterOf(program) !== undefined) return [];
+  if (programs.knownProgram(program) !== undefined) return [program];
+  return plainWord.test(subcommand) ? [`${program} ${subcommand} *`] : [];
+}
+
+/** A file, then its folder. */
+function placesLike(place: string | undefined): readonly string[] {
+  if (place === undefined) return [];
+  const folder = place.slice(0, place.lastIndexOf("/") + 1);
+  return folder === "" ? [place] : [place, folder];
+}
+
+function textIn(args: unknown, name: string): string | undefined {
+  const value: unknown =
+    typeof args === "object" && args !== null && Object.hasOwn(args, name)
+      ? Reflect.get(args, name)
+      : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** JSON with sorted keys: their order has no meaning, and stores may change it. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
+}

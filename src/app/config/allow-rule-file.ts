@@ -1,0 +1,146 @@
+import { realpathSync } from "node:fs";
+import { basename, dirname, extname } from "node:path";
+import { AllowRules, canonical } from "../../agents/approvals/allow-rules.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { findPlace, type Place } from "../../files/find-place.ts";
+import { readRegularFile, replaceFile } from "../../files/replace-file.ts";
+import type { AllowChoices, AllowRule } from "../../protocol/approval.ts";
+import type { AgentWrites } from "../sources/agent-writes.ts";
+import { addTomlTable, parseToml, tomlTable, valueAt } from "./set-toml-key.ts";
+
+const path = ["agent", "approvals", "allow"];
+const maxBytes = 1_048_576;
+const maxRules = 1_000;
+
+export interface AllowRuleFileOptions {
+  /** Absolute path of the configuration file that was loaded; undefined where there is none. */
+  readonly file: string | undefined;
+  /** The profile of the configuration, byAgent rules live agents ask. */
+  readonly defaults: AgentProfile | undefined;
+  readonly writes: Pick<AgentWrites, "check" | "accepted">;
+}
+
+/** Writes allow rules into the `kit.toml` of a project, and makes them hold at once. */
+export class AllowRuleFile {
+  readonly #options: AllowRuleFileOptions;
+  /** Undefined where the configuration asks for no approval. */
+  readonly #rules: AllowRules | undefined;
+  /** Rules are written one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: AllowRuleFileOptions) {
+    this.#options = options;
+    const { approvals } = options.defaults ?? {};
+    this.#rules =
+      approvals !== undefined && "allow" in approvals && approvals.allow instanceof AllowRules
+        ? approvals.allow
+        : undefined;
+  }
+
+  /** Says for each rule what it allows and how it would be written, and what stands in the way of a write. */
+  describe(rules: readonly AllowRule[]): AllowChoices {
+    const { file } = this.#options;
+    const problem = this.#problem();
+    return {
+      choices: rules.map((rule) => ({ rule, summary: summaryOf(rule), toml: toLines(rule) })),
+      ...(file === undefined ? {} : { file: basename(file) }),
+      ...(problem === undefined ? {} : { problem }),
+    };
+  }
+
+  /**
+   * Adds a rule, whole or not at all; gives the lines that were added, none where the file has the rule. Throws `unavailable` where the configuration
+   * is no TOML file that can be written, `forbidden` where an agent has changed it, `conflict` where another program just did.
+   */
+  async write(rule: AllowRule): Promise<{ readonly file: string; readonly toml: string }> {
+    const written = this.#last.then(() => this.#write(rule));
+    this.#last = written.catch(() => undefined);
+    return await written;
+  }
+
+  async #write(rule: AllowRule): Promise<{ readonly file: string; readonly toml: string }> {
+    const { file, writes } = this.#options;
+    const rules = this.#rules;
+    const problem = this.#problem();
+    if (file === undefined || rules === undefined || problem !== undefined) throw unavailable(problem ?? "");
+    // Else a person's rule would make an agent's change count as accepted.
+    writes.check(file);
+    const name = basename(file);
+    const place = await findPlace({ root: realpathSync(dirname(file)), path: name });
+    try {
+      const toml = place === undefined ? undefined : await addTo(place, rule);
+      if (toml === undefined) throw unavailable(`No place for it was found in ${name}: add it yourself.`);
+      if (toml.content !== undefined) writes.accepted(file, toml.content);
+      rules.add(rule);
+      return { file: name, toml: toml.lines };
+    } catch (error) {
+      if (!isFileFault(error)) throw error;
+      throw unavailable(`${name} cannot be written: ${error.code}.`);
+    } finally {
+      await place?.close();
+    }
+  }
+
+  #problem(): string | undefined {
+    const { file } = this.#options;
+    const rules = this.#rules;
+    if (file === undefined) return "The project has no kit.toml.";
+    if (extname(file) !== ".toml")
+      return `The configuration is code: add the rule to agent.approvals.allow of ${basename(file)} yourself.`;
+    if (rules === undefined) return "The configuration asks for no approval: there is nothing to waive.";
+    return rules.rules.length >= maxRules ? `There are ${maxRules} rules already.` : undefined;
+  }
+}
+
+async function addTo(
+  place: Place,
+  rule: AllowRule,
+): Promise<{ readonly lines: string; readonly content?: string } | undefined> {
+  const before = await readRegularFile(place, maxBytes);
+  if (before === undefined) return undefined;
+  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(before);
+  const present = valueAt(parseToml(text), path);
+  if (Array.isArray(present) && present.some((one) => canonical(one) === canonical(rule)))
+    return { lines: "" };
+  const content = addTomlTable(text, path, { ...rule });
+  if (content === undefined) return undefined;
+  await replaceFile(place, { content, expected: before, durable: true });
+  return { lines: toLines(rule), content };
+}
+
+function toLines(rule: AllowRule): string {
+  return tomlTable(path, { ...rule }).join("\n");
+}
+
+function unavailable(why: string): KitError {
+  return new KitError({ code: "unavailable", message: `The rule was not written. ${why}` });
+}
+
+function isFileFault(error: unknown): error is Error & { readonly code: string } {
+  return (
+    !(error instanceof KitError) &&
+    error instanceof Error &&
+    "code" in error &&
+    typeof error.code === "string"
+  );
+}
+
+/** The calls that a rule allows, as a sentence. */
+function summaryOf({ tool, agent, command, path: place, args, cwd }: AllowRule): string {
+  const byAgent = agent === undefined ? "" : ` by the agent ${agent}`;
+  const where = cwd === undefined ? "" : ` in ${cwd}`;
+  if (command !== undefined) return `${commandSummary(command)}${where},${byAgent}`;
+  if (place !== undefined)
+    return place.endsWith("/")
+      ? `${tool} for every file below ${place},${byAgent}`
+      : `${tool} for the file ${place}, whatever the content,${byAgent}`;
+  if (args !== undefined) return `${tool} with exactly these arguments${where},${byAgent}`;
+  return `Every call of ${tool}, whatever its arguments,${byAgent}`;
+}
+
+function commandSummary(command: string): string {
+  if (command.endsWith(" *")) return `Commands that begin with "${command.slice(0, -2)}"`;
+  if (command === "git") return "Everything of git that only reads";
+  return `"${command}" with other arguments, as long as kit knows what they do and they stay in the workspace`;
+}
