@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KitClient } from "../../client/index.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
@@ -130,6 +131,18 @@ describe("arguments that an approver may change", () => {
     };
     return { request, decide, result };
   }
+
+  test("come over a WebSocket, too, checked as over HTTP", async () => {
+    const { request, result } = await asked("socket");
+    await using connection = await new KitClient({ baseUrl: own.url }).agents.connect("editable", {
+      id: "socket",
+    });
+    const { approval_id } = request;
+    const approve = (cents: unknown) => connection.approve({ approval_id, approved: true, args: { cents } });
+    await expect(approve("many")).rejects.toMatchObject({ code: "invalid_request" });
+    await approve(9);
+    expect((await result()).content[0].text).toContain("Paid 9 cents.");
+  });
 
   test("run in the place of the model's, which reads what was changed; the event says by what", async () => {
     const { request, decide, result } = await asked("changed");

@@ -33,13 +33,24 @@ async function waitingCall(
   return request;
 }
 
-/** Arguments of an approver fit the schema of the tool; the agent checks them once more. Throws `invalid_request`. */
-async function checkArgs(
+/**
+ * Decides about a waiting call. Arguments of an approver fit the schema of the tool; the agent checks them once more. Throws
+ * `invalid_request` for those that do not, `not_found` for a call that does not wait.
+ */
+export async function decideCall(
   { approvals }: ServiceContext["service"],
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
   decision: ApprovalDecision,
 ): Promise<void> {
-  if (decision.args === undefined) return;
+  if (decision.args !== undefined) await checkArgs(approvals, { approval_id, ...target }, decision);
+  await approvals.decide(approval_id, decision, target);
+}
+
+async function checkArgs(
+  approvals: ServiceContext["service"]["approvals"],
+  { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
+  decision: ApprovalDecision,
+): Promise<void> {
   const request = await waitingCall(approvals, { approval_id, ...target });
   checkEdited(request, decision);
   const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
@@ -100,9 +111,8 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
     }),
     async "POST /agents/{name}/{id}/approvals/{approval_id}"(input) {
       const decision = { ...input.body, by: input.principal?.id };
-      const approvalId = input.segment("approval_id");
-      await checkArgs(service, { ...instanceOf(input), approval_id: approvalId }, decision);
-      await service.approvals.decide(approvalId, decision, instanceOf(input));
+      const approval_id = input.segment("approval_id");
+      await decideCall(service, { ...instanceOf(input), approval_id }, decision);
       return { approved: decision.approved };
     },
     async "GET /agents/{name}/{id}/approvals/{approval_id}/rules"(input) {

@@ -2,6 +2,7 @@ import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
+import { decideCall } from "../routes/approvals.ts";
 import { checkAgent, principalOf, type ServiceContext } from "../service-context.ts";
 import { createSendBuffer } from "../streams/event-streams.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
@@ -111,15 +112,16 @@ export function serveAgent(
     void decide(frame);
   };
 
-  const decide = async ({ approval_id, approved, reason, request_id }: ApproveFrame): Promise<void> => {
+  const decide = async ({ approval_id, approved, reason, args, request_id }: ApproveFrame): Promise<void> => {
     try {
       await authorization.check({ ...about, action: "agent.approve" });
       const decision = {
         approved,
         ...(reason === undefined ? {} : { reason }),
+        ...(args === undefined ? {} : { args }),
         ...(principal === undefined ? {} : { by: principal.id }),
       };
-      await service.approvals.decide(approval_id, decision, target);
+      await decideCall(service, { ...target, approval_id }, decision);
       if (request_id !== undefined) connection.send({ type: "result", request_id, result: { approved } });
     } catch (error) {
       connection.sendError(error, request_id);

@@ -52,6 +52,6 @@ export async function checkWidths({ page, faults }: OpenedScreen, path: string):
 }
 
 /** Whether something is drawn beside the screen. */
-async function isTooWide(page: Page): Promise<boolean> {
+export async function isTooWide(page: Page): Promise<boolean> {
   return (await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")) === true;
 }

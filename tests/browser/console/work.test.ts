@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
 import { openBrowser } from "../open-browser.ts";
-import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
+import { checkWidths, isTooWide, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"> \u202egnp`;
 
