@@ -19,6 +19,8 @@ export function Rows<Item>({ items, keyOf, children, label, onEnd }: RowsProps<I
     getScrollElement: () => box.current,
     estimateSize: () => 53,
     overscan: 12,
+    // React draws once in a frame, not within each event of the wheel.
+    useFlushSync: false,
     getItemKey: (at) => {
       const item = items[at];
       return item === undefined ? at : keyOf(item);
@@ -37,8 +39,8 @@ export function Rows<Item>({ items, keyOf, children, label, onEnd }: RowsProps<I
               key={key}
               data-index={index}
               ref={rows.measureElement}
-              className="absolute inset-x-0 top-0 border-line border-b"
-              style={{ transform: `translateY(${start}px)` }}
+              className="absolute inset-x-0 border-line border-b [contain:layout_style]"
+              style={{ top: start }}
             >
               {children(item)}
             </li>

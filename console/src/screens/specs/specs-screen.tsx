@@ -108,13 +108,25 @@ interface SpecRowsProps {
   readonly onEnd: () => void;
 }
 
+const overscan = 16;
+
 function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
   const place = useRef<HTMLElement>(null);
+  const slots = useRef(0);
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => place.current,
     estimateSize: () => 36,
-    overscan: 8,
+    overscan,
+    // Always as many: a row that comes into view takes the elements of one that left it. Removed elements, until they are
+    // collected, slow down the browser's styles.
+    rangeExtractor({ startIndex, endIndex, count }) {
+      slots.current = Math.max(slots.current, endIndex - startIndex + 1 + 2 * overscan);
+      const first = Math.max(0, Math.min(startIndex - overscan, count - slots.current));
+      return Array.from({ length: Math.min(slots.current, count - first) }, (_, at) => first + at);
+    },
+    // React draws once in a frame, not within each event of the wheel.
+    useFlushSync: false,
   });
   const visibleRows = list.getVirtualItems();
   const last = visibleRows.at(-1)?.index ?? 0;
@@ -129,9 +141,9 @@ function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
           const row = rows[index];
           return row === undefined ? null : (
             <div
-              key={index}
-              className="absolute inset-x-0 flex items-center px-4 sm:px-6"
-              style={{ transform: `translateY(${start}px)`, height: size }}
+              key={index % (slots.current || 1)}
+              className="absolute inset-x-0 flex items-center px-4 [contain:strict] sm:px-6"
+              style={{ top: start, height: size }}
             >
               {"file" in row ? <FileRow {...row} /> : <SpecRow spec={row.spec} />}
             </div>
