@@ -161,6 +161,8 @@ export interface Operation {
   readonly state: SessionState;
   readonly live: LiveSession;
   readonly spending: Spending;
+  /** Rules that a fork goes without, and its tasks with it: ids of guidelines, and files. */
+  readonly rulesLeftOut: ReadonlySet<string>;
   /** The work that the log has of a resumed operation. */
   readonly past: PastOperation | undefined;
   /** Set if the operation resumes after a suspension, because its approval was decided. */
@@ -192,6 +194,8 @@ export interface OperationRequest {
   readonly kind: OperationKind;
   /** The user's text, for its first event. */
   readonly message?: string | undefined;
+  /** How many pictures come with the text. */
+  readonly images?: number | undefined;
   readonly id?: string;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean;

@@ -76,6 +76,8 @@ export const eventSchema = z
       resumed: set,
       /** The text that the user has sent. Absent where the operation has none, and in older logs. */
       message: text.optional(),
+      /** How many pictures were sent with it: they are in the history. Absent where there were none. */
+      images: z.int().optional(),
       /** The turn of another session that it does again, where it is a fork. */
       forked_from: z.object({ session: text, turn_id: text }).optional(),
       /** The step of the run that asked for it. */

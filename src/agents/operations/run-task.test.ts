@@ -9,6 +9,7 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { defineTool } from "../define/tool.ts";
+import { forkEntries } from "../log/fork.ts";
 
 const shared = {
   sandbox: {
@@ -190,4 +191,44 @@ test("two tasks of one turn whose calls have the same id are two tasks", async (
   });
   const { messages } = await createTestAgent(model, {}, shared).session().prompt("go");
   expect(JSON.stringify(messages[2])).toMatch(/done one.*done two/);
+});
+
+test("the tasks of a fork go without the rules that the fork goes without", async () => {
+  const rule = "Amounts are whole cents.";
+  const repository = {
+    workingFolder: "",
+    tools: undefined,
+    instructions: () => ({
+      text: `<instructions source="AGENTS.md">\n${rule}\n</instructions>`,
+      sources: new Set(["AGENTS.md"]),
+      files: [{ path: "AGENTS.md", tokens: 5 }],
+    }),
+    guidelinesFor: async () => [],
+    sourceAt: async () => undefined,
+  };
+  const store = new InMemorySessionStore();
+  const model = createScriptedModel(({ prompt }) => ({
+    text: JSON.stringify(prompt[0]).includes(rule) ? "told" : "not told",
+  }));
+  const agent = createTestAgent(
+    model,
+    { subagents: [{ name: "counter", instructions: "You count." }] },
+    { ...shared, store, project: { tools: [], repositoryAt: () => repository } },
+  );
+  const origin = {
+    session: "default",
+    turn_id: "t1",
+    log_position: 0,
+    operation_id: "op_1",
+    without: ["AGENTS.md"],
+  };
+  const entries = forkEntries([], origin, { id: "op_2", timestamp: "2026-11-23T10:00:00.000Z" });
+  await store.append({ key: { agent: "tester", instance_id: "1", session: "free" }, entries, expected: 0 });
+  for (const [session, answer] of [
+    ["free", "not told"],
+    ["default", "told"],
+  ] as const) {
+    for (const options of [{}, { agent: "counter" }])
+      expect((await agent.session(session).task("Which rules have you?", options)).text).toBe(answer);
+  }
 });

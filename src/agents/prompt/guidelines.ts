@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import type { ToolLookup } from "../define/tool.ts";
-import { isLeftOut, rulesLeftOut } from "../log/fork.ts";
+import { isLeftOut } from "../log/fork.ts";
 import type { Repository, ShownGuideline } from "../project-context.ts";
 
 const noteName = "guidelines_shown";
@@ -36,7 +36,7 @@ export function guidelineEntries(
     const paths = await pathsOf(touched, work);
     if (paths.size === 0) return [];
     const inLog = new Set(guidelineIdsInLog(work.operation));
-    const rules = rulesLeftOut(work.operation.state);
+    const rules = work.operation.rulesLeftOut;
     const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
     for (const path of paths) {
       for (const guideline of await repository.guidelinesFor(path)) {

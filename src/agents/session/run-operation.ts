@@ -16,7 +16,7 @@ import {
   flushAhead,
   type LogEnd,
 } from "../log/append.ts";
-import { forkOf } from "../log/fork.ts";
+import { forkOf, rulesLeftOut } from "../log/fork.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import { isSuspension, suspensionBefore } from "../log/suspension.ts";
@@ -73,8 +73,8 @@ export async function runOperation<Value>(
     const forked = fork !== undefined && fork.fork_id === scope.operation_id;
     const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
     const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
-    const { kind: operation_kind, message } = request;
-    const sent = message === undefined ? undefined : { message };
+    const { kind: operation_kind, message, images = 0 } = request;
+    const sent = message === undefined ? undefined : { message, ...(images === 0 ? undefined : { images }) };
     emit({ type: "operation_start", operation_kind, ...resumed, ...from, ...sent, ...request.origin });
   };
   let failed = true;
@@ -152,6 +152,7 @@ function toOperation(
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
+  const leftOut = rulesLeftOut(own.state);
   const serialized = createSerializer();
   const log: LogEnd = {
     store,
@@ -178,6 +179,7 @@ function toOperation(
     mask: runtime.mask,
     tracing: tracingOfOperation(harness, live, own.id),
     spending,
+    rulesLeftOut: leftOut.size > 0 ? leftOut : (request.parent?.rulesLeftOut ?? leftOut),
     tasks: [],
     live,
     commit: serialized((entries) => appendWork(entries, log)),

@@ -224,6 +224,7 @@ class NamedSession implements Session {
         kind,
         // A text of the wrong type is refused by the operation.
         message: typeof call.text === "string" ? call.text : undefined,
+        images: call.options.images?.length,
         ...(call.id && { id: call.id }),
         ...resumeFields(operationId, resumes),
         ...(signal && { signal }),

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { KitEvent } from "../../../../src/client/index.ts";
-import { type Conversation, type Entry, emptyConversation, entriesOf, withEvents } from "./conversation.ts";
+import {
+  type Conversation,
+  type Entry,
+  emptyConversation,
+  entriesOf,
+  withEvents,
+  withPictures,
+} from "./conversation.ts";
 
 const context = { instance_id: "1", session: "default", timestamp: "2026-11-22T10:00:00.000Z" };
 
@@ -24,6 +31,18 @@ describe("a conversation", () => {
     const again = withEvents(before, toEvents([delta("two "), delta("three")], 4));
     expect(again.entries.map(toLine)).toEqual(["user: hello", "text: one two three"]);
     expect([again.index, again.working]).toEqual([5, "op-1"]);
+  });
+
+  test("shows the pictures that another client has sent with its text, once the history has them", () => {
+    const before = after({ ...started, images: 1 }, asked);
+    const content = [
+      { type: "text", text: "hello" },
+      { type: "image", media_type: "image/png", data: "iVBORw0KGgo=" },
+    ];
+    const message = { role: "user", operation_id: "op-1", timestamp: context.timestamp, content };
+    const { entries } = withPictures(before, "op-1", [message] as Parameters<typeof withPictures>[2]);
+    expect(entries).toMatchObject([{ kind: "user", text: "hello", pictures: [expect.anything()] }]);
+    expect(withPictures(before, "op-2", [message] as Parameters<typeof withPictures>[2])).toBe(before);
   });
 
   test("drops what an attempt has said that is made again", () => {

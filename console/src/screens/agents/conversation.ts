@@ -154,6 +154,22 @@ export function withEvents(before: Conversation, events: readonly KitEvent[]): C
   return { entries: draft.entries, index, working: draft.working };
 }
 
+/** The conversation with the pictures that a message of the history was sent with: events have its text alone. */
+export function withPictures(
+  before: Conversation,
+  operation_id: string,
+  messages: readonly HistoryMessage[],
+): Conversation {
+  const sent = messages.find((message) => message.role === "user" && message.operation_id === operation_id);
+  if (sent === undefined) return before;
+  const entries = before.entries.map((entry) =>
+    entry.kind === "user" && entry.operation_id === operation_id
+      ? { ...entry, pictures: picturesOf(sent.content) }
+      : entry,
+  );
+  return { ...before, entries };
+}
+
 interface Draft {
   entries: Entry[];
   working: string | undefined;

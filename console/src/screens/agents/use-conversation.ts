@@ -1,7 +1,14 @@
 import { useEffect, useState } from "react";
 import type { KitClient, KitEvent } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
-import { type Conversation, type Entry, emptyConversation, entriesOf, withEvents } from "./conversation.ts";
+import {
+  type Conversation,
+  type Entry,
+  emptyConversation,
+  entriesOf,
+  withEvents,
+  withPictures,
+} from "./conversation.ts";
 
 export interface SessionName {
   readonly agent: string;
@@ -116,8 +123,18 @@ async function read(
     error: undefined,
     before: page?.next_before,
   }));
-  for await (const event of client.agents.events(agent, { id, session, after: live.index }, { signal }))
+  const withImages = new Set<string>();
+  const showPictures = async (operation: string): Promise<void> => {
+    const { messages } = await client.agents.historyPage(agent, { id, session, limit: pageSize }, { signal });
+    setView((old) => ({ ...old, live: withPictures(old.live, operation, messages) }));
+  };
+  for await (const event of client.agents.events(agent, { id, session, after: live.index }, { signal })) {
     push(event);
+    if (event.type === "operation_start" && (event.images ?? 0) > 0) withImages.add(event.operation_id);
+    // The message is in the history once the model is asked about it.
+    else if (event.type === "turn_request" && withImages.delete(event.operation_id))
+      showPictures(event.operation_id).catch(() => undefined);
+  }
 }
 
 function isNotFound(error: unknown): boolean {
