@@ -70,7 +70,7 @@ describe.skipIf(!hasRestate)(
         event: "result",
         data: { result: { text: answerTo("#2") } },
       });
-      const keyed = post(other, path, {
+      const answer = post(other, path, {
         body: { message: "#3" },
         headers: { ...sse, "idempotency-key": "three" },
       });
@@ -79,7 +79,7 @@ describe.skipIf(!hasRestate)(
           cluster.effects().filter(({ line, what }) => line === "hop-1500ms" && what === "begin").length > 2,
       );
       await cluster.kill(await ownerOf(other, path));
-      const events = await collectEvents(await keyed);
+      const events = await collectEvents(await answer);
       expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: answerTo("#3") } } });
     });
 
