@@ -206,6 +206,6 @@ function notCalled(name: string): KitError {
   return new KitError({
     code: "unavailable",
     message: `${name} takes the calls for work, and this node is not called: work waits.`,
-    hint: `Check in ${name} what becomes of the calls, and that its registered address leads to the nodes.`,
+    hint: `Check in ${name} what becomes of the calls, that the registered address leads to the nodes, and that no other cluster has registered an object of the same name.`,
   });
 }

@@ -29,6 +29,7 @@ interface NodeOptions {
   readonly address?: string;
   readonly port?: number;
   readonly schema?: string;
+  readonly service?: string;
 }
 
 const input = { agent: "worker", instance_id: "one", session: "default", input: 1 };
@@ -66,12 +67,12 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
   async function startNode(of: NodeOptions = {}): Promise<Node> {
     const { identityKey = identity.publicKey, port = await freePort(), address } = of;
     count += 1;
-    const { schema = `problems_${count}` } = of;
+    const { schema = `problems_${count}`, service } = of;
     const { ingress, admin } = restate;
     const engine = await createRestateEngine({
       url: postgres.url,
       schema,
-      restate: { ingress, admin, listen: `127.0.0.1:${port}`, identityKey, address },
+      restate: { ingress, admin, listen: `127.0.0.1:${port}`, identityKey, address, service },
     });
     engines.push(engine);
     let begun = 0;
@@ -105,7 +106,9 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await isDone(node);
   });
 
-  test.concurrent("says how a wrong key is mended; what it has accepted is done by a node with the right one", async () => {
+  test.concurrent("says how a wrong key is mended; what it has accepted is done by a node with the right one", async ({
+    expect,
+  }) => {
     const wrong = await startNode({ identityKey: stranger.publicKey });
     const { dispatch_id } = await wrong.engine.admit(input);
     await expect
@@ -121,7 +124,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     expect(`http://127.0.0.1:${String(record?.result).slice("done at ".length)}`).toBe(right.address);
   });
 
-  test.concurrent("says so where its address does not lead to it, until it does", async () => {
+  test.concurrent("says so where its address does not lead to it, until it does", async ({ expect }) => {
     const port = await freePort();
     const way = await openWay(new URL(`http://127.0.0.1:${port}`));
     await way.close();
@@ -138,6 +141,28 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     expect(await node.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
     await expect.poll(() => problemOf(node)).toEqual(none);
     await way.close();
+  });
+
+  test.concurrent("says so where another cluster has taken the name of its object, and loses nothing by it", async ({
+    expect,
+  }) => {
+    const own = await startNode({ service: "taken" });
+    await isDone(own);
+    const other = await startNode({ service: "taken" });
+    const { dispatch_id } = await own.engine.admit({ ...input, instance_id: "two" });
+    await expect
+      .poll(() => problemOf(own))
+      .toMatchObject({
+        told: "restate takes the calls for work, and this node is not called: work waits.",
+        hint: expect.stringContaining("other cluster has registered"),
+        listed: expect.stringContaining("this node is not called"),
+      });
+    expect(await own.engine.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
+    expect(other.begun()).toBe(0);
+    // The operator starts it again with a name of its own.
+    await own.engine.drain({ timeoutMs: 0 });
+    const renamed = await startNode({ schema: own.schema, service: "own" });
+    expect(await renamed.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
   });
 
   test("registers again where Restate has forgotten it, and says so while Restate is away", async () => {
