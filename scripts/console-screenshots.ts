@@ -37,7 +37,7 @@ const waiting = (await demo.send("/workflows/release", {})) as { readonly run_id
 const broken = (await demo.send("/workflows/broken", {})) as { readonly run_id: string };
 await demo.send("/api/specs/results", {
   report:
-    '<testsuite><testcase classname="src/cart/total.test.ts" name="adds the cents of its lines (cart#1.1)"/></testsuite>',
+    '<testsuite><testcase classname="src/cart/total.test.ts" name="adds the cents of its lines (cart#1.1)"/><testcase classname="src/cart/total.test.ts" name="keeps the cart of a declined card (checkout#1.1)"><failure message="expected 2 lines, found 0"/></testcase></testsuite>',
 });
 const { operations } = (await demo.send("/agents/mender/ticket-1043/operations")) as {
   readonly operations: readonly { readonly operation_id: string; readonly first_index: number }[];
@@ -51,6 +51,9 @@ const forked = (await demo.send(`/agents/mender/ticket-1043/turns/${events[0]?.t
 })) as { readonly operation_id: string };
 const { specs } = (await demo.send("/api/specs?limit=1&spec_type=requirement")) as {
   readonly specs: readonly { readonly id: string }[];
+};
+const { features } = (await demo.send("/api/specs/features?limit=1&framework=fw_a")) as {
+  readonly features: readonly { readonly feature: string }[];
 };
 const { guidelines } = (await demo.send("/api/guidelines?limit=1")) as {
   readonly guidelines: readonly { readonly id: string }[];
@@ -82,7 +85,11 @@ const screens: Readonly<Record<string, string>> = {
   spec: `/console/specs/${encodeURIComponent(specs[0]?.id ?? "")}`,
   criteria: "/console/specs/criteria",
   impact: "/console/specs/impact?files=src/cart/total.ts",
+  feature: `/console/specs?framework=fw_a&feature=${encodeURIComponent(features[0]?.feature ?? "")}`,
+  "impact-since": "/console/specs/impact?since=HEAD",
   problems: "/console/specs/problems",
+  stale: "/console/specs/stale",
+  file: "/console/files?path=src/cart/total.ts&line=2",
   guidelines: "/console/guidelines",
   guideline: `/console/guidelines/${guidelines[0]?.id}`,
   explain: "/console/guidelines/explain?file=src/cart/total.ts",

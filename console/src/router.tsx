@@ -49,6 +49,8 @@ const screens = [
     "/console/specs/problems",
     async () => (await import("./screens/specs/problems-screen.tsx")).ProblemsScreen,
   ),
+  screen("/console/specs/stale", async () => (await import("./screens/specs/stale-screen.tsx")).StaleScreen),
+  screen("/console/files", async () => (await import("./screens/specs/file-screen.tsx")).FileScreen),
   screen("/console/specs/$id", async () => (await import("./screens/specs/spec-screen.tsx")).SpecScreen),
   screen(
     "/console/guidelines",

@@ -68,6 +68,14 @@ export const demoFiles: Readonly<Record<string, string>> = {
   "AGENTS.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n\n## Tests\n\nEvery change has a test.\n",
   ".kiro/specs/cart/requirements.md":
     "# Requirements\n\n### Requirement 1: Totals\n\n**User Story:** As a customer, I want right totals.\n\n#### Acceptance Criteria\n\n1. WHEN a cart has lines THEN the shop SHALL add their cents\n",
+  ".kiro/specs/cart/design.md":
+    "# Design\n\n## Totals\n\nSums are **whole cents**, in `src/cart/total.ts`; see [the tasks](tasks.md).\n\n| Case | Cents |\n| --- | ---: |\n| one line | 1999 |\n| three lines | 5997 |\n\n```ts\ntotal([1999, 1999, 1999]); // 5997\n```\n",
+  ".kiro/specs/cart/tasks.md":
+    "# Tasks\n\n- [x] 1. Add the lines in `src/cart/total.ts`, tested in `src/cart/total.test.ts`\n  - _Requirements: 1.1_\n- [ ] 2. Round once\n  - _Requirements: 2.4_\n",
+  ".kiro/specs/checkout/requirements.md":
+    "# Requirements\n\n### Requirement 1: Paying\n\n#### Acceptance Criteria\n\n1. WHEN a card is declined THEN the shop SHALL keep the cart\n2. WHEN an order is paid THEN the shop SHALL send a receipt\n3. WHILE a payment is open THE shop SHALL refuse a second one\n",
+  "src/cart/total.test.ts":
+    'import { test } from "node:test";\ntest("adds the cents of its lines (cart#1.1)", () => {});\ntest("keeps the cart of a declined card (checkout#1.1)", () => {});\ntest("refuses a second payment (checkout#1.3)", () => {});\n',
   "src/cart/total.ts":
     "export function total(cents) {\n  let sum = 0;\n  for (const one of cents) sum += one;\n  return Math.round(sum);\n}\n",
   "src/agents/mender.ts": agent,

@@ -1,10 +1,11 @@
-import { existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
 import { openBrowser } from "../open-browser.ts";
-import { type OpenedScreen, openScreen, violations } from "./open-console.ts";
+import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script>`;
 
@@ -24,6 +25,9 @@ const files: Readonly<Record<string, string>> = {
   ".kiro/specs/auth/design.md": "# Design\n\n## Sessions\n\nSee `src/login.ts` and requirement 1.\n",
   ".kiro/specs/auth/tasks.md":
     "# Tasks\n\n- [x] 1. Open sessions in `src/login.ts`\n  - _Requirements: 1.1_\n",
+  ".kiro/specs/hostile/design.md": `# Design\n\n## Circle\n\nSee [tasks](tasks.md), [out](../../../../etc/passwd), [web](https://example.com/x), [script](javascript:alert(1)).\n\n${"> ".repeat(2_000)}deep\n\n${"]".repeat(15_000)}\n\n${"a*".repeat(5_000)}\n\n${"z".repeat(1_500_000)}\n`,
+  ".kiro/specs/hostile/tasks.md":
+    "# Tasks\n\n- [ ] 1. Go round, see `design.md`\n  - _Requirements: 1.1, 7.7_\n",
   ".kiro/specs/hostile/requirements.md": `# Requirements\n\n## Requirement 1: ${hostile}\n\n\u202Eevil ${hostile} ${"x".repeat(20_000)}\n\n#### Acceptance Criteria\n\n1. WHEN ${hostile} THEN the system SHALL show it.\n`,
   "src/login.ts": "export const login = 1;\n",
   "src/login.test.ts":
@@ -39,7 +43,14 @@ let served: ServedService;
 let browser: Browser;
 beforeAll(async () => {
   served = await serveService({ files });
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.c", ...args], { cwd: served.root });
+  git("init", "--quiet");
+  git("add", "--all");
+  git("commit", "--quiet", "--message=First");
   await served.send("/api/specs/results", { body: { report: results } });
+  // After the results, and not committed.
+  writeFileSync(join(served.root, "src/login.ts"), "export const login = 2;\n");
   browser = await openBrowser();
 }, 60_000);
 afterAll(async () => {
@@ -50,25 +61,61 @@ afterAll(async () => {
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
 
-test("a criterion without a passing test is found from the list of specs", async () => {
-  await using opened = await open("/console/specs");
+test("a criterion without a passing test is one click from Home, with why, and its block beside its source", async () => {
+  await using opened = await open("/");
   const { page } = opened;
-  await page.getByRole("heading", { name: ".kiro/specs/auth/requirements.md" }).waitFor();
-  await page.getByRole("link", { name: "Criteria" }).click();
-  await page.getByRole("button", { name: /^Failing/ }).click();
-  await page.getByText("auth#1.2", { exact: true }).waitFor();
-  expect(await page.getByText("auth#1.1", { exact: true }).count()).toBe(0);
+  await page.getByRole("link", { name: "without a passing test" }).click();
+  const criterion = (id: string) => page.getByRole("link", { name: id, exact: true });
+  await criterion("auth#1.3").waitFor();
+  expect(await criterion("auth#1.1").count()).toBe(0);
   await page.getByText("expected 401 <b><b><b>").waitFor();
-  await page.getByText("auth#1.2", { exact: true }).click();
-  // The block: its text, its source at its lines, its criteria with their tests.
+  await page.getByRole("button", { name: /^Stale result/ }).click();
+  await criterion("auth#1.1").waitFor();
+  await page.getByText("the code changed since").first().waitFor();
+  expect(await criterion("auth#1.3").count()).toBe(0);
+  await criterion("auth#1.2").click();
   await page.getByRole("heading", { name: "Acceptance criteria" }).waitFor();
   const source = page.getByRole("region", { name: "Source of .kiro/specs/auth/requirements.md" });
-  await source.getByText("SHALL refuse").waitFor();
-  expect(await page.getByText("passing", { exact: true }).count()).toBe(1);
-  expect(await page.getByText("failing", { exact: true }).count()).toBe(1);
-  expect(await page.getByText("no test", { exact: true }).count()).toBe(1);
+  await source.locator("[data-marked]").getByText("SHALL refuse").waitFor();
+  await page.getByRole("listitem").getByText("WHEN the password is wrong").first().waitFor();
+  for (const state of ["passing", "failing", "no test"])
+    expect(await page.getByText(state, { exact: true }).count(), state).toBe(1);
   await page.getByRole("button", { name: "Draw" }).click();
   await page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
+  await page.getByRole("region", { name: "The graph as a list" }).getByText("implements").waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("link", { name: "auth", exact: true }).click();
+  await page.getByRole("treeitem", { name: /^Requirements/ }).waitFor();
+  expect(new URL(page.url()).searchParams.get("feature")).toBe(".kiro/specs/auth");
+  expect(opened.faults).toEqual([]);
+});
+
+test("the tree of specs is walked by keyboard, from a framework to a criterion", async () => {
+  await using opened = await open("/console/specs");
+  const { page } = opened;
+  const tree = page.getByRole("tree", { name: "Specs" });
+  const item = (name: RegExp) => page.getByRole("treeitem", { name });
+  await item(/^Kiro/).waitFor();
+  await tree.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  await item(/^auth/).waitFor();
+  await page.keyboard.type("au");
+  await page.keyboard.press("ArrowRight");
+  await item(/^Requirements/).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await item(/^Requirement 1: Login/).waitFor();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  const criterion = item(/^1.1 WHEN a user logs in/);
+  await criterion.waitFor();
+  expect(await criterion.getAttribute("aria-level")).toBe("5");
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Requirement 1: Login" }).waitFor();
+  expect(new URL(page.url()).searchParams.get("criterion")).toContain("1.1");
   expect(opened.faults).toEqual([]);
 });
 
@@ -81,10 +128,38 @@ test("the search of specs has an address, and says when nothing matches", async 
   expect(new URL(opened.page.url()).searchParams.get("q")).toBe("nothing like it");
 });
 
-test("a change of a file is drawn with the specs and tests that it affects", async () => {
-  await using opened = await open("/console/specs/impact?files=src/login.ts");
-  await opened.page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
-  await opened.page.getByRole("heading", { name: "Affected blocks" }).waitFor();
+test("what changed since a revision is drawn and listed, with the reason of each edge; an option of Git is refused", async () => {
+  await using opened = await open("/console/specs/impact");
+  const { page } = opened;
+  await page.getByRole("button", { name: "What is not committed" }).click();
+  await page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
+  await page.getByRole("heading", { name: "Affected blocks" }).waitFor();
+  const list = page.getByRole("region", { name: "The graph as a list" });
+  for (const reason of ["names as its code", "implements", "has a criterion that is named in"])
+    await list.getByText(reason).first().waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(opened.faults).toEqual([]);
+  await page.getByRole("textbox", { name: /^Since/ }).fill("--output=x");
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("alert")
+    .getByText(/does not start with a dash/)
+    .waitFor();
+});
+
+test("problems are filtered by severity, rule, framework and file, and lead to their lines", async () => {
+  await using opened = await open("/console/specs/problems?path=.kiro/specs/hostile");
+  const { page } = opened;
+  const place = page.getByRole("link", { name: /hostile\/tasks\.md:\d/ });
+  await place.waitFor();
+  await page.getByRole("button", { name: /^Errors/ }).click();
+  await page.getByText("None of this kind").waitFor();
+  await page.getByRole("button", { name: /^Warnings/ }).click();
+  await page.getByRole("combobox", { name: "Rule" }).selectOption("dangling-reference");
+  await page.getByRole("combobox", { name: "Framework" }).selectOption("Kiro");
+  await place.click();
+  await page.locator("[data-marked]").getByText("7.7").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/console/files");
   expect(opened.faults).toEqual([]);
 });
 
@@ -128,28 +203,39 @@ const addresses = [
   "/console/specs/criteria",
   "/console/specs/impact",
   "/console/specs/problems",
+  "/console/specs/stale",
+  "/console/files?path=.kiro/specs/hostile/design.md",
   "/console/guidelines",
   "/console/guidelines/explain?file=src/login.ts",
   "/console/guidelines/lint",
   "/console/guidelines/sync?from=fw_c",
 ];
 
-test.each(addresses)("%s holds hostile text, on a phone too, and is accessible", async (path) => {
-  await using opened = await open(path, 390);
+test("every screen holds hostile text, at the width of a phone and a large one, and is accessible", async () => {
+  await using opened = await open("/console/specs", 390);
   const { page } = opened;
-  await page.waitForLoadState("networkidle");
-  expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
-  const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1");
-  expect(isWide, "wider than the screen").toBe(false);
-  expect(await violations(page)).toEqual([]);
-  expect(opened.faults).toEqual([]);
+  for (const path of addresses) {
+    await page.goto(`${served.url}${path}`);
+    await page.waitForLoadState("networkidle");
+    expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+    await checkWidths(opened, path);
+  }
 });
 
-test("a hostile spec is text on its own screen", async () => {
-  const { body } = await served.send("/api/specs?path=.kiro/specs/hostile");
+test.each(["requirements", "design"])("hostile %s are text on their own screen", async (name) => {
+  const { body } = await served.send(`/api/specs?path=.kiro/specs/hostile/${name}.md`);
   await using opened = await open(`/console/specs/${encodeURIComponent(body.specs[0].id)}`, 390);
-  await opened.page.getByText("onerror").first().waitFor();
-  expect(await opened.page.evaluate(() => "harmed" in globalThis)).toBe(false);
-  expect(await opened.page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")).toBe(false);
-  expect(await violations(opened.page)).toEqual([]);
+  const { page } = opened;
+  await page
+    .getByText(name === "design" ? "https://example.com/x" : "onerror")
+    .first()
+    .waitFor();
+  expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  await checkWidths(opened, name);
+  if (name === "requirements") return;
+  // Its links lead to files of the repository, or nowhere.
+  const targets = await page
+    .locator(".markdown a")
+    .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+  expect(targets).toEqual([expect.stringMatching(/^\/console\/files\?path=/)]);
 });

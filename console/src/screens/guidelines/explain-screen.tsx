@@ -3,8 +3,11 @@ import type { ReactNode } from "react";
 import type { FileExplanation } from "../../../../src/client/index.ts";
 import { useServer } from "../../api/use-server.ts";
 import { BarField } from "../../ui/chips.tsx";
+import { Filter } from "../../ui/filter.tsx";
 import { Body, Page } from "../../ui/page.tsx";
+import { SourceLink } from "../../ui/source-link.tsx";
 import { Answer, Notice } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
 import { nameOf } from "./tool-names.ts";
 
@@ -12,13 +15,18 @@ type Explanation = FileExplanation["explanations"][number];
 
 /** The rules that apply to a file: each tool beside the others, with why and tokens. */
 export function ExplainScreen(): ReactNode {
-  const { file = "" } = useSearch({ from: "/console/guidelines/explain" });
+  const { file = "", tool } = useSearch({ from: "/console/guidelines/explain" });
   const navigate = useNavigate();
   const explanation = useServer({
     key: ["explain", file],
     enabled: file !== "",
     ask: (client, signal) => client.guidelines.explain(file, {}, { signal }),
   });
+  const tools = explanation.data?.explanations.map((one) => one.tool) ?? [];
+  const set = (changed: Readonly<Record<string, string | undefined>>): void => {
+    const search = { file: file || undefined, tool, ...changed };
+    void navigate({ to: "/console/guidelines/explain", search });
+  };
   return (
     <Page
       title="What applies to a file"
@@ -29,9 +37,13 @@ export function ExplainScreen(): ReactNode {
           <BarField
             label="A file, such as src/app.ts"
             value={file}
-            onSubmit={(text) =>
-              void navigate({ to: "/console/guidelines/explain", search: { file: text || undefined } })
-            }
+            onSubmit={(text) => set({ file: text || undefined })}
+          />
+          <Filter
+            label="Tool"
+            value={tool && nameOf(tool)}
+            choices={tools.map(nameOf)}
+            onChange={(name) => set({ tool: tools.find((one) => nameOf(one) === name) })}
           />
         </>
       }
@@ -45,10 +57,12 @@ export function ExplainScreen(): ReactNode {
         ) : (
           <Answer query={explanation}>
             {({ explanations }) => (
-              <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
-                {explanations.map((one) => (
-                  <Tool key={one.tool} explanation={one} />
-                ))}
+              <div className={tool === undefined ? "grid gap-4 lg:grid-cols-2 xl:grid-cols-3" : ""}>
+                {explanations
+                  .filter((one) => (tool ?? one.tool) === one.tool)
+                  .map((one) => (
+                    <Tool key={one.tool} explanation={one} />
+                  ))}
               </div>
             )}
           </Answer>
@@ -85,26 +99,31 @@ function Tool({ explanation }: { readonly explanation: Explanation }): ReactNode
                 params={{ id: one.guideline_id }}
                 className="min-w-0 hover:underline foreign"
               >
-                {one.title}
+                {visible(one.title)}
               </Link>
               <span className="ml-auto text-faint text-xs tabular">{one.tokens}</span>
             </div>
             <p className="text-soft text-xs foreign">
-              {`${reasons[one.reason]}${one.detail === undefined ? "" : ` ${one.detail}`}`}
+              {visible(
+                `${reasons[one.reason]}${one.detail === undefined ? "" : ` ${one.detail}`}${one.via === undefined ? "" : `, found as ${one.via}`}`,
+              )}
             </p>
-            <bdi className="font-mono text-faint text-xs foreign">{`${one.source_file}:${one.line}`}</bdi>
+            <SourceLink path={one.source_file} line={one.line} />
           </li>
         ))}
         {shadowed.map((one) => (
           <li key={`shadowed ${one.guideline_id}`} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
-            <s className="text-soft foreign">{one.title}</s>
-            <p className="text-warn text-xs foreign">{`shadowed by ${one.shadowed_by}: ${one.rule}`}</p>
+            <s className="text-soft foreign">{visible(one.title)}</s>
+            <p className="text-warn text-xs foreign">
+              {visible(`shadowed by ${one.shadowed_by}: ${one.rule}`)}
+            </p>
+            <SourceLink path={one.source_file} line={one.line} />
           </li>
         ))}
       </ol>
       {notes.map((note) => (
         <p key={note} className="border-line border-t px-4 py-2 text-soft text-xs foreign">
-          {note}
+          {visible(note)}
         </p>
       ))}
     </section>

@@ -1,12 +1,17 @@
-import { useParams } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { Link, useParams } from "@tanstack/react-router";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { ConvertRequest, Guideline } from "../../../../src/client/index.ts";
 import { useServer } from "../../api/use-server.ts";
 import { Chip, Choice } from "../../ui/chips.tsx";
+import { LongText } from "../../ui/long-text.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Scroll } from "../../ui/scroll.tsx";
-import { Answer } from "../../ui/states.tsx";
+import { SourceLink } from "../../ui/source-link.tsx";
+import { Answer, Loading } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
 import { nameOf } from "./tool-names.ts";
+
+// The reader of Markdown loads when it is opened.
+const Markdown = lazy(async () => ({ default: (await import("../../ui/markdown.tsx")).Markdown }));
 
 const formats = ["steering", "fw_c", "fw_b", "copilot", "gemini", "windsurf", "cline", "zed"] as const;
 
@@ -19,7 +24,7 @@ export function GuidelineScreen(): ReactNode {
   });
   return (
     <Page
-      title={guideline.data?.title ?? "Guideline"}
+      title={visible(guideline.data?.title ?? "Guideline")}
       crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
     >
       <Body>
@@ -39,19 +44,29 @@ export function GuidelineScreen(): ReactNode {
 function Rule({ guideline }: { readonly guideline: Guideline }): ReactNode {
   const { source_type, source_file, file_pattern, aliases = [], tags, content } = guideline;
   return (
-    <Panel
-      title={<bdi className="font-mono text-xs foreign">{source_file}</bdi>}
-      actions={<Chip>{nameOf(source_type)}</Chip>}
-    >
+    <Panel title={<SourceLink path={source_file} />} actions={<Chip>{nameOf(source_type)}</Chip>}>
       <div className="flex flex-col gap-3 p-4 text-sm">
         {file_pattern === undefined ? null : (
           <p className="text-soft foreign">
-            Applies to <code className="font-mono text-xs">{file_pattern}</code>
+            Applies to <code className="font-mono text-xs">{visible(file_pattern)}</code>
           </p>
         )}
-        {aliases.length === 0 ? null : <p className="text-soft foreign">Also {aliases.join(", ")}</p>}
-        {tags.length === 0 ? null : <p className="text-faint text-xs foreign">{tags.join(", ")}</p>}
-        <pre className="whitespace-pre-wrap font-sans foreign">{content}</pre>
+        {aliases.length === 0 ? null : (
+          <p className="text-soft foreign">Also {visible(aliases.join(", "))}</p>
+        )}
+        {tags.length === 0 ? null : <p className="text-faint text-xs foreign">{visible(tags.join(", "))}</p>}
+        <Suspense fallback={<Loading />}>
+          <Markdown text={content} from={source_file} />
+        </Suspense>
+        <p className="text-xs">
+          <Link
+            to="/console/guidelines/explain"
+            search={{ file: source_file }}
+            className="text-accent underline"
+          >
+            What applies to this file
+          </Link>
+        </p>
       </div>
     </Panel>
   );
@@ -82,16 +97,12 @@ function Conversion({ id }: { readonly id: string }): ReactNode {
               <>
                 {losses.map((loss) => (
                   <p key={loss} className="text-sm text-warn foreign">
-                    {loss}
+                    {visible(loss)}
                   </p>
                 ))}
                 {losses.length === 0 ? <p className="text-good text-sm">Nothing is lost.</p> : null}
-                <h3 className="font-mono text-soft text-xs foreign">{filename}</h3>
-                <Scroll label={filename} className="max-h-112">
-                  <pre className="whitespace-pre-wrap rounded bg-sunken p-3 font-mono text-xs foreign">
-                    {content}
-                  </pre>
-                </Scroll>
+                <h3 className="font-mono text-soft text-xs foreign">{visible(filename)}</h3>
+                <LongText label={filename} value={content} />
               </>
             )}
           </Answer>

@@ -1,12 +1,14 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { GuidelineList, GuidelineQuery } from "../../../../src/client/index.ts";
+import type { Guideline, GuidelineList, GuidelineQuery } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
-import { Button } from "../../ui/button.tsx";
 import { BarField, Chip, Choice } from "../../ui/chips.tsx";
-import { Body, Page, Panel } from "../../ui/page.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { SourceLink } from "../../ui/source-link.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
 import { nameOf } from "./tool-names.ts";
 
@@ -30,6 +32,7 @@ export function GuidelinesScreen(): ReactNode {
   return (
     <Page
       title="Guidelines"
+      isFixed
       bar={
         <>
           <GuidelineTabs />
@@ -54,47 +57,60 @@ export function GuidelinesScreen(): ReactNode {
         </>
       }
     >
-      <Body>
-        {pages.isError ? <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} /> : null}
-        {pages.isPending ? <Loading rows={10} /> : null}
-        {first !== undefined && first.total_count === 0 ? (
-          <Notice icon="guidelines" title="No guideline matches">
-            Rules are read from CLAUDE.md, AGENTS.md, .cursor/rules, .kiro/steering and the files of other
-            tools.
-          </Notice>
-        ) : null}
-        {first !== undefined && first.total_count > 0 ? (
-          <Panel title="Rules" count={first.total_count}>
-            <ul className="divide-y divide-line">
-              {pages.data?.pages
-                .flatMap(({ guidelines }) => guidelines)
-                .map(({ id, title, source_file, source_type, file_pattern, is_sample }) => (
-                  <li key={id} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm">
-                    <Link
-                      to="/console/guidelines/$id"
-                      params={{ id }}
-                      className="min-w-0 flex-1 font-medium hover:underline foreign"
-                    >
-                      {title}
-                    </Link>
-                    {is_sample ? <Chip tone="warn">sample</Chip> : null}
-                    <Chip>{nameOf(source_type)}</Chip>
-                    <bdi className="w-full font-mono text-faint text-xs foreign">
-                      {file_pattern === undefined ? source_file : `${source_file}  ·  ${file_pattern}`}
-                    </bdi>
-                  </li>
-                ))}
-            </ul>
-          </Panel>
-        ) : null}
-        {pages.hasNextPage ? (
-          <div className="self-center">
-            <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-              Show more
-            </Button>
-          </div>
-        ) : null}
-      </Body>
+      {pages.isError && first === undefined ? (
+        <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />
+      ) : null}
+      {pages.isPending ? <Loading rows={10} /> : null}
+      {first !== undefined && first.total_count === 0 ? (
+        <Notice icon="guidelines" title={q || source ? "No guideline matches" : "No guidelines yet"}>
+          Rules are read from CLAUDE.md, AGENTS.md, .cursor/rules, .kiro/steering and the files of other
+          tools.
+        </Notice>
+      ) : null}
+      {first !== undefined && first.total_count > 0 ? (
+        <>
+          <p role="status" className="px-4 py-2 text-faint text-xs tabular sm:px-6">
+            {`${first.total_count.toLocaleString()} ${first.total_count === 1 ? "rule" : "rules"}`}
+          </p>
+          <Rows
+            label="Rules"
+            items={pages.data?.pages.flatMap(({ guidelines }) => guidelines) ?? []}
+            keyOf={({ id }) => id}
+            onEnd={() => {
+              if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
+            }}
+          >
+            {(one) => <GuidelineRow guideline={one} />}
+          </Rows>
+        </>
+      ) : null}
     </Page>
+  );
+}
+
+function GuidelineRow({
+  guideline: { id, title, source_file, source_type, file_pattern, is_sample },
+}: {
+  readonly guideline: Guideline;
+}): ReactNode {
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm sm:px-6">
+      <Link
+        to="/console/guidelines/$id"
+        params={{ id }}
+        preload={false}
+        className="min-w-0 flex-1 font-medium hover:underline foreign"
+      >
+        {visible(title)}
+      </Link>
+      {is_sample ? <Chip tone="warn">sample</Chip> : null}
+      <Chip>{nameOf(source_type)}</Chip>
+      <span className="flex w-full min-w-0 flex-wrap gap-x-3">
+        <SourceLink path={source_file} />
+        {file_pattern === undefined ? null : (
+          <code className="min-w-0 font-mono text-faint text-xs foreign">{visible(file_pattern)}</code>
+        )}
+      </span>
+    </div>
   );
 }

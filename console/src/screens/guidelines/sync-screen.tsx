@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { type SyncBody, type SyncResult, syncFormats } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
@@ -9,6 +9,7 @@ import { diffLines } from "../../ui/line-diff.ts";
 import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Scroll } from "../../ui/scroll.tsx";
 import { Answer, ErrorNotice, Notice } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
 import { nameOf } from "./tool-names.ts";
 
@@ -37,15 +38,24 @@ export function SyncScreen(): ReactNode {
     (client, body: SyncBody) => client.guidelines.sync({ ...body, preview: false }),
     ["sync", "guidelines", "guideline-lint"],
   );
-  const pending =
-    plan.data?.entries.filter(({ action }) => action !== "unchanged" && action !== "conflict") ?? [];
+  const [overwrite, setOverwrite] = useState(false);
+  const entries = plan.data?.entries ?? [];
+  const conflicts = entries.filter(({ action }) => action === "conflict").length;
+  const pending = entries.filter(
+    ({ action }) => action !== "unchanged" && (overwrite || action !== "conflict"),
+  );
   return (
     <Page
       title="Sync"
       crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
       actions={
         isReadOnly || pending.length === 0 ? undefined : (
-          <Button variant="solid" icon="check" isBusy={write.isPending} onClick={() => write.mutate(request)}>
+          <Button
+            variant="solid"
+            icon="check"
+            isBusy={write.isPending}
+            onClick={() => write.mutate({ ...request, overwrite })}
+          >
             {`Write ${pending.length} ${pending.length === 1 ? "file" : "files"}`}
           </Button>
         )
@@ -68,7 +78,7 @@ export function SyncScreen(): ReactNode {
           <p
             role="status"
             className="text-good text-sm foreign"
-          >{`Written: ${write.data.written.join(", ")}`}</p>
+          >{`Written: ${visible(write.data.written.join(", "))}`}</p>
         )}
         {source === undefined ? (
           <Notice icon="guidelines" title="Which file is the truth?">
@@ -81,9 +91,19 @@ export function SyncScreen(): ReactNode {
                 {in_sync ? <p className="text-good text-sm">Everything is up to date.</p> : null}
                 {[...read_directly, ...left_out].map((sentence) => (
                   <p key={sentence} className="text-soft text-sm foreign">
-                    {sentence}
+                    {visible(sentence)}
                   </p>
                 ))}
+                {isReadOnly || conflicts === 0 ? null : (
+                  <label className="flex items-center gap-2 text-sm">
+                    <input
+                      type="checkbox"
+                      checked={overwrite}
+                      onChange={({ target }) => setOverwrite(target.checked)}
+                    />
+                    {`Also overwrite what was written by hand: ${conflicts} ${conflicts === 1 ? "file" : "files"}`}
+                  </label>
+                )}
                 {entries.map((entry) => (
                   <FileDiff key={entry.path} entry={entry} />
                 ))}
@@ -108,13 +128,13 @@ function FileDiff({ entry }: { readonly entry: Entry }): ReactNode {
   const lines = action === "unchanged" ? [] : diffLines(before, after);
   return (
     <Panel
-      title={<bdi className="font-mono text-xs foreign">{path}</bdi>}
+      title={<bdi className="font-mono text-xs foreign">{visible(path)}</bdi>}
       actions={<Chip tone={tones[action]}>{action}</Chip>}
     >
-      {reason === undefined ? null : <p className="px-4 py-2 text-soft text-sm foreign">{reason}</p>}
+      {reason === undefined ? null : <p className="px-4 py-2 text-soft text-sm foreign">{visible(reason)}</p>}
       {losses.map((loss) => (
         <p key={loss} className="px-4 py-1 text-sm text-warn foreign">
-          {loss}
+          {visible(loss)}
         </p>
       ))}
       {lines.length === 0 ? null : (
@@ -122,7 +142,7 @@ function FileDiff({ entry }: { readonly entry: Entry }): ReactNode {
           {lines.map(({ mark, text }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a diff has nothing but its order.
             <div key={index} className={`whitespace-pre-wrap px-4 foreign ${lineStyles[mark]}`}>
-              {`${mark} ${text}`}
+              {visible(`${mark} ${text.slice(0, 4_000)}`)}
             </div>
           ))}
         </Scroll>

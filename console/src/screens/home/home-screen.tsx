@@ -10,6 +10,7 @@ import { SessionRow } from "../agents/agents-screen.tsx";
 import { DispatchRow } from "../runs/dispatches-screen.tsx";
 import { RunRow } from "../runs/runs-screen.tsx";
 import { FindingList } from "../server/finding-list.tsx";
+import { CriteriaSummary } from "../specs/criteria-summary.tsx";
 
 /** The first screen: work that runs, waits for a person or failed, and the size of the project. */
 export function HomeScreen(): ReactNode {
@@ -30,6 +31,7 @@ export function HomeScreen(): ReactNode {
               ) : (
                 <Work agent={found.agents[0] ?? ""} />
               )}
+              <CriteriaSummary />
               <DoctorFindings />
               <Findings />
             </>

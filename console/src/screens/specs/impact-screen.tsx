@@ -1,23 +1,43 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
-import { useServer } from "../../api/use-server.ts";
+import type { Impact, ImpactGraph } from "../../../../src/client/index.ts";
+import { asked, useClient } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
 import { BarField } from "../../ui/chips.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Answer, Loading, Notice } from "../../ui/states.tsx";
+import { SourceLink } from "../../ui/source-link.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { visible } from "../../ui/text.ts";
+import { GraphList } from "./graph-list.tsx";
 import { SpecTabs } from "./spec-tabs.tsx";
 
 const SpecGraph = lazy(async () => ({ default: (await import("./spec-graph.tsx")).SpecGraph }));
 
-/** The blocks, tests and files that a change of files affects, with the path to each. */
+/** The blocks, tests and files that a change affects: of files, or since a revision of Git. */
 export function ImpactScreen(): ReactNode {
-  const { files = "" } = useSearch({ from: "/console/specs/impact" });
+  const { files = "", since } = useSearch({ from: "/console/specs/impact" });
   const navigate = useNavigate();
+  const client = useClient();
   const changed = files.split(/[\s,]+/).filter((path) => path !== "");
-  const impact = useServer({
-    key: ["impact", changed],
-    enabled: changed.length > 0,
-    ask: (client, signal) => client.specs.impact({ files: changed, limit: 200 }, { signal }),
+  const isAsked = changed.length > 0 || since !== undefined;
+  const pages = useInfiniteQuery({
+    queryKey: ["impact", changed, since],
+    enabled: isAsked,
+    queryFn: ({ pageParam, signal }) =>
+      asked(client, () =>
+        client.specs.impact(
+          { files: changed, since, graph: true, limit: 100, cursor: pageParam },
+          { signal },
+        ),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Impact) => page.next_cursor,
   });
+  const first = pages.data?.pages[0];
+  const set = (search: Readonly<Record<string, string | undefined>>): void => {
+    void navigate({ to: "/console/specs/impact", search: { files: files || undefined, since, ...search } });
+  };
   return (
     <Page
       title="Impact"
@@ -28,76 +48,137 @@ export function ImpactScreen(): ReactNode {
           <BarField
             label="Changed files, such as src/app.ts"
             value={files}
-            onSubmit={(text) =>
-              void navigate({ to: "/console/specs/impact", search: { files: text || undefined } })
-            }
+            onSubmit={(text) => set({ files: text || undefined })}
+          />
+          <BarField
+            label="Since a revision, such as main"
+            value={since ?? ""}
+            onSubmit={(text) => set({ since: text || undefined })}
           />
         </>
       }
     >
       <Body>
-        {changed.length === 0 ? (
-          <Notice icon="branch" title="Which files change?">
-            Name files of the repository: this page draws the specs, tests and files that they affect.
+        {isAsked ? null : (
+          <Notice
+            icon="branch"
+            title="What changes?"
+            action={<Button onClick={() => set({ since: "HEAD" })}>What is not committed</Button>}
+          >
+            Name files of the repository, or a branch, tag or commit: this page draws the specs, tests and
+            files that the change affects.
           </Notice>
-        ) : (
-          <Answer query={impact}>
-            {({ affected, total_count, tests }) =>
-              total_count === 0 ? (
-                <Notice icon="check" title="No spec names these files">
-                  Nothing in the specs of this repository leads to them.
-                </Notice>
-              ) : (
-                <>
-                  <Panel title="Paths">
-                    <Suspense fallback={<Loading />}>
-                      <SpecGraph
-                        edges={affected.flatMap(({ path }) => path)}
-                        roots={changed}
-                        specs={affected.map(({ id }) => id)}
-                      />
-                    </Suspense>
-                  </Panel>
-                  <Panel title="Affected blocks" count={total_count}>
-                    <ul className="divide-y divide-line">
-                      {affected.map(({ id, score, path }) => (
-                        <li key={id} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
-                          <div className="flex items-baseline gap-3">
-                            <Link
-                              to="/console/specs/$id"
-                              params={{ id }}
-                              className="min-w-0 text-accent hover:underline foreign"
-                            >
-                              {id}
-                            </Link>
-                            <span className="ml-auto text-faint text-xs tabular">
-                              {Math.round(score * 100)} %
-                            </span>
-                          </div>
-                          <p className="text-faint text-xs foreign">
-                            {path.map(({ from, kind }) => `${from} —${kind}→ `).join("")}
-                          </p>
-                        </li>
-                      ))}
-                    </ul>
-                  </Panel>
-                  {tests.length === 0 ? null : (
-                    <Panel title="Tests to run" count={tests.length}>
-                      <ul className="flex flex-col gap-1 p-4 font-mono text-xs">
-                        {tests.map((path) => (
-                          <li key={path} className="foreign">
-                            {path}
-                          </li>
-                        ))}
-                      </ul>
-                    </Panel>
-                  )}
-                </>
-              )
-            }
-          </Answer>
+        )}
+        {isAsked && pages.isPending ? <Loading /> : null}
+        {pages.isError && first === undefined ? (
+          <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />
+        ) : null}
+        {first === undefined ? null : (
+          <>
+            {first.changed_files === undefined ? null : (
+              <Files title="Changed files" paths={first.changed_files} />
+            )}
+            {first.total_count === 0 ? (
+              <Notice icon="check" title="No spec is affected">
+                Nothing in the specs of this repository leads to what changes.
+              </Notice>
+            ) : (
+              <Affected pages={pages.data?.pages ?? []} first={first} />
+            )}
+            {pages.hasNextPage ? (
+              <div className="self-center">
+                <Button isBusy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+                  Show more
+                </Button>
+              </div>
+            ) : null}
+            <Files title="Tests to run" paths={first.tests} />
+          </>
         )}
       </Body>
     </Page>
+  );
+}
+
+function Affected({
+  pages,
+  first,
+}: {
+  readonly pages: readonly Impact[];
+  readonly first: Impact;
+}): ReactNode {
+  const graph = joined(pages);
+  const titles = new Map(graph.nodes.map(({ id, title }) => [id, title]));
+  return (
+    <>
+      <Panel title="Paths">
+        <Suspense fallback={<Loading />}>
+          <SpecGraph graph={graph} />
+        </Suspense>
+        <GraphList graph={graph} />
+      </Panel>
+      <Panel title="Affected blocks" count={first.total_count}>
+        <ul className="divide-y divide-line">
+          {pages.flatMap(({ affected }) =>
+            affected.map(({ id, score }) => (
+              <li key={id} className="flex items-baseline gap-3 px-4 py-2 text-sm">
+                <Link
+                  to="/console/specs/$id"
+                  params={{ id }}
+                  preload={false}
+                  className="min-w-0 text-accent hover:underline foreign"
+                >
+                  {visible(titles.get(id) ?? id)}
+                </Link>
+                <span className="ml-auto text-faint text-xs tabular" title="How close the change is">
+                  {Math.round(score * 100)} %
+                </span>
+              </li>
+            )),
+          )}
+        </ul>
+        {first.same_feature.length === 0 ? null : (
+          <p className="border-line border-t px-4 py-2 text-soft text-xs foreign">
+            {`Besides, in the same features: ${first.same_feature
+              .slice(0, 20)
+              .map(({ feature, specs }) => `${visible(feature)} (${specs})`)
+              .join(", ")}`}
+          </p>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+/** The graphs of several pages as one. */
+function joined(pages: readonly Impact[]): ImpactGraph {
+  const nodes = new Map<string, ImpactGraph["nodes"][number]>();
+  const edges = new Map<string, ImpactGraph["edges"][number]>();
+  let omitted = 0;
+  for (const { graph } of pages) {
+    for (const node of graph?.nodes ?? []) nodes.set(node.id, node);
+    for (const edge of graph?.edges ?? []) edges.set(`${edge.from}\n${edge.to}\n${edge.kind}`, edge);
+    omitted += graph?.omitted ?? 0;
+  }
+  return { nodes: [...nodes.values()], edges: [...edges.values()], omitted };
+}
+
+const mostFiles = 100;
+
+function Files({ title, paths }: { readonly title: string; readonly paths: readonly string[] }): ReactNode {
+  if (paths.length === 0) return null;
+  return (
+    <Panel title={title} count={paths.length}>
+      <ul className="flex max-h-60 flex-col gap-1 overflow-y-auto p-4" tabIndex={0} aria-label={title}>
+        {paths.slice(0, mostFiles).map((path) => (
+          <li key={path}>
+            <SourceLink path={path} />
+          </li>
+        ))}
+        {paths.length > mostFiles ? (
+          <li className="text-soft text-xs">{`${(paths.length - mostFiles).toLocaleString()} more`}</li>
+        ) : null}
+      </ul>
+    </Panel>
   );
 }

@@ -1,95 +1,111 @@
-import { Link } from "@tanstack/react-router";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useServer } from "../../api/use-server.ts";
-import { Chip } from "../../ui/chips.tsx";
-import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Answer, Notice } from "../../ui/states.tsx";
+import type { DiagnosticPage, DiagnosticQuery } from "../../../../src/client/index.ts";
+import { asked, useClient } from "../../api/use-server.ts";
+import { BarField, Choice } from "../../ui/chips.tsx";
+import { Filter } from "../../ui/filter.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Rows } from "../../ui/rows.tsx";
+import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { ProblemRow } from "./problem-row.tsx";
+import { frameworkNames, frameworkOf } from "./spec-names.ts";
 import { SpecTabs } from "./spec-tabs.tsx";
 
-/** More problems than these are counted only. */
-const most = 500;
-
-/** The problems of the specs, and those that fell behind their code. */
+/** The problems of the specs, by severity, rule, framework and file; page by page as the reader scrolls. */
 export function ProblemsScreen(): ReactNode {
-  const diagnostics = useServer({
-    key: ["diagnostics"],
-    ask: (client, signal) => client.specs.diagnostics({ signal }),
+  const search = useSearch({ from: "/console/specs/problems" });
+  const { rule, path } = search;
+  const framework = frameworkOf(search.framework);
+  const severity = search.severity === "error" || search.severity === "warning" ? search.severity : undefined;
+  const navigate = useNavigate();
+  const client = useClient();
+  // The server refuses a rule that there is not, and says so.
+  const query: DiagnosticQuery = {
+    severity,
+    rule: rule as DiagnosticQuery["rule"],
+    path,
+    framework,
+    limit: 200,
+  };
+  const pages = useInfiniteQuery({
+    queryKey: ["diagnostics", query],
+    queryFn: ({ pageParam, signal }) =>
+      asked(client, () => client.specs.diagnosticPage({ ...query, cursor: pageParam }, { signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: DiagnosticPage) => page.next_cursor,
   });
-  const stale = useServer({
-    key: ["stale"],
-    ask: (client, signal) => client.specs.stale({ limit: 200 }, { signal }),
-  });
+  const set = (changed: Readonly<Record<string, string | undefined>>): void => {
+    void navigate({ to: "/console/specs/problems", search: { severity, rule, path, framework, ...changed } });
+  };
+  const first = pages.data?.pages[0];
+  const { error = 0, warning = 0 } = first?.counts_by_severity ?? {};
+  const frameworks = Object.keys(first?.counts_by_framework ?? {}).flatMap((one) => frameworkOf(one) ?? []);
+  const isFiltered = (severity ?? rule ?? path ?? framework) !== undefined;
   return (
-    <Page title="Problems" crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]} bar={<SpecTabs />}>
-      <Body>
-        <Panel title="Fell behind their code" count={stale.data?.total_count}>
-          <Answer query={stale}>
-            {({ stale: blocks, notes }) => (
-              <>
-                {notes.map((note) => (
-                  <p key={note} className="px-4 py-2 text-soft text-sm foreign">
-                    {note}
-                  </p>
-                ))}
-                {blocks.length === 0 ? (
-                  <p className="px-4 py-3 text-soft text-sm">No spec is older than the code that it names.</p>
-                ) : null}
-                <ul className="divide-y divide-line">
-                  {blocks.map(({ id, title, files, updated_at }) => (
-                    <li key={id} className="flex flex-col gap-1 px-4 py-2 text-sm">
-                      <Link
-                        to="/console/specs/$id"
-                        params={{ id }}
-                        className="text-accent hover:underline foreign"
-                      >
-                        {title}
-                      </Link>
-                      <p className="text-faint text-xs foreign">
-                        {`Last changed ${updated_at.slice(0, 10)}; since then `}
-                        {files
-                          .map(
-                            ({ path, changed_at }) =>
-                              `${path} (${changed_at?.slice(0, 10) ?? "not committed"})`,
-                          )
-                          .join(", ")}
-                      </p>
-                    </li>
-                  ))}
-                </ul>
-              </>
-            )}
-          </Answer>
-        </Panel>
-        <Panel title="Diagnostics" count={diagnostics.data?.length}>
-          <Answer query={diagnostics}>
-            {(found) =>
-              found.length === 0 ? (
-                <Notice icon="check" title="Nothing is wrong">
-                  All specs of this repository can be read.
-                </Notice>
-              ) : (
-                <ul className="divide-y divide-line">
-                  {found.slice(0, most).map(({ severity, rule, message, path, line = 1, field = "" }) => (
-                    <li
-                      key={`${path} ${line} ${rule} ${field} ${message}`}
-                      className="flex flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-2 text-sm"
-                    >
-                      <Chip tone={severity === "error" ? "bad" : "warn"}>{rule}</Chip>
-                      <span className="min-w-0 flex-1 foreign">{message}</span>
-                      <bdi className="w-full font-mono text-faint text-xs foreign">{`${path}:${line}`}</bdi>
-                    </li>
-                  ))}
-                  {found.length > most ? (
-                    <li className="px-4 py-2 text-soft text-sm">
-                      {(found.length - most).toLocaleString()} more; kit specs validate lists all.
-                    </li>
-                  ) : null}
-                </ul>
-              )
-            }
-          </Answer>
-        </Panel>
-      </Body>
+    <Page
+      title="Problems"
+      crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]}
+      isFixed
+      bar={
+        <>
+          <SpecTabs />
+          <Choice
+            label="Severity"
+            value={severity ?? ""}
+            onChoose={(value) => set({ severity: value || undefined })}
+            choices={[
+              { value: "", label: "All", count: error + warning },
+              { value: "error", label: "Errors", count: error },
+              { value: "warning", label: "Warnings", count: warning },
+            ]}
+          />
+          <Filter
+            label="Rule"
+            value={rule}
+            choices={Object.keys(first?.counts_by_rule ?? {}).toSorted()}
+            onChange={(value) => set({ rule: value })}
+          />
+          <Filter
+            label="Framework"
+            value={framework && frameworkNames[framework]}
+            choices={frameworks.map((one) => frameworkNames[one])}
+            onChange={(name) => set({ framework: frameworks.find((one) => frameworkNames[one] === name) })}
+          />
+          <BarField
+            label="File or folder"
+            value={path ?? ""}
+            onSubmit={(text) => set({ path: text.replace(/\/+$/, "") || undefined })}
+          />
+        </>
+      }
+    >
+      {pages.isError && first === undefined ? (
+        <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />
+      ) : null}
+      {pages.isPending ? <Loading rows={10} /> : null}
+      {first !== undefined && first.total_count === 0 ? (
+        <Notice icon="check" title={isFiltered ? "None of this kind" : "Nothing is wrong"}>
+          {isFiltered ? "Other filters may find some." : "All specs of this repository can be read."}
+        </Notice>
+      ) : null}
+      {first !== undefined && first.total_count > 0 ? (
+        <>
+          <p role="status" className="px-4 py-2 text-faint text-xs tabular sm:px-6">
+            {`${first.total_count.toLocaleString()} ${first.total_count === 1 ? "problem" : "problems"}`}
+          </p>
+          <Rows
+            label="Problems"
+            items={pages.data?.pages.flatMap(({ diagnostics }) => diagnostics) ?? []}
+            keyOf={(one) => JSON.stringify([one.path, one.line, one.rule, one.id, one.field, one.message])}
+            onEnd={() => {
+              if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
+            }}
+          >
+            {(one) => <ProblemRow problem={one} link={one.id === undefined ? undefined : { spec: one.id }} />}
+          </Rows>
+        </>
+      ) : null}
     </Page>
   );
 }

@@ -4,18 +4,10 @@ import { Background, Controls, type Edge, type Node, ReactFlow } from "@xyflow/r
 import ELK from "elkjs/lib/elk-api.js";
 import workerUrl from "elkjs/lib/elk-worker.min.js?url";
 import { type ReactNode, useEffect, useState } from "react";
-import type { Impact } from "../../../../src/client/index.ts";
+import type { ImpactGraph } from "../../../../src/client/index.ts";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
-
-type GraphEdge = Impact["affected"][number]["path"][number];
-
-interface SpecGraphProps {
-  readonly edges: readonly GraphEdge[];
-  /** Where the paths begin. */
-  readonly roots: readonly string[];
-  /** Ids that are known to be of blocks; the others are told by their links. */
-  readonly specs: readonly string[];
-}
+import { visible } from "../../ui/text.ts";
+import { edgeReasons } from "./spec-names.ts";
 
 interface Layout {
   readonly nodes: Node[];
@@ -24,19 +16,18 @@ interface Layout {
 }
 
 /** A larger drawing shows no more to a person. */
-const mostEdges = 400;
-const width = 240;
-const height = 44;
+const mostEdges = 300;
+const width = 230;
+const height = 46;
 
-/** Paths of specs, tests and files as a graph, laid out in a worker. */
-export function SpecGraph({ edges, roots, specs }: SpecGraphProps): ReactNode {
+/** Requirements, designs, tasks, tests and files from the left to the right, laid out in a worker. */
+export function SpecGraph({ graph }: { readonly graph: ImpactGraph }): ReactNode {
   const [layout, setLayout] = useState<Layout | Error>();
   const navigate = useNavigate();
-  const drawn = JSON.stringify([edges, roots, specs]);
+  const drawn = JSON.stringify(graph);
   useEffect(() => {
     let isOver = false;
-    const [given, from, known] = JSON.parse(drawn) as [GraphEdge[], string[], string[]];
-    layOut(given, { roots: from, specs: known }).then(
+    layOut(JSON.parse(drawn) as ImpactGraph).then(
       (done) => isOver || setLayout(done),
       (error: unknown) => isOver || setLayout(error instanceof Error ? error : new Error(String(error))),
     );
@@ -54,7 +45,7 @@ export function SpecGraph({ edges, roots, specs }: SpecGraphProps): ReactNode {
     );
   return (
     <>
-      <div className="h-112" data-testid="graph">
+      <div className="h-112" data-testid="graph" role="group" aria-label="Graph, the same as the list below">
         <ReactFlow
           nodes={layout.nodes}
           edges={layout.edges}
@@ -62,45 +53,54 @@ export function SpecGraph({ edges, roots, specs }: SpecGraphProps): ReactNode {
           minZoom={0.05}
           nodesConnectable={false}
           nodesDraggable={false}
+          nodesFocusable={false}
+          edgesFocusable={false}
+          disableKeyboardA11y
+          preventScrolling={false}
           colorMode="system"
           onNodeClick={(_, { id, data }) => {
-            if (data.isSpec === true) void navigate({ to: "/console/specs/$id", params: { id } });
+            if (data.isFile === true) void navigate({ to: "/console/files", search: { path: id } });
+            else void navigate({ to: "/console/specs/$id", params: { id } });
           }}
         >
           <Background />
           <Controls showInteractive={false} />
         </ReactFlow>
       </div>
-      {layout.omitted > 0 ? (
-        <p className="px-4 py-2 text-soft text-xs">
-          {layout.omitted.toLocaleString()} more links are not drawn.
-        </p>
-      ) : null}
+      <p className="flex flex-wrap gap-x-4 gap-y-1 border-line border-t px-4 py-2 text-soft text-xs">
+        {Object.entries(colours).map(([kind, colour]) => (
+          <span key={kind} className="inline-flex items-center gap-1.5">
+            <span className="size-2.5 rounded-sm border-2" style={{ borderColor: colour }} />
+            {kind}
+          </span>
+        ))}
+        {layout.omitted > 0 ? (
+          <span>{`${layout.omitted.toLocaleString()} more links are not drawn`}</span>
+        ) : null}
+      </p>
     </>
   );
 }
 
-async function layOut(
-  given: readonly GraphEdge[],
-  { roots, specs }: Omit<SpecGraphProps, "edges">,
-): Promise<Layout> {
-  const unique = [...new Map(given.map((edge) => [`${edge.from}\n${edge.to}\n${edge.kind}`, edge])).values()];
-  const edges = unique.slice(0, mostEdges);
-  const blocks = new Set(specs);
-  const tests = new Set<string>();
-  for (const { from, to, kind } of edges) {
-    // The other links lead from or to a file.
-    const isBetweenBlocks = !["code_ref", "test_ref", "defines"].includes(kind);
-    if (isBetweenBlocks) blocks.add(from).add(to);
-    if (kind === "test_ref") tests.add(from).add(to);
-  }
-  const kindOf = (id: string): string => {
-    if (roots.includes(id)) return "root";
-    if (blocks.has(id)) return "spec";
-    return tests.has(id) ? "test" : "file";
-  };
-  const ids = [...new Set(edges.flatMap(({ from, to }) => [from, to]))];
+const colours: Readonly<Record<ImpactGraph["nodes"][number]["kind"], string>> = {
+  constraint: "var(--color-faint)",
+  requirement: "var(--color-accent)",
+  design: "var(--color-soft)",
+  task: "var(--color-ink)",
+  test: "var(--color-good)",
+  file: "var(--color-warn)",
+};
+const columns = Object.keys(colours);
+
+async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<Layout> {
+  const edges = given.slice(0, mostEdges);
+  const named = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const drawn = nodes.filter(({ id }) => named.has(id));
   if (edges.length === 0) return { nodes: [], edges: [], omitted: 0 };
+  const columnOf = new Map(drawn.map(({ id, kind }) => [id, columns.indexOf(kind)]));
+  // From the left to the right, whichever of the two names the other.
+  const isTurned = ({ from, to }: (typeof edges)[number]): boolean =>
+    (columnOf.get(from) ?? 0) > (columnOf.get(to) ?? 0);
   const elk = new ELK({ workerUrl });
   try {
     const placed = await elk.layout({
@@ -108,19 +108,31 @@ async function layOut(
       layoutOptions: {
         "elk.algorithm": "layered",
         "elk.direction": "RIGHT",
-        "elk.layered.spacing.nodeNodeBetweenLayers": "70",
+        "elk.partitioning.activate": "true",
+        "elk.layered.spacing.nodeNodeBetweenLayers": "110",
       },
-      children: ids.map((id) => ({ id, width, height })),
-      edges: edges.map(({ from, to }, index) => ({ id: String(index), sources: [from], targets: [to] })),
-    });
-    return {
-      nodes: (placed.children ?? []).map(({ id, x = 0, y = 0 }) => ({
+      children: drawn.map(({ id }) => ({
         id,
-        position: { x, y },
-        data: { label: id, isSpec: blocks.has(id) },
+        width,
+        height,
+        layoutOptions: { "elk.partitioning.partition": String(columnOf.get(id) ?? 0) },
+      })),
+      edges: edges.map((edge, index) => ({
+        id: String(index),
+        sources: [isTurned(edge) ? edge.to : edge.from],
+        targets: [isTurned(edge) ? edge.from : edge.to],
+      })),
+    });
+    const places = new Map(placed.children?.map(({ id, x = 0, y = 0 }) => [id, { x, y }]));
+    return {
+      nodes: drawn.map(({ id, kind, title, changed }) => ({
+        id,
+        position: places.get(id) ?? { x: 0, y: 0 },
+        data: { label: visible(title.slice(0, 120)), isFile: kind === "file" || kind === "test" },
         width,
         style: {
-          borderColor: borders[kindOf(id)],
+          borderColor: colours[kind],
+          borderWidth: changed === true ? 3 : 1,
           height,
           overflow: "hidden",
           textOverflow: "ellipsis",
@@ -129,22 +141,15 @@ async function layOut(
         sourcePosition: "right" as Node["sourcePosition"] & string,
         targetPosition: "left" as Node["targetPosition"] & string,
       })) as Node[],
-      edges: edges.map(({ from, to, kind }, index) => ({
+      edges: edges.map((edge, index) => ({
         id: String(index),
-        source: from,
-        target: to,
-        label: kind.replace("_", " "),
+        source: isTurned(edge) ? edge.to : edge.from,
+        target: isTurned(edge) ? edge.from : edge.to,
+        label: isTurned(edge) ? `← ${edgeReasons[edge.kind]}` : `${edgeReasons[edge.kind]} →`,
       })),
-      omitted: unique.length - edges.length,
+      omitted: omitted + given.length - edges.length,
     };
   } finally {
     elk.terminateWorker();
   }
 }
-
-const borders: Readonly<Record<string, string>> = {
-  root: "var(--color-accent)",
-  spec: "var(--color-line-strong)",
-  test: "var(--color-good)",
-  file: "var(--color-warn)",
-};

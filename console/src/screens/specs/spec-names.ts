@@ -1,7 +1,10 @@
-import type { CriterionCoverage, SpecBlock } from "../../../../src/client/index.ts";
+import type { CriterionCoverage, ImpactGraph, SpecBlock } from "../../../../src/client/index.ts";
 import type { Tone } from "../../ui/chips.tsx";
 
-export const frameworkNames: Readonly<Record<SpecBlock["framework"], string>> = {
+type Framework = SpecBlock["framework"];
+type SpecType = SpecBlock["spec_type"];
+
+export const frameworkNames: Readonly<Record<Framework, string>> = {
   fw_a: "Kiro",
   fw_b: "Cursor",
   fw_c: "Claude Code",
@@ -9,6 +12,26 @@ export const frameworkNames: Readonly<Record<SpecBlock["framework"], string>> = 
   fw_e: "Tessl",
   custom: "Custom",
 };
+
+export const typeNames: Readonly<Record<SpecType, string>> = {
+  requirement: "Requirements",
+  design: "Design",
+  task: "Tasks",
+  constraint: "Rules",
+};
+
+/** A framework as an address names it; undefined for another text. */
+export function frameworkOf(text: string | undefined): Framework | undefined {
+  return keysOf(frameworkNames).find((one) => one === text);
+}
+
+export function typeOf(text: string | undefined): SpecType | undefined {
+  return keysOf(typeNames).find((one) => one === text);
+}
+
+function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
+  return Object.keys(record) as Key[];
+}
 
 export const states: Readonly<
   Record<CriterionCoverage["state"], { readonly label: string; readonly tone: Tone }>
@@ -23,4 +46,23 @@ export const resultTones: Readonly<Record<"passed" | "failed" | "skipped", Tone>
   passed: "good",
   failed: "bad",
   skipped: "plain",
+};
+
+/** What changed after a result was handed in. */
+export const staleCauses = {
+  test: "the test changed since",
+  code: "the code changed since",
+  criterion: "the criterion changed since",
+} as const;
+
+/** Why two things of a graph hang together, as a verb between their names. */
+export const edgeReasons: Readonly<Record<ImpactGraph["edges"][number]["kind"], string>> = {
+  defines: "holds",
+  code_ref: "names as its code",
+  test_ref: "names as its test",
+  implements: "implements",
+  validates: "validates",
+  related: "refers to",
+  same_feature: "lies in the feature of",
+  covered_by: "has a criterion that is named in",
 };

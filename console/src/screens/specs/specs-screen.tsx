@@ -1,185 +1,136 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
+import type { ReactNode } from "react";
 import type { SpecBlock, SpecPage, SpecQuery } from "../../../../src/client/index.ts";
-import { asked, useClient } from "../../api/use-server.ts";
-import { BarField, Chip, Choice } from "../../ui/chips.tsx";
+import { asked, useClient, useServer } from "../../api/use-server.ts";
+import { BarField, Chip } from "../../ui/chips.tsx";
+import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Scroll } from "../../ui/scroll.tsx";
+import { Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
-import { frameworkNames } from "./spec-names.ts";
+import { visible } from "../../ui/text.ts";
+import { frameworkNames, frameworkOf, typeNames, typeOf } from "./spec-names.ts";
 import { SpecTabs } from "./spec-tabs.tsx";
+import { SpecTree } from "./spec-tree.tsx";
 
-/** A line of the tree: a file with its framework, or a block below it. */
-type Row =
-  | { readonly file: string; readonly framework: SpecBlock["framework"] }
-  | { readonly spec: SpecBlock };
-
-const pageSize = 200;
-
-/** All blocks by file, in the order of their files; page by page as the reader scrolls. */
+/** All specs as a tree, a part of it, or what a search finds. */
 export function SpecsScreen(): ReactNode {
-  const { q, framework, type } = useSearch({ from: "/console/specs" });
+  const search = useSearch({ from: "/console/specs" });
+  const { q, feature } = search;
+  const framework = frameworkOf(search.framework);
+  const type = typeOf(search.type);
   const navigate = useNavigate();
-  const client = useClient();
-  const query = useMemo(
-    () => ({ q, framework, spec_type: type, limit: pageSize }) as SpecQuery,
-    [q, framework, type],
-  );
-  const pages = useInfiniteQuery({
-    queryKey: ["specs", query],
-    queryFn: ({ pageParam, signal }) =>
-      asked(client, () => client.specs.list({ ...query, cursor: pageParam }, { signal })),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: SpecPage) => page.next_cursor,
-  });
-  const first = pages.data?.pages[0];
-  const set = (search: Record<string, string | undefined>): void => {
-    void navigate({ to: "/console/specs", search: { q, framework, type, ...search } });
+  const set = (changed: Readonly<Record<string, string | undefined>>): void => {
+    void navigate({ to: "/console/specs", search: { q, framework, feature, type, ...changed } });
   };
-  const counts = first?.counts_by_framework ?? {};
+  const known = useServer({
+    key: ["spec-frameworks"],
+    ask: (client, signal) => client.specs.features({ limit: 1 }, { signal }),
+  });
+  const frameworks = Object.keys(known.data?.counts_by_framework ?? {}).flatMap(
+    (one) => frameworkOf(one) ?? [],
+  );
   return (
     <Page
-      title="Specs"
+      title={feature === undefined ? "Specs" : visible(feature)}
+      crumbs={feature === undefined ? [] : [{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
       bar={
         <>
           <SpecTabs />
-          <BarField label="Search specs" value={q ?? ""} onSubmit={(text) => set({ q: text || undefined })} />
-          <Choice
+          <BarField
+            label="Search specs"
+            value={q ?? ""}
+            onSubmit={(text) => set({ q: text || undefined, feature: undefined })}
+          />
+          <Filter
             label="Framework"
-            value={framework ?? ""}
-            onChoose={(value) => set({ framework: value || undefined })}
-            choices={[
-              { value: "", label: "All" },
-              ...Object.entries(frameworkNames)
-                .filter(([value]) => value === framework || counts[value] !== undefined)
-                .map(([value, label]) => ({ value, label, count: counts[value] ?? 0 })),
-            ]}
+            value={framework && frameworkNames[framework]}
+            choices={frameworks.map((one) => frameworkNames[one])}
+            onChange={(name) =>
+              set({ framework: frameworks.find((one) => frameworkNames[one] === name), feature: undefined })
+            }
           />
-          <Choice
-            label="Type"
-            value={type ?? ""}
-            onChoose={(value) => set({ type: value || undefined })}
-            choices={["", "requirement", "design", "task", "constraint"].map((value) => ({
-              value,
-              label: value === "" ? "Any type" : value,
-            }))}
-          />
+          {q === undefined && feature === undefined ? null : (
+            <Filter
+              label="Kind"
+              value={type && typeNames[type]}
+              choices={Object.values(typeNames)}
+              onChange={(name) =>
+                set({ type: typeOf(Object.entries(typeNames).find(([, one]) => one === name)?.[0]) })
+              }
+            />
+          )}
         </>
       }
     >
-      {pages.isError ? <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} /> : null}
-      {pages.isPending ? <Loading rows={12} /> : null}
-      {first !== undefined && first.total_count === 0 ? (
-        <Notice icon="specs" title={q || framework || type ? "No spec matches" : "No specs yet"}>
-          Specs are read from .kiro/specs, .specify, openspec, *.spec.md and other files of this repository.
-        </Notice>
-      ) : null}
-      {first !== undefined && first.total_count > 0 ? (
-        <SpecRows
-          rows={toRows(pages.data?.pages.flatMap(({ specs }) => specs) ?? [], q === undefined)}
-          total={first.total_count}
-          onEnd={() => {
-            if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-          }}
-        />
-      ) : null}
+      {q === undefined ? (
+        <SpecTree scope={{ framework, feature, type }} />
+      ) : (
+        <Found query={{ q, framework, spec_type: type }} />
+      )}
     </Page>
   );
 }
 
-/** Blocks below their files; a search is ranked, so that its blocks stand alone. */
-function toRows(specs: readonly SpecBlock[], isTree: boolean): readonly Row[] {
-  const rows: Row[] = [];
-  let file: string | undefined;
-  for (const spec of specs) {
-    if (isTree && spec.path !== file) rows.push({ file: spec.path, framework: spec.framework });
-    file = spec.path;
-    rows.push({ spec });
-  }
-  return rows;
-}
-
-interface SpecRowsProps {
-  readonly rows: readonly Row[];
-  readonly total: number;
-  readonly onEnd: () => void;
-}
-
-const overscan = 16;
-
-function SpecRows({ rows, total, onEnd }: SpecRowsProps): ReactNode {
-  const place = useRef<HTMLElement>(null);
-  const slots = useRef(0);
-  const list = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => place.current,
-    estimateSize: () => 36,
-    overscan,
-    // Always as many: a row that comes into view takes the elements of one that left it. Removed elements, until they are
-    // collected, slow down the browser's styles.
-    rangeExtractor({ startIndex, endIndex, count }) {
-      slots.current = Math.max(slots.current, endIndex - startIndex + 1 + 2 * overscan);
-      const first = Math.max(0, Math.min(startIndex - overscan, count - slots.current));
-      return Array.from({ length: Math.min(slots.current, count - first) }, (_, at) => first + at);
-    },
-    // React draws once in a frame, not within each event of the wheel.
-    useFlushSync: false,
+/** What a search finds, best first; page by page as the reader scrolls. */
+function Found({ query }: { readonly query: SpecQuery }): ReactNode {
+  const client = useClient();
+  const pages = useInfiniteQuery({
+    queryKey: ["specs", query],
+    queryFn: ({ pageParam, signal }) =>
+      asked(client, () => client.specs.list({ ...query, limit: 100, cursor: pageParam }, { signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: SpecPage) => page.next_cursor,
   });
-  const visibleRows = list.getVirtualItems();
-  const last = visibleRows.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (last >= rows.length - 40) onEnd();
-  }, [last, rows.length, onEnd]);
+  if (pages.isError && pages.data === undefined)
+    return <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />;
+  if (pages.data === undefined) return <Loading rows={12} />;
+  const total = pages.data.pages[0]?.total_count ?? 0;
+  if (total === 0)
+    return (
+      <Notice icon="search" title="No spec matches">
+        All words must be in a title, a summary, a text or a tag.
+      </Notice>
+    );
   return (
-    <Scroll ref={place} label="Blocks" className="min-h-0 flex-1">
-      <p className="px-4 py-2 text-faint text-xs tabular sm:px-6">{total.toLocaleString()} blocks</p>
-      <div className="relative" style={{ height: list.getTotalSize() }}>
-        {visibleRows.map(({ index, start, size }) => {
-          const row = rows[index];
-          return row === undefined ? null : (
-            <div
-              key={index % (slots.current || 1)}
-              className="absolute inset-x-0 flex items-center px-4 [contain:strict] sm:px-6"
-              style={{ top: start, height: size }}
-            >
-              {"file" in row ? <FileRow {...row} /> : <SpecRow spec={row.spec} />}
-            </div>
-          );
-        })}
-      </div>
-    </Scroll>
+    <>
+      <p
+        role="status"
+        className="px-4 py-2 text-faint text-xs tabular sm:px-6"
+      >{`${total.toLocaleString()} found`}</p>
+      <Rows
+        label="Found specs"
+        items={pages.data.pages.flatMap(({ specs }) => specs)}
+        keyOf={({ id }) => id}
+        onEnd={() => {
+          if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
+        }}
+      >
+        {(spec) => <FoundRow spec={spec} />}
+      </Rows>
+    </>
   );
 }
 
-function FileRow({ file, framework }: Extract<Row, { file: string }>): ReactNode {
-  return (
-    <h2 className="flex min-w-0 flex-1 items-center gap-2 font-medium text-sm">
-      <bdi className="truncate foreign" title={file}>
-        {file}
-      </bdi>
-      <Chip>{frameworkNames[framework]}</Chip>
-    </h2>
-  );
-}
-
-/** Kept while the list scrolls: a link costs more than the rest of a row. */
-const SpecRow = memo(function SpecRow({ spec }: { readonly spec: SpecBlock }): ReactNode {
-  const { id, title, spec_type, lifecycle, metadata } = spec;
+function FoundRow({
+  spec: { id, title, path, framework, spec_type, lifecycle },
+}: {
+  readonly spec: SpecBlock;
+}): ReactNode {
   return (
     <Link
       to="/console/specs/$id"
       params={{ id }}
-      className="flex h-full min-w-0 flex-1 items-center gap-3 border-line border-b pl-4 text-sm hover:bg-raised"
+      preload={false}
+      className="flex min-w-0 flex-col gap-0.5 px-4 py-2 text-sm hover:bg-raised sm:px-6"
     >
-      <span className="w-24 shrink-0 text-faint text-xs">{spec_type}</span>
-      <bdi className="min-w-0 flex-1 truncate foreign">{title}</bdi>
-      {metadata.status === undefined ? null : (
-        <Chip tone={metadata.status === "done" ? "good" : "plain"}>{metadata.status.replace("_", " ")}</Chip>
-      )}
-      {lifecycle === "active" ? null : <Chip tone="warn">{lifecycle}</Chip>}
+      <span className="flex min-w-0 items-center gap-2">
+        <bdi className="min-w-0 truncate font-medium foreign">{visible(title)}</bdi>
+        <Chip>{spec_type}</Chip>
+        {lifecycle === "active" ? null : <Chip tone="warn">{lifecycle}</Chip>}
+      </span>
+      <bdi className="truncate font-mono text-faint text-xs foreign">{`${frameworkNames[framework]} · ${visible(path)}`}</bdi>
     </Link>
   );
-});
+}

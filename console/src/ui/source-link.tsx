@@ -1,0 +1,24 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { visible } from "./text.ts";
+
+/** A place in a file of the repository, which opens the file there. */
+export function SourceLink({
+  path,
+  line,
+}: {
+  readonly path: string;
+  readonly line?: number | undefined;
+}): ReactNode {
+  const search = { path, line: line === undefined ? undefined : String(line) };
+  return (
+    <Link
+      to="/console/files"
+      search={search}
+      preload={false}
+      className="min-w-0 font-mono text-soft text-xs hover:text-ink hover:underline foreign"
+    >
+      <bdi>{visible(line === undefined ? path : `${path}:${line}`)}</bdi>
+    </Link>
+  );
+}
