@@ -94,8 +94,8 @@ const columns = Object.keys(colours);
 
 async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<Layout> {
   const edges = given.slice(0, mostEdges);
-  const named = new Set(edges.flatMap(({ from, to }) => [from, to]));
-  const drawn = nodes.filter(({ id }) => named.has(id));
+  const linked = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  const drawn = nodes.filter(({ id }) => linked.has(id));
   if (edges.length === 0) return { nodes: [], edges: [], omitted: 0 };
   const columnOf = new Map(drawn.map(({ id, kind }) => [id, columns.indexOf(kind)]));
   // From the left to the right, whichever of the two names the other.
@@ -123,11 +123,11 @@ async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<La
         targets: [isTurned(edge) ? edge.from : edge.to],
       })),
     });
-    const places = new Map(placed.children?.map(({ id, x = 0, y = 0 }) => [id, { x, y }]));
+    const positions = new Map(placed.children?.map(({ id, x = 0, y = 0 }) => [id, { x, y }]));
     return {
       nodes: drawn.map(({ id, kind, title, changed }) => ({
         id,
-        position: places.get(id) ?? { x: 0, y: 0 },
+        position: positions.get(id) ?? { x: 0, y: 0 },
         data: { label: visible(title.slice(0, 120)), isFile: kind === "file" || kind === "test" },
         width,
         style: {

@@ -48,14 +48,14 @@ export const resultTones: Readonly<Record<"passed" | "failed" | "skipped", Tone>
   skipped: "plain",
 };
 
-/** What changed after a result was handed in. */
+/** The causes of a stale result, in words. */
 export const staleCauses = {
   test: "the test changed since",
   code: "the code changed since",
   criterion: "the criterion changed since",
 } as const;
 
-/** Why two things of a graph hang together, as a verb between their names. */
+/** The reason of an edge, as a verb between two names. */
 export const edgeReasons: Readonly<Record<ImpactGraph["edges"][number]["kind"], string>> = {
   defines: "holds",
   code_ref: "names as its code",

@@ -73,7 +73,7 @@ export function SpecsScreen(): ReactNode {
   );
 }
 
-/** What a search finds, best first; page by page as the reader scrolls. */
+/** Lists the results of a search, best first; page by page as the reader scrolls. */
 function Found({ query }: { readonly query: SpecQuery }): ReactNode {
   const client = useClient();
   const pages = useInfiniteQuery({

@@ -12,7 +12,7 @@ export type TreeNode =
   | { readonly kind: "block"; readonly block: OutlineBlock }
   | { readonly kind: "criterion"; readonly specId: string; readonly number: string; readonly text: string };
 
-/** What is known of the children of a node. */
+/** The known children of a node. */
 export interface Children {
   readonly nodes: readonly TreeNode[];
   readonly total: number;

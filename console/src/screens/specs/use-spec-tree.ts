@@ -12,7 +12,7 @@ export interface TreeScope {
 
 export interface SpecTree {
   readonly rows: readonly TreeRow[];
-  /** What the first level failed with. */
+  /** The failure of the first level. */
   readonly error: unknown;
   readonly isEmpty: boolean;
   toggle(key: string): void;
