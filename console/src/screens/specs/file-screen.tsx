@@ -7,14 +7,14 @@ import { Answer, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
 
 const pageSize = 500;
-/** Lines before the wanted one. */
+/** Lines before the marked one. */
 const before = 20;
 
 /** A file of the repository around a line, to read. */
 export function FileScreen(): ReactNode {
   const { path = "", line, start } = useSearch({ from: "/console/files" });
-  const wanted = numberOf(line);
-  const from = numberOf(start) ?? Math.max(1, (wanted ?? 1) - before);
+  const markedLine = numberOf(line);
+  const from = numberOf(start) ?? Math.max(1, (markedLine ?? 1) - before);
   const file = useServer({
     key: ["file", path, from],
     enabled: path !== "",
@@ -59,7 +59,7 @@ export function FileScreen(): ReactNode {
                     </>
                   }
                 >
-                  <LineTable lines={lines} start={start_line} from={wanted ?? 0} to={wanted ?? 0} />
+                  <LineTable lines={lines} start={start_line} from={markedLine ?? 0} to={markedLine ?? 0} />
                   {cut === true ? <p className="px-4 py-2 text-soft text-xs">Long lines are cut.</p> : null}
                 </Panel>
               );

@@ -28,15 +28,15 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
     overscan: 12,
     getItemKey: (at) => rows[at]?.key ?? at,
   });
-  const shown = list.getVirtualItems();
-  const missing = shown.flatMap(({ index }) => {
+  const drawn = list.getVirtualItems();
+  const missing = drawn.flatMap(({ index }) => {
     const row = rows[index];
     return row?.kind === "more" && row.error === undefined ? [row.parent] : [];
   });
-  const wanted = missing.join("\n");
+  const missingKeys = missing.join("\n");
   useEffect(() => {
-    if (missing.length > 0) for (const parent of wanted.split("\n")) load(parent);
-  }, [wanted, missing.length, load]);
+    if (missing.length > 0) for (const parent of missingKeys.split("\n")) load(parent);
+  }, [missingKeys, missing.length, load]);
 
   if (error !== undefined) return <ErrorNotice error={error} onRetry={reload} />;
   if (isEmpty)
@@ -77,7 +77,7 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
       className="group min-h-0 flex-1 overflow-y-auto outline-offset-[-2px]"
     >
       <div role="none" className="relative" style={{ height: list.getTotalSize() }}>
-        {shown.map(({ index, key, start, size }) => {
+        {drawn.map(({ index, key, start, size }) => {
           const row = rows[index];
           return row === undefined ? null : (
             <div

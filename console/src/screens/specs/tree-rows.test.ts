@@ -40,7 +40,7 @@ const said = rows.map((row) =>
   row.kind === "node" ? `${row.level} ${labelOf(row.node)}` : `${row.level} more`,
 );
 
-test("what is open is followed by its children, and by the place of those that are not loaded", () => {
+test("an open node is followed by its children, and by the place of those that are not loaded", () => {
   expect(said).toEqual(["1 Kiro", "2 auth", "3 Requirements", "3 Tasks", "2 cart", "2 more"]);
   expect(rows[4]).toMatchObject({ position: 2, size: 5, isOpen: false });
   const opened = toRows(known, new Set([...open, keyOf(cart)]));

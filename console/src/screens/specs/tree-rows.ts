@@ -114,7 +114,7 @@ export function toRows(known: ReadonlyMap<string, Children>, open: ReadonlySet<s
   return rows;
 }
 
-/** What a key does in the tree. */
+/** The effect of a key in the tree. */
 export type TreeMove =
   | { readonly go: number }
   | { readonly toggle: string }
@@ -161,13 +161,13 @@ export function moveInTree(
 
 /** The next row behind `at` whose name begins with what was typed, from the start again behind the end. */
 export function findTyped(rows: readonly TreeRow[], at: number, typed: string): number | undefined {
-  const wanted = typed.toLowerCase();
+  const prefix = typed.toLowerCase();
   // A second letter narrows the row that the first one found.
   const start = typed.length > 1 ? at : at + 1;
   for (let step = 0; step < rows.length; step += 1) {
     const index = (start + step) % rows.length;
     const row = rows[index];
-    if (row?.kind === "node" && labelOf(row.node).toLowerCase().startsWith(wanted)) return index;
+    if (row?.kind === "node" && labelOf(row.node).toLowerCase().startsWith(prefix)) return index;
   }
   return undefined;
 }
