@@ -33,7 +33,8 @@ const perFile = 100;
 for (let file = 0; file < specCount / perFile; file += 1) {
   const path = join(repository.root, `.kiro/specs/feature-${file}/requirements.md`);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, requirements(perFile));
+  // One that is long enough to be scrolled through.
+  await writeFile(path, requirements(file === 0 ? 1_000 : perFile));
 }
 const kit = await createKitProcess(repository.root);
 await kit.start();
@@ -265,8 +266,12 @@ async function manySpecs() {
   const { page } = opened;
   const start = performance.now();
   await page.goto(`${kit.url}/console/specs`, { waitUntil: "commit" });
-  await page.getByText("Requirement 1").first().waitFor();
+  await page.getByRole("treeitem", { name: /^feature-0/ }).waitFor();
   const openedMs = performance.now() - start;
+  // The rows of one feature: its pages come as they are scrolled to.
+  const feature = encodeURIComponent(".kiro/specs/feature-0");
+  await page.goto(`${kit.url}/console/specs?framework=fw_a&feature=${feature}`);
+  await page.getByRole("treeitem", { name: /^Requirement 20/ }).waitFor();
   return { opened: openedMs, ...(await besidePlain(opened, 1_000)) };
 }
 

@@ -135,7 +135,7 @@ test("what changed since a revision is drawn and listed, with the reason of each
   await page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
   await page.getByRole("heading", { name: "Affected blocks" }).waitFor();
   const list = page.getByRole("region", { name: "The graph as a list" });
-  for (const reason of ["names as its code", "implements", "has a criterion that is named in"])
+  for (const reason of ["names the file", "implements", "has a criterion that is named in"])
     await list.getByText(reason).first().waitFor();
   expect(await violations(page)).toEqual([]);
   expect(opened.faults).toEqual([]);

@@ -36,7 +36,7 @@ export function CriteriaRows({
 export function CriterionRow({ criterion }: { readonly criterion: CriterionCoverage }): ReactNode {
   const { id, number, spec_id, state, stale, text, path, line } = criterion;
   return (
-    <div className="flex flex-col gap-2 px-4 py-3 text-sm">
+    <div className="flex flex-col gap-2 px-4 py-3 text-sm sm:px-6">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <Chip tone={states[state].tone}>{states[state].label}</Chip>
         {stale === true ? <Chip tone="warn">stale result</Chip> : null}

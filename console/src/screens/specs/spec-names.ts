@@ -58,8 +58,8 @@ export const staleCauses = {
 /** The reason of an edge, as a verb between two names. */
 export const edgeReasons: Readonly<Record<ImpactGraph["edges"][number]["kind"], string>> = {
   defines: "holds",
-  code_ref: "names as its code",
-  test_ref: "names as its test",
+  code_ref: "names the file",
+  test_ref: "names the test",
   implements: "implements",
   validates: "validates",
   related: "refers to",

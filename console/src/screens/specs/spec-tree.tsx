@@ -10,6 +10,7 @@ import { findTyped, labelOf, moveInTree, type TreeNode, type TreeRow } from "./t
 import { type TreeScope, useSpecTree } from "./use-spec-tree.ts";
 
 const rowHeight = 34;
+const overscan = 16;
 /** Letters that follow each other faster than this are one word. */
 const typingMs = 600;
 
@@ -21,12 +22,21 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
   const typed = useRef({ text: "", at: 0 });
   const id = useId();
   const navigate = useNavigate();
+  const slots = useRef(0);
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
-    getItemKey: (at) => rows[at]?.key ?? at,
+    overscan,
+    // Always as many: a row that comes into view takes the elements of one that left it. Removed elements, until they are
+    // collected, slow down the browser's styles.
+    rangeExtractor({ startIndex, endIndex, count }) {
+      slots.current = Math.max(slots.current, endIndex - startIndex + 1 + 2 * overscan);
+      const first = Math.max(0, Math.min(startIndex - overscan, count - slots.current));
+      return Array.from({ length: Math.min(slots.current, count - first) }, (_, at) => first + at);
+    },
+    // React draws once in a frame, not within each event of the wheel.
+    useFlushSync: false,
   });
   const drawn = list.getVirtualItems();
   const missing = drawn.flatMap(({ index }) => {
@@ -77,14 +87,14 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
       className="group min-h-0 flex-1 overflow-y-auto outline-offset-[-2px]"
     >
       <div role="none" className="relative" style={{ height: list.getTotalSize() }}>
-        {drawn.map(({ index, key, start, size }) => {
+        {drawn.map(({ index, start, size }) => {
           const row = rows[index];
           return row === undefined ? null : (
             <div
-              key={key}
+              key={index % (slots.current || 1)}
               role="none"
-              className="absolute inset-x-0 top-0"
-              style={{ transform: `translateY(${start}px)`, height: size }}
+              className="absolute inset-x-0 [contain:strict]"
+              style={{ top: start, height: size }}
             >
               <Row
                 row={row}
