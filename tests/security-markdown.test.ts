@@ -16,11 +16,11 @@ describe("hostile Markdown", () => {
   }
 });
 
-/** A case of very many headings with a fifth of them, and half of the time. */
+/** A case of very many headings with a tenth of them, and half of the time. */
 function sliceOf(markdownCase: MarkdownCase): MarkdownCase {
   const { content_gen: content, expected, why } = markdownCase;
   const { heading_count: count, max_ms: ms = 2_000 } = expected;
   if (count === undefined || typeof content !== "object" || !("repeat" in content)) return markdownCase;
-  const fifth = { content_gen: { ...content, times: content.times / 5 }, why: `a fifth of ${why}` };
-  return { ...markdownCase, ...fifth, expected: { ...expected, heading_count: count / 5, max_ms: ms / 2 } };
+  const tenth = { content_gen: { ...content, times: content.times / 10 }, why: `a tenth of ${why}` };
+  return { ...markdownCase, ...tenth, expected: { ...expected, heading_count: count / 10, max_ms: ms / 2 } };
 }

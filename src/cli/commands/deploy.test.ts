@@ -176,21 +176,18 @@ const deployWorker = (args: readonly string[], env: Readonly<Record<string, stri
     env: { OPENAI_API_KEY: "", ...env, PATH: `${tools}:/usr/bin:/bin` },
   });
 
-test("wrangler checks a worker before it sends it, and a dry run sends nothing", async () => {
-  tool("wrangler", 'if [ "$1" = deploy ] && [ -z "$2" ]; then echo "quota exceeded"; exit 7; fi');
-  const dry = await deployWorker(["--dry-run"], { KIT_API_KEYS: keys });
-  expect([dry.exitCode, calls()]).toEqual([0, []]);
-  expect(dry.stdout).toContain("wrangler deploy --dry-run");
-  expect(dry.stdout).not.toContain(keys);
+test("a dry run of a worker sends nothing, and writes no secret", async () => {
+  tool("wrangler");
+  const { exitCode, stdout } = await deployWorker(["--dry-run"], { KIT_API_KEYS: keys });
+  expect([exitCode, calls()]).toEqual([0, []]);
+  expect(stdout).toContain("wrangler deploy --dry-run");
+  expect(stdout).not.toContain(keys);
   const text = readFileSync(join(root, "build/cloudflare/wrangler.jsonc"), "utf8");
   expect(existsSync(join(root, "build/cloudflare", JSON.parse(text.replace(/^.*\n/, "")).main))).toBe(true);
   expect(existsSync(join(root, "build/cloudflare/.dev.vars"))).toBe(false);
-  const failed = await deployWorker([], { KIT_API_KEYS: keys });
-  expect([failed.exitCode, calls()]).toEqual([7, ["[whoami]", "[deploy][--dry-run]", "[deploy]"]]);
-  expect(failed.stdout).toContain("quota exceeded");
 });
 
-test("secrets of a worker go to wrangler by its input, once the worker is there", async () => {
+test("wrangler checks a worker before it sends it, and is given its secrets by its input once the worker is there", async () => {
   tool("wrangler", `if [ "$1" = secret ]; then cat > '${tools}/input'; fi`);
   expect((await deployWorker([], { KIT_API_KEYS: keys })).exitCode).toBe(0);
   expect(calls()).toEqual(["[whoami]", "[deploy][--dry-run]", "[deploy]", "[secret][put][KIT_API_KEYS]"]);

@@ -30,7 +30,7 @@ async function open(schema: string): Promise<OpenEventLog> {
 eventLogContract({
   name: "The log in Postgres",
   // Each round makes a schema and a cluster of one.
-  rounds: 8,
+  rounds: 5,
   create: () => {
     count += 1;
     return open(`events_${count}`);
