@@ -89,7 +89,7 @@ const config: ViteUserConfig = defineConfig({
     testTimeout: 60_000 * patience,
     hookTimeout: 60_000,
     // Half of a test is waiting: for a process, a disk, a time limit. Other workers take the processor meanwhile.
-    maxWorkers: availableParallelism() * 2,
+    maxWorkers: availableParallelism() * 2 + 1,
     sequence: { sequencer: LongestFirst },
     experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 30_000 } },
