@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createRandom } from "./seeded-random.ts";
@@ -78,19 +80,24 @@ async function approve(urls: readonly string[], number: number): Promise<void> {
 }
 
 /** Each second's run is there once, has ended well, and they go on coming. */
-async function checkTicks({ kit, effects }: FaultProject): Promise<void> {
+async function checkTicks({ kit, root, effects }: FaultProject): Promise<void> {
   const before = effects("ticks").length;
   while (effects("ticks").length < before + 2) await delay(50);
   const { body } = await send(`${kit.url}/runs?workflow=tick&limit=1000`);
-  const ended = body.runs.filter(({ status }: { readonly status: string }) => status !== "running");
+  // The runs of the last seconds may be on their way, and one that a kill put back may be queued.
+  const ended = body.runs.filter(
+    ({ status }: { readonly status: string }) => !["queued", "running", "waiting"].includes(status),
+  );
   expect(new Set(ended.map(({ status }: { readonly status: string }) => status))).toEqual(
     new Set(["completed"]),
   );
   const done = new Set(effects("ticks").map(({ key }) => key));
   for (const { run_id } of ended) expect(done).toContain(run_id);
-  const seconds = body.runs.map(({ accepted_at }: { readonly accepted_at: string }) =>
-    accepted_at.slice(0, 19),
-  );
+  // By the time that each was due at: on a busy machine a late one is accepted in the second of the next one.
+  const database = new DatabaseSync(join(root, ".kit/engine/engine.db"), { readOnly: true });
+  const keys = database.prepare("SELECT idempotency_key AS key FROM runs WHERE workflow = 'tick'").all();
+  database.close();
+  const seconds = keys.map(({ key }) => String(key).replace(/#\d+$/, ""));
   expect(seconds.length).toBeGreaterThan(kills / 2);
   expect(new Set(seconds).size).toBe(seconds.length);
 }
