@@ -127,6 +127,9 @@ export function serve(
       const elsewhere = service === undefined ? undefined : workspacesElsewhere(opened.loaded.config);
       if (elsewhere !== undefined)
         context.output.note(`${context.output.noteStyle("yellow", "warning:")} ${elsewhere}`);
+      const unreached = await unreachedOf(service);
+      if (unreached !== undefined)
+        context.output.note(`${context.output.noteStyle("yellow", "warning:")} ${unreached}`);
       if (service !== undefined) {
         const [other] = await findRunningServers(opened.project.root);
         const isShared = service.engine.capabilities.distributed;
@@ -169,6 +172,14 @@ export function serve(
       isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false,
     },
   );
+}
+
+/** Why other machines of the cluster cannot ask this one, where its address says so. */
+async function unreachedOf(service: ProjectService | undefined): Promise<string | undefined> {
+  const state = await service?.engine.state?.().catch(() => undefined);
+  const own = state?.nodes.find(({ is_this }) => is_this)?.node;
+  const problem = state?.problems.find(({ code, node }) => code === "no_address" && node === own);
+  return problem && `${problem.message} ${problem.hint}`;
 }
 
 /** Where accepted work is kept, and where other machines reach this one. */

@@ -78,6 +78,20 @@ test("an invocation that only looks takes part in nothing", async () => {
   await expect.poll(held).toMatchObject({ locks: 0, nodes: 0 });
 });
 
+test("where functions alone have worked nothing is wrong between their calls; after the last machine it is", async () => {
+  const call = await invoke({ dispatch: async () => "done" });
+  await call.admit(input);
+  await call.atRest();
+  await call.drain({ timeoutMs: 0 });
+  const reader = await createPostgresEngine({ url: server.url, schema });
+  opened.push(reader);
+  expect(await reader.state?.()).toMatchObject({ nodes: [], unowned_shards: 0, problems: [] });
+  const machine = await createPostgresEngine({ url: server.url, schema });
+  await machine.start(handlers({}));
+  await machine.drain({ timeoutMs: 0 });
+  expect((await reader.state?.())?.problems).toMatchObject([{ code: "unowned_shards" }]);
+});
+
 test("the scheduled call takes up what other processes have left, and a request does not", async () => {
   const accepting = await createBriefEngine({ url: server.url, schema });
   const { dispatch_id } = await accepting.admit({ ...input, instance_id: "left" });

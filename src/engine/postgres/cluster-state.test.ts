@@ -87,6 +87,19 @@ test("nodes say what they are and do, and what is wrong with them is said with w
   expect(problems[1]?.message).toContain("shop (2), billing (1)");
   expect(problems[3]?.message).toContain("60 min behind the database's");
   for (const { hint } of problems) expect(hint).toMatch(/\w/);
+
+  for (const [address, isProblem] of [
+    ["http://127.0.0.1:2024", true],
+    ["http://localhost:2024/kit", true],
+    ["http://[::1]:2024", true],
+    ["http://127.example:2024", false],
+    ["http://10.0.0.1:2024", false],
+  ] as const) {
+    await one.cluster?.announce(address);
+    const { problems: found = [] } = (await reader.state?.()) ?? {};
+    const own = found.filter(({ node }) => node === one.cluster?.node);
+    expect(own.map(({ code }) => code)).toEqual(isProblem ? ["no_address"] : []);
+  }
   held.resolve("done");
   await Promise.all([one, two, reader].map((engine) => engine.drain({ timeoutMs: 1_000 })));
   await database.close();

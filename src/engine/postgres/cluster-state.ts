@@ -2,6 +2,7 @@ import { isoTime } from "../../base/clock.ts";
 import type { ClusterNodeState, ClusterProblem, ClusterState } from "../../protocol/cluster.ts";
 import type { EngineLoad } from "../contract.ts";
 import { databaseNow } from "./engine-database.ts";
+import { functionPrefix } from "./node-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardCount } from "./shards.ts";
 
@@ -103,10 +104,15 @@ SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued' AND ended_at 
   least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL AND started_at IS NULL),
     (SELECT min(accepted_at) FROM $s.runs WHERE status = 'queued' AND started_at IS NULL))::text AS oldest`;
 
-/** Processes that take shards as work comes to them leave the others free. */
+/** Processes that take shards as work comes to them leave the others free, and functions end with their calls. */
 const unownedQuery = `
-SELECT (SELECT count(*) FROM $s.shards LEFT JOIN $s.nodes USING (node) WHERE nodes.node IS NULL)::int
-  * (SELECT CASE WHEN count(*) > 0 AND bool_and(takes <> 'share') THEN 0 ELSE 1 END FROM $s.nodes)::int AS unowned`;
+SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM $s.nodes AS n WHERE n.node = s.node)
+  AND (shares > 0 OR (others = 0 AND CASE WHEN s.node IS NULL THEN functions = 0 ELSE NOT s.node LIKE '${functionPrefix}%' END)))::int
+  AS unowned
+FROM $s.shards AS s,
+  (SELECT count(*) FILTER (WHERE takes = 'share') AS shares, count(*) FILTER (WHERE takes <> 'share') AS others
+   FROM $s.nodes) AS live,
+  (SELECT count(*) FILTER (WHERE node LIKE '${functionPrefix}%') AS functions FROM $s.shards) AS had`;
 
 function toNode(row: NodeRow, self: string): ClusterNodeState {
   const { node, host, address, version, project, draining, ahead, now, shards, running, queued } = row;
@@ -178,6 +184,15 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
         hint: "No work goes by it, but its log and its events do. Let the machine keep time (NTP).",
       });
     }
+    const isOnSeveral = nodes.some((other) => other.host !== host);
+    if (address !== undefined && isOnSeveral && isLoopback(address)) {
+      problems.push({
+        code: "no_address",
+        node,
+        message: `${name} says that it is reached at ${address}, where other machines reach themselves.`,
+        hint: "Start it with --host 0.0.0.0, or name its address in the network: engine.address (KIT_NODE_ADDRESS).",
+      });
+    }
     if (address === undefined && nodes.length > 1) {
       problems.push({
         code: "no_address",
@@ -214,6 +229,10 @@ function problemsOfRow({ node, host, news_age_ms, problem, endable }: NodeRow): 
     });
   }
   return problems;
+}
+
+function isLoopback(address: string): boolean {
+  return /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])([:/]|$)/i.test(address);
 }
 
 function tally(names: readonly string[]): ReadonlyMap<string, number> {

@@ -5,6 +5,9 @@ import { databaseNow, type EngineDatabase } from "./engine-database.ts";
 /** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
 export const silenceMs = 3_000;
 
+/** Ids of functions begin so: shards that one of them had last may be without an owner for as long as nothing comes to them. */
+export const functionPrefix = "function-";
+
 /** The state of a node as its row says it. */
 export interface NodeState {
   readonly node: string;

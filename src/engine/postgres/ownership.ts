@@ -6,7 +6,7 @@ import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
-import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
+import { functionPrefix, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import { freeShards, shardCount, shardOf, tryLockShards, unlockShards } from "./shards.ts";
 
 export interface OwnershipOptions {
@@ -67,7 +67,7 @@ const unheld = AbortSignal.abort(leaseLost());
  * seconds without a heartbeat. At each change of hands the shard's fence rises.
  */
 export class Ownership {
-  readonly node: string = randomUUID();
+  readonly node: string;
   readonly host: string = hostname();
   others = 0;
   /** The schedules that this node's files declare, once they are known. */
@@ -97,6 +97,7 @@ export class Ownership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
+    this.node = `${options.takes === "asked" ? functionPrefix : ""}${randomUUID()}`;
     this.#turns = new Batcher<null, void>(async (all) => {
       await this.#turn().catch((error: unknown) => {
         this.#disconnect();
