@@ -47,8 +47,8 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/sandboxes/local": { packages: [], kilobytes: 2 },
   "kit/sandboxes/virtual": { packages: [], kilobytes: 4 },
   "kit/stores/memory": { packages: [], kilobytes: 14 },
-  "kit/stores/postgres": { packages: [], kilobytes: 52 },
-  "kit/stores/sqlite": { packages: [], kilobytes: 56 },
+  "kit/stores/postgres": { packages: [], kilobytes: 140 },
+  "kit/stores/sqlite": { packages: [], kilobytes: 140 },
   "kit/webhooks": { packages: [], kilobytes: 20 },
   "kit/testing": { packages: [], kilobytes: 700 },
 };

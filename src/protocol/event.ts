@@ -85,7 +85,7 @@ export const eventSchema = z
       step_id: text.optional(),
       ...trace,
     }),
-    event("operation", { operation_kind: kind, duration_ms: ms, ...ending, usage: usageSchema.optional() }),
+    event("operation", { operation_kind: kind, duration_ms: ms, ...ending, usage: z.optional(usageSchema) }),
     event("agent_start", { model: text }),
     event("turn_request", {
       model: text,
@@ -97,9 +97,9 @@ export const eventSchema = z
       /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
       attempt: z.int(),
       /** Absent where the call is not of the session's own prompt, such as one that sums it up. */
-      prefix: prefixSchema.optional(),
+      prefix: z.optional(prefixSchema),
       /** The content in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
-      receipt: receiptSchema.optional(),
+      receipt: z.optional(receiptSchema),
       /** Names the system prompt, tools and settings, as the session store keeps them. Absent where it keeps none. */
       head: text.optional(),
       /** How many entries of the session's log the prompt is made of. */

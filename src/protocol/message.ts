@@ -1,93 +1,96 @@
-import type { FinishReason } from "./enums.ts";
-import type { ReceiptItem } from "./receipt.ts";
-import type { Usage } from "./usage.ts";
+import * as z from "zod/mini";
+import { finishReasons } from "./enums.ts";
+import type { Infer } from "./fields.ts";
+import { receiptItemSchema } from "./receipt.ts";
+import { usageSchema } from "./usage.ts";
 
 export type { FinishReason } from "./enums.ts";
 
+const providerSchema = z.record(z.string(), z.record(z.string(), z.unknown()));
 /** Data that a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
-export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+export type ProviderData = Infer<typeof providerSchema>;
 
-export interface TextPart {
-  readonly type: "text";
-  readonly text: string;
-  readonly provider?: ProviderData;
-}
+const textSchema = z.object({
+  type: z.literal("text"),
+  text: z.string(),
+  provider: z.optional(providerSchema),
+});
+export interface TextPart extends Infer<typeof textSchema> {}
 
-export interface ReasoningPart {
-  readonly type: "reasoning";
-  readonly text: string;
-  readonly provider?: ProviderData;
-}
+const reasoningSchema = z.object({
+  type: z.literal("reasoning"),
+  text: z.string(),
+  provider: z.optional(providerSchema),
+});
+export interface ReasoningPart extends Infer<typeof reasoningSchema> {}
 
+const imageSchema = z.object({ type: z.literal("image"), media_type: z.string(), data: z.string() });
 /** `data` is base64 without a prefix, or an `https:` address. */
-export interface ImagePart {
-  readonly type: "image";
-  readonly media_type: string;
-  readonly data: string;
-}
+export interface ImagePart extends Infer<typeof imageSchema> {}
 
+const fileSchema = z.object({
+  type: z.literal("file"),
+  media_type: z.string(),
+  data: z.string(),
+  filename: z.optional(z.string()),
+});
 /** A document or a recording. `data` is base64 without a prefix, or an `https:` address. */
-export interface FilePart {
-  readonly type: "file";
-  readonly media_type: string;
-  readonly data: string;
-  readonly filename?: string;
-}
+export interface FilePart extends Infer<typeof fileSchema> {}
 
-export interface ToolCallPart {
-  readonly type: "tool_call";
-  readonly tool_call_id: string;
-  readonly tool: string;
+const toolCallSchema = z.object({
+  type: z.literal("tool_call"),
+  tool_call_id: z.string(),
+  tool: z.string(),
   /** The arguments as parsed JSON, or the raw text where the model's JSON was invalid. */
-  readonly args: unknown;
-  readonly invalid?: true;
-  readonly provider?: ProviderData;
-}
+  args: z.optional(z.unknown()),
+  invalid: z.optional(z.literal(true)),
+  provider: z.optional(providerSchema),
+});
+export interface ToolCallPart extends Infer<typeof toolCallSchema> {}
 
-export interface ToolResultPart {
-  readonly type: "tool_result";
-  readonly tool_call_id: string;
-  readonly tool: string;
-  readonly content: readonly (TextPart | ImagePart)[];
-  readonly is_error: boolean;
+const toolResultSchema = z.object({
+  type: z.literal("tool_result"),
+  tool_call_id: z.string(),
+  tool: z.string(),
+  content: z.array(z.discriminatedUnion("type", [textSchema, imageSchema])),
+  is_error: z.boolean(),
   /** Set where the call was cut off and its effect is unknown. */
-  readonly outcome?: "unknown";
+  outcome: z.optional(z.literal("unknown")),
   /** The rules, specs and other knowledge that the result shows the model. */
-  readonly shows?: readonly ReceiptItem[];
-}
+  shows: z.optional(z.array(receiptItemSchema)),
+});
+export interface ToolResultPart extends Infer<typeof toolResultSchema> {}
 
-export interface UserMessage {
-  readonly role: "user";
-  readonly content: readonly (TextPart | ImagePart | FilePart)[];
-  readonly timestamp: string;
+const userSchema = z.object({
+  role: z.literal("user"),
+  content: z.array(z.discriminatedUnion("type", [textSchema, imageSchema, fileSchema])),
+  timestamp: z.string(),
   /** Set where kit itself speaks: guidelines, changed instructions, a summary, a repair request, a request to go on. */
-  readonly source?: "guidelines" | "instructions" | "summary" | "repair" | "resume" | "skill";
+  source: z.optional(z.enum(["guidelines", "instructions", "summary", "repair", "resume", "skill"])),
   /** The rules and other knowledge that it shows the model. */
-  readonly shows?: readonly ReceiptItem[];
-}
+  shows: z.optional(z.array(receiptItemSchema)),
+});
+export interface UserMessage extends Infer<typeof userSchema> {}
 
-export interface AssistantMessage {
-  readonly role: "assistant";
-  readonly content: readonly (TextPart | ReasoningPart | ToolCallPart)[];
-  readonly timestamp: string;
-  readonly model: string;
-  readonly usage: Usage;
-  readonly finish_reason: FinishReason;
+const assistantSchema = z.object({
+  role: z.literal("assistant"),
+  content: z.array(z.discriminatedUnion("type", [textSchema, reasoningSchema, toolCallSchema])),
+  timestamp: z.string(),
+  model: z.string(),
+  usage: usageSchema,
+  finish_reason: z.enum(finishReasons),
   /** Set where a backend speaks, and not the model. */
-  readonly source?: "backend";
-}
+  source: z.optional(z.literal("backend")),
+});
+export interface AssistantMessage extends Infer<typeof assistantSchema> {}
 
-export interface ToolMessage {
-  readonly role: "tool";
-  readonly content: readonly ToolResultPart[];
-  readonly timestamp: string;
-}
+const toolSchema = z.object({
+  role: z.literal("tool"),
+  content: z.array(toolResultSchema),
+  timestamp: z.string(),
+});
+export interface ToolMessage extends Infer<typeof toolSchema> {}
 
+/** A message of a session's history. */
+export const messageSchema = z.discriminatedUnion("role", [userSchema, assistantSchema, toolSchema]);
 export type Message = UserMessage | AssistantMessage | ToolMessage;
-
-/** The text of a message, its text parts joined. */
-export function textOf(message: Message): string {
-  let text = "";
-  for (const part of message.content) if (part.type === "text") text += part.text;
-  return text;
-}

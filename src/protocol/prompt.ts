@@ -207,7 +207,7 @@ const historyMessageSchema = z.object({
     .optional()
     .meta({ description: "Set where kit speaks, and not the user or the model: `guidelines`, `summary`, …" }),
   model: z.string().optional().meta({ description: "Of an answer." }),
-  usage: usageSchema.optional(),
+  usage: z.optional(usageSchema),
   finish_reason: z.enum(finishReasons).optional(),
 });
 export interface HistoryMessage extends Infer<typeof historyMessageSchema> {}

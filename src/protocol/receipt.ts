@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import { receiptKinds } from "./enums.ts";
 import type { Infer } from "./fields.ts";
 
@@ -11,15 +11,15 @@ export const receiptItemSchema = z
     /** The id of a guideline or spec, the name of a skill, role or agent, the path of project instructions. */
     id: z.string(),
     /** Absent for what comes from no file. */
-    file: z.string().optional().meta({ description: "Relative to the root of the repository." }),
+    file: z.optional(z.string()).check(z.meta({ description: "Relative to the root of the repository." })),
     /** From 1. */
-    line: z.int().min(1).optional(),
+    line: z.optional(z.int().check(z.minimum(1))),
     /** In words: "instructions of the project", "applies to src/app.ts", "found by spec_search". */
     why: z.string(),
     /** About how many tokens it takes. */
-    tokens: z.int().meta({ description: "About." }),
+    tokens: z.int().check(z.meta({ description: "About." })),
   })
-  .meta({ id: "ReceiptItem", description: "Something that stands in a prompt, without its text." });
+  .check(z.meta({ id: "ReceiptItem", description: "Something that stands in a prompt, without its text." }));
 export interface ReceiptItem extends Infer<typeof receiptItemSchema> {}
 
 /**
@@ -29,21 +29,22 @@ export interface ReceiptItem extends Infer<typeof receiptItemSchema> {}
 export const receiptSchema = z
   .object({
     /** The same items in the same order have the same digest. */
-    digest: z.string().meta({ description: "Names the whole list." }),
-    items: z.int().meta({ description: "How many items the whole list has." }),
+    digest: z.string().check(z.meta({ description: "Names the whole list." })),
+    items: z.int().check(z.meta({ description: "How many items the whole list has." })),
     /** About how many tokens the whole list takes. */
     tokens: z.int(),
     /** A `turn_id` of the same session. */
-    before: z
-      .string()
-      .optional()
-      .meta({ description: "The turn whose whole list this one begins with; absent for a list told whole." }),
+    before: z.optional(z.string()).check(
+      z.meta({
+        description: "The turn whose whole list this one begins with; absent for a list told whole.",
+      }),
+    ),
     /** Absent where nothing has come since. */
-    added: z.array(receiptItemSchema).optional(),
+    added: z.optional(z.array(receiptItemSchema)),
     /** At most 200 items are added. */
-    omitted: z.int().optional().meta({ description: "How many items `added` leaves out." }),
+    omitted: z.optional(z.int()).check(z.meta({ description: "How many items `added` leaves out." })),
   })
-  .meta({ id: "TurnReceipt", description: "What was in front of the model in a turn." });
+  .check(z.meta({ id: "TurnReceipt", description: "What was in front of the model in a turn." }));
 export interface TurnReceipt extends Infer<typeof receiptSchema> {}
 
 /**
@@ -58,21 +59,23 @@ export const prefixSchema = z
      * `working_folder`, `specs`, `commands`, `skills`, `agents`, `role`, `secrets`), or `compaction`.
      */
     changed: z
-      .array(z.string())
-      .optional()
-      .meta({ description: "What is other than in the turn before, so that its cache is of no use." }),
+      .optional(z.array(z.string()))
+      .check(
+        z.meta({ description: "What is other than in the turn before, so that its cache is of no use." }),
+      ),
   })
-  .meta({ id: "PromptPrefix", description: "Of what a prompt consists before its history." });
+  .check(z.meta({ id: "PromptPrefix", description: "Of what a prompt consists before its history." }));
 export interface PromptPrefix extends Infer<typeof prefixSchema> {}
 
+export const turnRecordSchema = z.object({
+  turn_id: z.string(),
+  prefix: prefixSchema,
+  /** A digest of each part that `changed` can name. */
+  parts: z.record(z.string(), z.string()),
+  receipt: receiptSchema,
+});
 /**
  * The record that the log of a session keeps of a turn whose prompt begins otherwise, or shows more, than
  * that of the turn before.
  */
-export interface TurnRecord {
-  readonly turn_id: string;
-  readonly prefix: PromptPrefix;
-  /** A digest of each part that `changed` can name. */
-  readonly parts: Readonly<Record<string, string>>;
-  readonly receipt: TurnReceipt;
-}
+export interface TurnRecord extends Infer<typeof turnRecordSchema> {}

@@ -40,7 +40,7 @@ const operationSchema = z
     duration_ms: z.number().optional(),
     is_error: z.boolean().optional(),
     is_aborted: z.literal(true).optional(),
-    usage: usageSchema.optional(),
+    usage: z.optional(usageSchema),
     resumed: z
       .literal(true)
       .optional()
@@ -182,7 +182,7 @@ export const turnSchema = z
       description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",
     }),
     finish_reason: z.enum(finishReasons).optional(),
-    usage: usageSchema.optional(),
+    usage: z.optional(usageSchema),
     duration_ms: z.number().optional(),
     first_chunk_ms: z.number().optional(),
     errors: z

@@ -1,12 +1,12 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { Infer } from "./fields.ts";
 
-const dollars = z.number().nullable();
+const dollars = z.nullable(z.number());
 
 /** The cost of a model call, in US dollars; `null` where the price is unknown. */
 const costSchema = z
   .object({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, total: dollars })
-  .meta({ id: "Cost", description: "US dollars; null where the price is unknown." });
+  .check(z.meta({ id: "Cost", description: "US dollars; null where the price is unknown." }));
 export interface Cost extends Infer<typeof costSchema> {}
 
 /** Tokens of one or more model calls. */
@@ -20,7 +20,7 @@ export const usageSchema = z
     total_tokens: z.int(),
     cost: costSchema,
   })
-  .meta({ id: "Usage", description: "Tokens." });
+  .check(z.meta({ id: "Usage", description: "Tokens." }));
 export interface Usage extends Infer<typeof usageSchema> {}
 
 /** US dollars per million tokens. */

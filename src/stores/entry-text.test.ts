@@ -8,12 +8,23 @@ const count = fc.nat();
 const price = fc.option(
   fc.double({ min: 0, noDefaultInfinity: true, noNaN: true }).map((value) => value + 0),
 );
-const content = fc.array(
+const textPart = fc.record({ type: fc.constant("text"), text });
+const imagePart = fc.record({ type: fc.constant("image"), media_type: text, data: text });
+const userContent = fc.array(fc.oneof(textPart, imagePart));
+const answerContent = fc.array(
   fc.oneof(
-    fc.record({ type: fc.constant("text"), text }),
+    textPart,
     fc.record({ type: fc.constant("tool_call"), tool_call_id: text, tool: text, args: fc.jsonValue() }),
-    fc.record({ type: fc.constant("image"), media_type: text, data: text }),
   ),
+);
+const toolContent = fc.array(
+  fc.record({
+    type: fc.constant("tool_result"),
+    tool_call_id: text,
+    tool: text,
+    content: userContent,
+    is_error: fc.boolean(),
+  }),
 );
 // Fields that a newer kit, or a user of the store, may have added.
 const unknown = fc.dictionary(fc.constantFrom("mood", "2", "__other"), fc.jsonValue(), { maxKeys: 1 });
@@ -31,13 +42,18 @@ const usage = fc.record({
 });
 const message = fc.oneof(
   fc.record(
-    { role: fc.constant("user"), content, timestamp: text, source: fc.constantFrom("summary", "repair") },
+    {
+      role: fc.constant("user"),
+      content: userContent,
+      timestamp: text,
+      source: fc.constantFrom("summary", "repair"),
+    },
     { requiredKeys: ["role", "content", "timestamp"] },
   ),
-  fc.record({ role: fc.constant("tool"), content, timestamp: text }),
+  fc.record({ role: fc.constant("tool"), content: toolContent, timestamp: text }),
   fc.record({
     role: fc.constant("assistant"),
-    content,
+    content: answerContent,
     timestamp: text,
     model: text,
     finish_reason: fc.constantFrom("stop", "tool-calls", "length"),
@@ -81,6 +97,14 @@ test("a message takes less room than its JSON, and an entry that was stored as J
   expect(decodeEntry(JSON.stringify(written))).toEqual(written);
 });
 
+test("arguments of a call and values of notes may be absent, as JSON leaves undefined out", () => {
+  for (const stored of [
+    '{"version":1,"type":"message","operation_id":"op_1","message":{"role":"assistant","content":[{"type":"tool_call","tool_call_id":"c","tool":"x"}],"timestamp":"t","model":"a/1","finish_reason":"stop","usage":{"input":1,"output":1,"cache_read":0,"cache_write":0,"total_tokens":2,"cost":{"input":null,"output":null,"cache_read":null,"cache_write":null,"total":null}}}}',
+    '{"version":1,"type":"note","name":"n","timestamp":"t"}',
+  ])
+    expect(() => decodeEntry(stored)).not.toThrow();
+});
+
 test("an entry of an unknown version is refused, and says what to do", () => {
   for (const stored of ['{"version":2,"type":"message"}', '{"version":7}', '[3,"user"]']) {
     expect(() => decodeEntry(stored)).toThrow(
@@ -104,6 +128,9 @@ test.each([
   '{"version":1}',
   '{"version":1,"type":"message"}',
   '{"version":1,"type":"message","message":{"role":"user"}}',
+  '{"version":1,"type":"message","operation_id":"op_1","message":{"role":"tool","content":[{"type":"text","text":"x"}],"timestamp":"t"}}',
+  '{"version":1,"type":"message","operation_id":"op_1","message":{"role":"user","content":[{"type":"text"}],"timestamp":"t"}}',
+  '{"version":1,"type":"message","operation_id":"op_1","message":{"role":"user","content":[],"timestamp":"t","source":"someone"}}',
   '{"version":1,"type":"compaction"}',
   '{"version":1,"type":"other"}',
 ])("a damaged entry, %s, is said to be one", (text) => {

@@ -2,14 +2,8 @@ import type { AgentBackend } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import {
-  type AssistantMessage,
-  type FilePart,
-  type ImagePart,
-  type Message,
-  textOf,
-  type UserMessage,
-} from "../../protocol/message.ts";
+import type { AssistantMessage, FilePart, ImagePart, Message, UserMessage } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";

@@ -1,4 +1,5 @@
-import { type AssistantMessage, textOf } from "../../protocol/message.ts";
+import type { AssistantMessage } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message-text.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import {

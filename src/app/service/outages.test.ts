@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { textOf } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message-text.ts";
 import { storeUnavailable } from "../../protocol/store-fault.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";

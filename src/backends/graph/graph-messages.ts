@@ -1,6 +1,7 @@
 import type { AIMessage, BaseMessage, ToolMessage } from "@langchain/core/messages";
 import { noUsage } from "../../protocol/add-usage.ts";
-import { type Message, type ToolResultPart, textOf } from "../../protocol/message.ts";
+import type { Message, ToolResultPart } from "../../protocol/message.ts";
+import { textOf } from "../../protocol/message-text.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 
