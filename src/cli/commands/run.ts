@@ -19,7 +19,6 @@ import { createEventPrinter, printFailure } from "../print/events.ts";
 import { canAsk } from "../print/output.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
-import { createTerminalApprovals, openTerminalFolder } from "../run/terminal-approvals.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
@@ -115,7 +114,10 @@ export const run: Command = defineCommand({
       async ({ project, loaded }) => {
         const answers = workflow === undefined || context.output.isTerminal;
         const printer = createEventPrinter(context, { stream: options.stream === true, answers });
-        using folder = workflow === undefined ? undefined : openTerminalFolder(context.root);
+        using folder =
+          workflow === undefined
+            ? undefined
+            : (await import("../run/terminal-approvals.ts")).openTerminalFolder(context.root);
         const engine = folder?.path ?? "memory";
         const service = await openTerminalService({ project, loaded, engine, options, context });
         const { app } = service;
@@ -237,7 +239,9 @@ async function openTerminalService({
     // The line wins over the agent's file.
     overrides: defined({ model: options.model, backend: options.backend }),
     sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
-    approvals: isInteractive ? createTerminalApprovals({ input, output, mask }) : "none",
+    approvals: isInteractive
+      ? (await import("../run/terminal-approvals.ts")).createTerminalApprovals({ input, output, mask })
+      : "none",
     onListenerError: (error) => {
       const reason = safeLine(error instanceof Error ? error.message : String(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));
