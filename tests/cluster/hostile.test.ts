@@ -9,7 +9,7 @@ import type { Engine } from "../../src/engine/contract.ts";
 import { createPostgresEngine } from "../../src/engine/postgres/create-postgres-engine.ts";
 import { createTemporaryRepository } from "../../src/testing/temporary-repository.ts";
 import { addressOf, Database } from "./harness/database.ts";
-import { postgresEngine } from "./harness/engines.ts";
+import { chosenEngine } from "./harness/engines.ts";
 import { Kits } from "./harness/kits.ts";
 import { project } from "./harness/project.ts";
 
@@ -22,14 +22,14 @@ beforeAll(async () => {
 
 afterAll(() => database?.remove());
 
-async function openEngine(schema: string, url = database.url): Promise<Engine> {
-  const engine = await createPostgresEngine({ url, schema });
+async function openEngine(schema: string, url = database.url, project?: string): Promise<Engine> {
+  const engine = await createPostgresEngine({ url, schema, project });
   onTestFinished(() => engine.drain({ timeoutMs: 0 }));
   return engine;
 }
 
-async function work(engine: Engine): Promise<void> {
-  await engine.start({ dispatch: async (_, { input }) => input, run: async () => undefined });
+async function work(engine: Engine, result?: string): Promise<void> {
+  await engine.start({ dispatch: async (_, { input }) => result ?? input, run: async () => undefined });
 }
 
 const key = { agent: "worker", instance_id: "one", session: "default" };
@@ -60,6 +60,31 @@ test("a node of an older version beside a newer schema does not start, says so, 
   expect(started.stderr).toMatch(/Update kit, or name another schema/);
   const { dispatch_id } = await running.admit({ ...key, input: "goes on" });
   expect(await running.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("clusters of two projects on one schema are told of each other, and lose nothing; in schemas of their own they do not meet", async () => {
+  const shop = await openEngine("mistaken", database.url, "shop");
+  const billing = await openEngine("mistaken", database.url, "billing");
+  const apart = await openEngine("apart", database.url, "billing");
+  for (const engine of [shop, billing]) await work(engine);
+  await work(apart, "done apart");
+  for (const engine of [shop, billing]) {
+    await expect
+      .poll(async () => (await engine.state?.())?.problems)
+      .toContainEqual({
+        code: "several_projects",
+        message: expect.stringMatching(/shop \(1\), billing \(1\).*work of the others/),
+        hint: expect.stringContaining("engine.schema"),
+      });
+    for (const instance_id of ["one", "two", "three"]) {
+      const { dispatch_id } = await engine.admit({ ...key, instance_id, input: instance_id });
+      expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ result: instance_id });
+    }
+  }
+  expect((await apart.state?.())?.nodes).toHaveLength(1);
+  const { dispatch_id } = await apart.admit({ ...key, input: 1 });
+  expect(await apart.awaitDispatch(dispatch_id)).toMatchObject({ result: "done apart" });
+  expect(await shop.getDispatch(dispatch_id)).toBeUndefined();
 });
 
 test("a role that may make nothing is told which right it lacks", async () => {
@@ -150,7 +175,7 @@ const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
 test.skipIf(library === undefined)(
   "a node whose clock is an hour off works like the others, and takes over as they do",
   async () => {
-    const cluster = await Kits.start(postgresEngine, 2);
+    const cluster = await Kits.start(chosenEngine(), 2);
     onTestFinished(() => cluster.stop());
     const [first, second] = cluster.kits;
     if (first === undefined || second === undefined) return;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { shardOf } from "../../src/engine/postgres/shards.ts";
 import { collectEvents, readEventStream } from "../../src/server/testing/read-event-stream.ts";
 import { hasRestate } from "../../src/testing/restate-server.ts";
 import { answerTo } from "../faults/service/model-server.ts";
@@ -81,6 +82,29 @@ describe.skipIf(!hasRestate)(
       await cluster.kill(await ownerOf(other, path));
       const events = await collectEvents(await answer);
       expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: answerTo("#3") } } });
+    });
+
+    test("an instance that no node works for, at first and once it rests, is answered by whichever node is asked", async () => {
+      const path = "/agents/worker/rest-0ms";
+      const first = await post(kits[0], path, { body: { message: "#1" } });
+      expect(await first.text()).toContain(answerTo("#1"));
+      const shard = shardOf({ agent: "worker", instance_id: "rest-0ms" });
+      // A node gives up what has rested for ten seconds.
+      await cluster.until(async () => {
+        const { rows } = await cluster.database.query(
+          "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND classid = hashtext('kit shards of \"kit\"')::oid",
+          [shard],
+        );
+        return rows.length === 0;
+      });
+      for (const kit of kits) {
+        const history = await fetch(`${kit.process.url}${path}/history`);
+        expect(await history.text()).toContain(answerTo("#1"));
+      }
+      const second = await post(kits[1], path, { body: { message: "#2" } });
+      expect(await second.text()).toContain(answerTo("#2"));
+      const third = await post(kits[0], path, { body: { message: "#3" } });
+      expect(await third.text()).toContain(answerTo("#3"));
     });
 
     test("dispatches and a run with a timer and a signal outlive a node that is killed", async () => {

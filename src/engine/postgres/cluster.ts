@@ -41,16 +41,20 @@ export class PostgresCluster implements EngineCluster {
     owned: Owned,
     { fresh = false }: { readonly fresh?: boolean } = {},
   ): Promise<ClusterNode | undefined> {
-    const { host, address, takesAsked } = this.#base.ownership;
+    const { host, address, takes } = this.#base.ownership;
     const own = { node: this.node, host, address };
     if (this.owns(owned)) return own;
     const isOld = performance.now() - this.#readAt > ownersMs;
     if (fresh || isOld) await this.#readOwners();
+    // A node may have taken it since an older answer.
+    if (takes === "called" && !fresh && !isOld && !this.#owners.has(shardOf(owned))) await this.#readOwners();
     const owner = this.#owners.get(shardOf(owned));
     const isOther = owner !== undefined && owner.node !== this.node;
     // A function takes over what no server does: other functions cannot be asked, and end soon.
-    if (takesAsked) return isOther && owner.address !== undefined ? owner : own;
-    return isOther ? owner : undefined;
+    if (takes === "asked") return isOther && owner.address !== undefined ? owner : own;
+    // An executor calls for accepted work only: what a caller waits for is done by the node that is asked.
+    const mayTake = takes === "called" && this.#base.handlers() !== undefined && !this.#base.draining.aborted;
+    return isOther ? owner : mayTake ? own : undefined;
   }
 
   async nodes(): Promise<readonly ClusterNode[]> {

@@ -134,9 +134,9 @@ export class Ownership {
     return performance.now() - this.#beatAt <= ownSilenceMs;
   }
 
-  /** Whether this node takes what it is asked for, instead of a share. */
-  get takesAsked(): boolean {
-    return this.#options.takes === "asked";
+  /** Whether this node takes what it is asked for or called for, instead of a share. */
+  get takes(): OwnershipOptions["takes"] {
+    return this.#options.takes;
   }
 
   /** Where other nodes reach this one. */
@@ -371,6 +371,14 @@ export class Ownership {
     } finally {
       this.#going = new Set();
     }
+    // Other nodes may leave them alone for long: a reader of the rows finds no owner then.
+    if (this.#options.takes !== "share")
+      await connection.query(
+        this.#options.database.inSchema(
+          "UPDATE $s.shards SET node = NULL WHERE node = $1 AND shard = ANY($2)",
+        ),
+        [this.node, [...idle]],
+      );
     await unlockShards(connection, this.lockSpace, idle);
     this.#options.announceFree();
   }

@@ -209,11 +209,9 @@ export class Kits {
 
   /** Each input stands once in its session, in its order, with its answer behind it. */
   async #sessionFindings(line: string): Promise<readonly Finding[]> {
-    const kit = this.kits.find(({ isUp }) => isUp);
-    const reply = await fetch(`${kit?.process.url}/agents/worker/${line}/history`);
-    const { messages } = (await reply.json()) as {
-      messages: readonly { role: string; content: unknown }[];
-    };
+    const { messages }: { readonly messages: readonly { role: string; content: unknown }[] } = await this.ask(
+      `/agents/worker/${line}/history`,
+    );
     const recorded = messages.flatMap(({ role, content }) => {
       const text = JSON.stringify(content);
       if (role === "user") return [/#\d+/.exec(text)?.[0] ?? text];
