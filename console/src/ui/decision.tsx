@@ -79,9 +79,11 @@ export function Decision({ agent, instance, approval_id, args, inputSchema }: De
         </Button>
       )}
       {edited === undefined ? (
-        <Button variant="quiet" disabled={isDecided} onClick={() => setAllowing(true)}>
-          Always allow…
-        </Button>
+        <span className="order-last w-full text-center sm:order-none sm:w-auto">
+          <Button variant="quiet" disabled={isDecided} onClick={() => setAllowing(true)}>
+            Always allow…
+          </Button>
+        </span>
       ) : null}
       <Button variant="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
         Deny

@@ -1,28 +1,8 @@
 import type { AllowRule } from "../../protocol/approval.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
+import { canonical } from "../define/approval-rules.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
-
-/** The allow rules of a configuration. A rule that is added holds for the next call of every live agent. */
-export class AllowRules {
-  #rules: readonly AllowRule[];
-
-  constructor(rules: readonly AllowRule[] = []) {
-    this.#rules = rules;
-  }
-
-  get rules(): readonly AllowRule[] {
-    return this.#rules;
-  }
-
-  add(rule: AllowRule): void {
-    if (!this.has(rule)) this.#rules = [...this.#rules, rule];
-  }
-
-  has(rule: AllowRule): boolean {
-    return this.#rules.some((one) => canonical(one) === canonical(rule));
-  }
-}
 
 /** A call that a rule may fit. */
 export interface AllowedCall {
@@ -204,13 +184,4 @@ function textIn(args: unknown, name: string): string | undefined {
       ? Reflect.get(args, name)
       : undefined;
   return typeof value === "string" ? value : undefined;
-}
-
-/** JSON with sorted keys: their order has no meaning, and stores may change it. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value ?? null, (_key, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  );
 }

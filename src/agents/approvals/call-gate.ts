@@ -4,14 +4,14 @@ import type { AllowRule, ApprovalDecision, ApprovalRequest } from "../../protoco
 import type { ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { needsApproval, unwaivable } from "../define/approval-rules.ts";
+import { canonical, needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
-import { type AllowedCall, allowChoices, canonical, isAllowed } from "./allow-rules.ts";
+import type { AllowedCall } from "./allow-rules.ts";
 
 /**
  * Decides about the tool calls of one operation. It logs each request and decision before it acts on them, so that
@@ -40,7 +40,10 @@ export class CallGate implements ToolGate {
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
     return needsApproval(tool, call, {
       rules: this.#operation.live.profile.approvals,
-      isAllowed: async (rules) => await isAllowed(rules, this.#toAllowed(call)),
+      isAllowed: async (rules) => {
+        const { isAllowed } = await import("./allow-rules.ts");
+        return await isAllowed(rules, this.#toAllowed(call));
+      },
     });
   }
 
@@ -179,7 +182,10 @@ export class CallGate implements ToolGate {
   async #choices(tool: ToolDefinition, gated: GatedCall): Promise<readonly AllowRule[] | string> {
     try {
       const rules = this.#operation.live.profile.approvals;
-      return (await unwaivable(tool, gated, rules)) ?? (await allowChoices(this.#toAllowed(gated)));
+      const why = await unwaivable(tool, gated, rules);
+      if (why !== undefined) return why;
+      const { allowChoices } = await import("./allow-rules.ts");
+      return await allowChoices(this.#toAllowed(gated));
     } catch {
       return "Whether a rule fits could not be found out.";
     }

@@ -2,6 +2,27 @@ import type { AllowRule } from "../../protocol/approval.ts";
 import type { ApprovalRules } from "./agent-profile.ts";
 import type { ToolContext, ToolDefinition } from "./tool.ts";
 
+/** The allow rules of a configuration. A rule that is added holds for the next call of every live agent. */
+export class AllowRules {
+  #rules: readonly AllowRule[];
+
+  constructor(rules: readonly AllowRule[] = []) {
+    this.#rules = rules;
+  }
+
+  get rules(): readonly AllowRule[] {
+    return this.#rules;
+  }
+
+  add(rule: AllowRule): void {
+    if (!this.has(rule)) this.#rules = [...this.#rules, rule];
+  }
+
+  has(rule: AllowRule): boolean {
+    return this.#rules.some((one) => canonical(one) === canonical(rule));
+  }
+}
+
 /** The rules of several definitions together: those of the configuration may be waived by its own allow rules, the others may not. */
 interface JoinedRules extends ApprovalRules {
   /** Only rules of the configuration have it. The list grows while agents live. */
@@ -99,4 +120,13 @@ function matchesName(pattern: string, name: string): boolean {
     at = found + part.length;
   }
   return name.length - tail.length >= at && name.endsWith(tail);
+}
+
+/** JSON with sorted keys: their order has no meaning, and stores may change it. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
 }

@@ -1,5 +1,5 @@
-import { AllowRules } from "../../agents/approvals/allow-rules.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { AllowRules } from "../../agents/define/approval-rules.ts";
 import { defined } from "../../base/defined.ts";
 import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
 

@@ -7,7 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import { AllowRuleFile } from "../config/allow-rule-file.ts";
+import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import { AgentFactory, type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { Instances } from "../runtime/instances.ts";
 import { createObservers, origins } from "../runtime/observers.ts";
@@ -270,15 +270,20 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     observe: (listener) => observers.add(listener),
     close: () => close({ timeoutMs: 0 }),
   };
+  let allowRules: AllowRuleFile | undefined;
   const service: ProjectService = {
     app,
     engine,
     approvals,
-    allowRules: new AllowRuleFile({
-      file: options.configFile,
-      defaults: parts.defaults,
-      writes: sources.guard,
-    }),
+    async allowRules() {
+      const { AllowRuleFile } = await import("../config/allow-rule-file.ts");
+      allowRules ??= new AllowRuleFile({
+        file: options.configFile,
+        defaults: parts.defaults,
+        writes: sources.guard,
+      });
+      return allowRules;
+    },
     sessions,
     async prompt(target, request, call = {}) {
       sources.checkAgent(target.agent);

@@ -53,7 +53,7 @@ export interface Service {
   /** Tool calls that wait for a decision. */
   readonly approvals: Approvals;
   /** Writes rules that let calls run without an approval of the configuration. */
-  readonly allowRules: AllowRuleFile;
+  allowRules(): Promise<AllowRuleFile>;
   /** All sessions, and the removal of old ones. */
   readonly sessions: Retention;
   /** The problem that keeps the service from working until an operator repairs it; `/health` says so. */

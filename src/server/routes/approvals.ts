@@ -1,5 +1,5 @@
-import { canonical } from "../../agents/approvals/allow-rules.ts";
 import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
+import { canonical } from "../../agents/define/approval-rules.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -118,7 +118,7 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
     async "GET /agents/{name}/{id}/approvals/{approval_id}/rules"(input) {
       const target = { ...instanceOf(input), approval_id: input.segment("approval_id") };
       const { allow_rules = [], no_allow_rule } = await waitingCall(service.approvals, target);
-      const described = service.allowRules.describe(allow_rules);
+      const described = (await service.allowRules()).describe(allow_rules);
       return no_allow_rule === undefined ? described : { ...described, problem: no_allow_rule };
     },
     async "POST /agents/{name}/{id}/approvals/{approval_id}/rules"(input) {
@@ -129,7 +129,7 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
       const request = await waitingCall(service.approvals, { agent, instance_id: instance, approval_id });
       const rule = request.allow_rules?.find((one) => canonical(one) === canonical(body.rule));
       if (rule === undefined) throw notOffered(request);
-      const written = await service.allowRules.write(rule);
+      const written = await (await service.allowRules()).write(rule);
       return { rule, ...written, applies_to: service.nodes === undefined ? "all_nodes" : "this_node" };
     },
   };

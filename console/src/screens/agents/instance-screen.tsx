@@ -41,7 +41,7 @@ export function InstanceScreen(): ReactNode {
             className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line bg-panel px-3 font-medium text-sm hover:bg-raised"
           >
             <Icon name="trace" />
-            Trace
+            Rules and trace
           </Link>
         </>
       }

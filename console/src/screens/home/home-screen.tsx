@@ -50,11 +50,25 @@ function Figures({
   return (
     <Panel>
       <dl className="grid grid-cols-2 divide-line md:grid-cols-4 md:divide-x">
-        <Figure label="specs" value={specs} link="/console/specs" />
-        <Figure label="guidelines" value={guidelines} link="/console/guidelines" />
-        {agents === undefined ? null : <Figure label="agents" value={agents.length} link="/console/agents" />}
+        <Figure label={specs === 1 ? "spec" : "specs"} value={specs} link="/console/specs" />
+        <Figure
+          label={guidelines === 1 ? "guideline" : "guidelines"}
+          value={guidelines}
+          link="/console/guidelines"
+        />
+        {agents === undefined ? null : (
+          <Figure
+            label={agents.length === 1 ? "agent" : "agents"}
+            value={agents.length}
+            link="/console/agents"
+          />
+        )}
         {workflows === undefined ? null : (
-          <Figure label="workflows" value={workflows.length} link="/console/runs" />
+          <Figure
+            label={workflows.length === 1 ? "workflow" : "workflows"}
+            value={workflows.length}
+            link="/console/runs"
+          />
         )}
       </dl>
       {indexing === undefined ? null : (

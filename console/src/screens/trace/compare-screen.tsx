@@ -76,14 +76,18 @@ function Both({
     <>
       <Panel title="Figures">
         <div className="overflow-x-auto">
-          <table className="w-full min-w-lg text-sm">
+          <table className="w-full table-fixed text-sm">
             <thead>
               <tr className="border-line border-b text-left text-soft">
-                <th scope="col" className="px-4 py-2 font-normal">
+                <th scope="col" className="w-28 px-4 py-2 font-normal sm:w-1/3">
                   <span className="sr-only">Figure</span>
                 </th>
                 {sides.map(({ record }) => (
-                  <th key={record.operation_id} scope="col" className="px-4 py-2 font-medium text-ink">
+                  <th
+                    key={record.operation_id}
+                    scope="col"
+                    className="px-2 py-2 align-bottom font-medium text-ink sm:px-4"
+                  >
                     <Link
                       to="/console/agents/$name/$id/trace"
                       params={{ name: agent, id }}
@@ -108,7 +112,7 @@ function Both({
                     {label}
                   </th>
                   {sides.map((side) => (
-                    <td key={side.record.operation_id} className="px-4 py-1.5 tabular foreign">
+                    <td key={side.record.operation_id} className="px-2 py-1.5 tabular foreign sm:px-4">
                       {read(side)}
                     </td>
                   ))}
