@@ -22,7 +22,15 @@ const operations = new Map<string, Description>();
 const answered = new Set<string>();
 
 beforeAll(async () => {
-  served = await serveService();
+  served = await serveService({
+    files: {
+      "kit.toml": '[agent.approvals]\ntools = ["pay"]\n',
+      "src/agents/paying.ts": `export const triggers = { webhook: true };
+const pay = { name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "Paid." };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
+`,
+    },
+  });
   const { body } = await served.send("/openapi.json");
   ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true });
   formats.default(ajv);
@@ -191,19 +199,23 @@ test("sessions answer as described", async () => {
 });
 
 test("approvals answer as described", async () => {
-  const paying = ask("POST /agents/{name}/{id}", "/agents/careful/1", { body: { message: "pay 5" } });
-  for await (const { event } of readEventStream(await served.stream("/agents/careful/1/events"))) {
+  const paying = ask("POST /agents/{name}/{id}", "/agents/paying/1", { body: { message: "pay 5" } });
+  for await (const { event } of readEventStream(await served.stream("/agents/paying/1/events"))) {
     if (event === "approval_request") break;
   }
-  const { approvals } = await ask("GET /agents/{name}/{id}/approvals", "/agents/careful/1/approvals");
-  await ask("GET /approvals", "/approvals?agent=careful");
+  const { approvals } = await ask("GET /agents/{name}/{id}/approvals", "/agents/paying/1/approvals");
+  await ask("GET /approvals", "/approvals?agent=paying");
   await ask("GET /approvals", "/approvals?instance=1");
   const decide = "POST /agents/{name}/{id}/approvals/{approval_id}";
-  const path = `/agents/careful/1/approvals/${approvals[0].approval_id}`;
+  const rulesPath = "/agents/{name}/{id}/approvals/{approval_id}/rules";
+  const path = `/agents/paying/1/approvals/${approvals[0].approval_id}`;
+  await ask(`GET ${rulesPath}`, `${path}/rules`);
+  for (const body of [{}, { rule: { tool: "refund" } }, { rule: { tool: "pay", agent: "paying" } }])
+    await ask(`POST ${rulesPath}`, `${path}/rules`, { body });
   for (const body of [{}, { approved: true }, { approved: true }]) await ask(decide, path, { body });
   await paying;
-  await follow("GET /agents/{name}/{id}/events", "/agents/careful/1/events", {
-    until: await served.service.engine.events.last("agent/careful/1"),
+  await follow("GET /agents/{name}/{id}/events", "/agents/paying/1/events", {
+    until: await served.service.engine.events.last("agent/paying/1"),
   });
 });
 
