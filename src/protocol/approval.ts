@@ -5,7 +5,7 @@ import { cursorField, type Infer, limitField, nameField, needed, textField } fro
  * A rule by which calls run without an approval that the project's configuration alone asks for: `agent.approvals.allow`. All fields
  * that a rule has must fit a call.
  */
-export const allowRuleSchema = z
+const allowRuleSchema = z
   .strictObject({
     tool: textField(200).meta({ description: "The name of the tool." }),
     agent: textField(200).optional().meta({ description: "The agent; absent for every agent." }),
