@@ -128,6 +128,8 @@ async function makeAll(): Promise<void> {
         if (chosen.length > 0 && !chosen.includes(name)) continue;
         await page.goto(`${demo.kit.url}${path}`);
         await delay(900);
+        // Graphs take longer on a busy machine.
+        await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "detached" });
         await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });
       }
       await context.close();

@@ -58,7 +58,7 @@ export const specPageSchema = z
   .meta({ id: "SpecPage" });
 export interface SpecPage extends Infer<typeof specPageSchema> {}
 
-export const impactRequestSchema = z.strictObject({
+const impactRequestSchema = z.strictObject({
   files: z
     .array(projectPathField, { error: needed("must be a list of paths") })
     .max(maxRequestItems)
