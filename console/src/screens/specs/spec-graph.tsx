@@ -101,15 +101,17 @@ async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<La
   // From the left to the right, whichever of the two names the other.
   const isTurned = ({ from, to }: (typeof edges)[number]): boolean =>
     (columnOf.get(from) ?? 0) > (columnOf.get(to) ?? 0);
+  // From the top down where there is no room beside each other.
+  const isNarrow = window.innerWidth < 700;
   const elk = new ELK({ workerUrl });
   try {
     const placed = await elk.layout({
       id: "graph",
       layoutOptions: {
         "elk.algorithm": "layered",
-        "elk.direction": "RIGHT",
+        "elk.direction": isNarrow ? "DOWN" : "RIGHT",
         "elk.partitioning.activate": "true",
-        "elk.layered.spacing.nodeNodeBetweenLayers": "110",
+        "elk.layered.spacing.nodeNodeBetweenLayers": isNarrow ? "50" : "110",
       },
       children: drawn.map(({ id }) => ({
         id,
@@ -138,14 +140,16 @@ async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<La
           textOverflow: "ellipsis",
           whiteSpace: "nowrap",
         },
-        sourcePosition: "right" as Node["sourcePosition"] & string,
-        targetPosition: "left" as Node["targetPosition"] & string,
+        sourcePosition: (isNarrow ? "bottom" : "right") as Node["sourcePosition"] & string,
+        targetPosition: (isNarrow ? "top" : "left") as Node["targetPosition"] & string,
       })) as Node[],
       edges: edges.map((edge, index) => ({
         id: String(index),
         source: isTurned(edge) ? edge.to : edge.from,
         target: isTurned(edge) ? edge.from : edge.to,
-        label: isTurned(edge) ? `← ${edgeReasons[edge.kind]}` : `${edgeReasons[edge.kind]} →`,
+        label: isTurned(edge)
+          ? `${isNarrow ? "↑" : "←"} ${edgeReasons[edge.kind]}`
+          : `${edgeReasons[edge.kind]} ${isNarrow ? "↓" : "→"}`,
       })),
       omitted: omitted + given.length - edges.length,
     };
