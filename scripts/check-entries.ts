@@ -18,7 +18,7 @@ interface Budget {
 }
 
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: [], kilobytes: 200 },
+  kit: { packages: [], kilobytes: 215 },
   "kit/agents": { packages: [], kilobytes: 1 },
   "kit/workflows": { packages: [], kilobytes: 1 },
   "kit/app": { packages: [], kilobytes: 1 },
@@ -30,7 +30,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/client": { packages: [], kilobytes: 64, download: 12 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 650,
+    kilobytes: 750,
   },
   "kit/engines/restate": { packages: ["croner"], kilobytes: 300 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 295 },
