@@ -141,7 +141,7 @@ function isOwnPlace(node: Node): boolean {
   return /^(url|dirname|filename|resolve)$/.test(nameOf(node) ?? "");
 }
 
-/** What `fileURLToPath(import.meta.url)`, `dirname(place)` and `new URL(".", place)` are made of; undefined for other calls. */
+/** The place within `fileURLToPath(import.meta.url)`, `dirname(place)` and `new URL(".", place)`; undefined for other calls. */
 function placeWithin(node: Node): Node | undefined {
   const args = Array.isArray(node.arguments) ? (node.arguments as Node[]) : [];
   const [first, second] = args;

@@ -4,7 +4,7 @@ import { Batcher } from "./batcher.ts";
 
 const spacingMs = 100;
 
-test("what a crowd asks for in the time between two statements shares the second", async () => {
+test("calls that come between two statements share the second one", async () => {
   const { batcher, sizes } = counting();
   const first = ask(batcher, 10);
   await first;

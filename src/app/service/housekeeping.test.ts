@@ -14,8 +14,8 @@ afterEach(() => {
 
 const toError = (message: string) => new KitError({ code: "unavailable", message });
 
-test("each problem and each warning is told once while it lasts, and once when it is over", async () => {
-  const told: string[] = [];
+test("each problem and each warning is reported once while it lasts, and once when it is over", async () => {
+  const reports: string[] = [];
   let problem: KitError | undefined;
   let warning: KitError | undefined;
   const end = startHousekeeping(
@@ -27,35 +27,35 @@ test("each problem and each warning is told once while it lasts, and once when i
       store: new InMemorySessionStore(),
     },
     {
-      onError: (error) => void told.push(`told: ${(error as Error).message}`),
-      onResolved: (text) => void told.push(`over: ${text}`),
+      onError: (error) => void reports.push(`reported: ${(error as Error).message}`),
+      onResolved: (text) => void reports.push(`over: ${text}`),
     },
   );
-  const look = () => vi.advanceTimersByTimeAsync(3_000);
-  await look();
+  const nextCheck = () => vi.advanceTimersByTimeAsync(3_000);
+  await nextCheck();
   warning = toError("Restate does not answer.");
-  await look();
+  await nextCheck();
   // Its reason changes, and changes back.
   warning = toError("Restate does not reach this node.");
-  await look();
+  await nextCheck();
   warning = toError("Restate does not answer.");
   problem = toError("The files are gone.");
-  await look();
-  expect(told.splice(0)).toEqual([
-    "told: Restate does not answer.",
-    "told: Restate does not reach this node.",
-    "told: The files are gone.",
+  await nextCheck();
+  expect(reports.splice(0)).toEqual([
+    "reported: Restate does not answer.",
+    "reported: Restate does not reach this node.",
+    "reported: The files are gone.",
   ]);
   warning = undefined;
-  await look();
-  expect(told.splice(0)).toEqual([
+  await nextCheck();
+  expect(reports.splice(0)).toEqual([
     "over: Restate does not answer.",
     "over: Restate does not reach this node.",
   ]);
   problem = undefined;
-  await look();
+  await nextCheck();
   warning = toError("Restate does not answer.");
-  await look();
-  expect(told).toEqual(["over: The files are gone.", "told: Restate does not answer."]);
+  await nextCheck();
+  expect(reports).toEqual(["over: The files are gone.", "reported: Restate does not answer."]);
   await end();
 });

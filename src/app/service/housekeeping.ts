@@ -50,7 +50,7 @@ export function startHousekeeping(
     };
   });
   const watch = setInterval(() => {
-    for (const look of watches) look();
+    for (const watch of watches) watch();
   }, problemMs).unref();
   const texts = setInterval(() => {
     Promise.resolve(store.pruneTexts?.(Date.now() - textsMs)).catch(onError);

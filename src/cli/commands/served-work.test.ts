@@ -231,8 +231,8 @@ test("a call is allowed for good by a rule that is shown before it is written", 
   const asking = begin("invoke", "asked", "one", "-m", question);
   await expect.poll(asking.text).toContain("waits for approval");
   const [, , id = ""] = /kit (.*)/.exec(asking.text())?.[1]?.split(" ") ?? [];
-  const shown = await kit("approvals", "allow", id);
-  expect(shown).toMatchObject({
+  const rules = await kit("approvals", "allow", id);
+  expect(rules).toMatchObject({
     exitCode: 0,
     stderr: expect.stringContaining("1. guidelines_for with exactly these"),
   });

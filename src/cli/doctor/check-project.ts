@@ -223,7 +223,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
   }
 }
 
-/** What is wrong with the nodes that run. */
+/** Checks the nodes that run. */
 async function checkNodes(engine: Engine): Promise<readonly Check[]> {
   const { nodes, problems } = await clusterStateOf(engine).catch(() => ({ nodes: [], problems: [] }));
   if (nodes.length === 0) return [];

@@ -51,7 +51,7 @@ test("lists of each status hold what has it, newest first, beside any number of 
     handlers({
       dispatch: async (_, { input }) => {
         if (input === "failed") throw new TypeError("no");
-        // Of these nothing is kept as a result: they are completed all the same.
+        // Completed inputs without a result keep no result.
         return undefined;
       },
     }),

@@ -217,7 +217,7 @@ export class Dispatches
   isIdle(shard: number): boolean {
     // A caller waits for an attached call, which would have to begin anew elsewhere.
     for (const place of this.#calls.lines) if (shardOf(place) === shard) return false;
-    for (const place of this.#attempts.places) if (shardOf(place) === shard) return false;
+    for (const place of this.#attempts.sessionsAtWork) if (shardOf(place) === shard) return false;
     return true;
   }
 

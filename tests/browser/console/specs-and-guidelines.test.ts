@@ -128,7 +128,7 @@ test("the search of specs has an address, and says when nothing matches", async 
   expect(new URL(opened.page.url()).searchParams.get("q")).toBe("nothing like it");
 });
 
-test("what changed since a revision is drawn and listed, with the reason of each edge; an option of Git is refused", async () => {
+test("the impact since a revision is drawn and listed, with the reason of each edge; an option of Git is refused", async () => {
   await using opened = await open("/console/specs/impact");
   const { page } = opened;
   await page.getByRole("button", { name: "What is not committed" }).click();

@@ -102,8 +102,8 @@ export class DispatchAttempts {
     return [...this.#running.values()].map(({ row }) => row);
   }
 
-  /** Where attempts run, or are being claimed. */
-  get places(): Iterable<SessionKey> {
+  /** The sessions whose attempts run, or are being claimed. */
+  get sessionsAtWork(): Iterable<SessionKey> {
     return this.#begun;
   }
 
