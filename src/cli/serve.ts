@@ -188,8 +188,11 @@ function engineTextOf({ config, environment }: LoadedConfig, { nodes }: ProjectS
   return nodes?.address === undefined ? text : `${text} Other machines reach this one at ${nodes.address}.`;
 }
 
-/** A drain that takes less than this prints nothing, in ms. */
-const quietMs = 500;
+/**
+ * A drain that takes less than this prints nothing, in ms. It is longer than the time in which a second signal counts as an echo of
+ * the first one: the Ctrl-C of a person who reads the line is never taken for an echo.
+ */
+const quietMs = 1_000;
 
 /** Answers on while balancers learn from `/health` that this server leaves, and others take its work over. */
 async function leave(service: ProjectService, { config }: LoadedConfig): Promise<void> {
