@@ -128,7 +128,7 @@ class Cluster {
     const { rows } = await admin.query<Settled>(
       `SELECT dispatch_id, instance_id, status, fence::int AS fence, attempts, count(s.at)::int AS settlements, min(s.at) AS settled_at
        FROM ${this.schema}.dispatches AS d LEFT JOIN ${this.schema}.settlements AS s USING (dispatch_id)
-       GROUP BY d.seq ORDER BY d.seq`,
+       GROUP BY dispatch_id, d.seq ORDER BY d.seq`,
     );
     expect(rows.map(({ dispatch_id }) => dispatch_id)).toEqual(accepted);
     const begins = new Map<string, number>();

@@ -128,6 +128,8 @@ test("an approval waits in the tab's title and in the inbox, and is decided with
   await expect.poll(() => page.title()).toMatch(/^\(1\) Approvals/);
   await page.getByLabel("Reason").focus();
   await page.keyboard.type("paid already");
+  // Past "Always allow…", to "Deny".
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByText("Nothing waits for you").waitFor();
