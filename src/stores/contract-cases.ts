@@ -90,6 +90,31 @@ const checks: Readonly<Record<string, Check>> = {
       await append({ key, expected: 2 });
     },
 
+  "an append under the lease of a run is compared with the claim of the run, and with no other": async (
+    store,
+  ) => {
+    if (store.claim === undefined) return;
+    const lease_on = { agent: "", instance_id: "run_1" };
+    await store.claim(key, 9);
+    await store.claim(lease_on, 3);
+    const append = async (expected: number, fence: number): Promise<void> =>
+      await store.append({ key, expected, entries: [entry("a")], fence, lease_on });
+    await append(0, 3);
+    await append(1, 3);
+    await store.claim(lease_on, 4);
+    const lost = { code: "lease_lost" };
+    await assert.rejects(append(2, 3), lost);
+    const other = { ...key, session: "new" };
+    await assert.rejects(
+      async () => await store.append({ key: other, expected: 0, entries: [entry("a")], fence: 3, lease_on }),
+      lost,
+    );
+    await append(2, 4);
+    // The owner of the instance goes on under its own claim.
+    await store.append({ key, expected: 3, entries: [entry("a")], fence: 9 });
+    assert.equal((await store.info(key))?.position, 4);
+  },
+
   "texts are kept by their names, each once, until they are pruned": async (store) => {
     if (store.keepText === undefined || store.readText === undefined) return;
     await store.keepText("a", "You mend the shop. 🦊\u2028");

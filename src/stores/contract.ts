@@ -20,6 +20,11 @@ export interface AppendRequest {
    * `lease_lost`: another process works there now. Without one, an append is not checked.
    */
   readonly fence?: number | undefined;
+  /**
+   * The lease that `fence` belongs to, as `claim` was given it; default: the lease on the key's instance. Agents of a workflow run
+   * write under the lease of the run.
+   */
+  readonly lease_on?: { readonly agent: string; readonly instance_id: string } | undefined;
   /** Recorded when the first append creates the session. */
   readonly parent?: SessionKey;
 }
@@ -68,7 +73,8 @@ export interface SessionStore {
   /**
    * Says that the holder of this fence works in the instance from now on: appends with a lower one are refused, those that
    * have begun are over when it resolves. A lower fence than one that was claimed before changes nothing. A store without it does not
-   * check fences; an engine with several nodes needs one that does.
+   * check fences; an engine with several nodes needs one that does. For the lease on a workflow run, the agent is "" and the instance
+   * the run's id: its fence is compared with those of appends that name it in `lease_on`.
    */
   claim?(
     instance: { readonly agent: string; readonly instance_id: string },

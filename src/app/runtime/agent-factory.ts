@@ -45,6 +45,8 @@ export interface AgentFactoryOptions {
 export interface AgentRequest extends InstanceContext, Pick<AgentIdentity, "run_id" | "last_event"> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string | undefined;
+  /** Gives the store of the agent, in place of the service's or of the one that its profile names. */
+  readonly storeFor?: ((own?: SessionStore) => SessionStore) | undefined;
 }
 
 const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
@@ -64,7 +66,8 @@ export class AgentFactory {
 
   /** Throws `internal_error` for a definition whose function throws, or gives no profile. */
   async create(definition: AgentDefinition, request: AgentRequest): Promise<Agent> {
-    const { id, env, payload, name, ...identity } = request;
+    const { id, env, payload, name, storeFor, ...identity } = request;
+    const { runtime } = this.#options;
     const file = this.#options.sources.fileOf(definition);
     const ended = new AbortController();
     const context = this.#contextOf({ id, env, payload }, request.run_id, ended.signal);
@@ -77,7 +80,7 @@ export class AgentFactory {
         ...(file === undefined ? {} : { file: file.path }),
       },
       this.#profileOf(own),
-      this.#options.runtime,
+      storeFor === undefined ? runtime : { ...runtime, store: storeFor(), guardStore: storeFor },
     );
     const { close } = agent;
     return Object.assign(agent, {

@@ -13,11 +13,12 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { AgentJournal } from "../../workflows/agent-journal.ts";
 import { journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
-import type { AgentFactory } from "./agent-factory.ts";
+import type { AgentFactory, AgentRequest } from "./agent-factory.ts";
 import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 
@@ -27,6 +28,8 @@ export interface WorkflowRuntime {
   readonly validateJson: AgentJournal["validateJson"];
   /** Makes the agents of a run. */
   readonly factory: AgentFactory;
+  /** The stores of a run's agents, where several machines share the work. */
+  readonly stores?: RunStores | undefined;
   /** A dispatched input as the engine takes it. Throws `unavailable` where it would be gone with the process. */
   toAdmitted(...asked: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
@@ -34,6 +37,15 @@ export interface WorkflowRuntime {
   readonly observers: Observers;
   /** Takes secrets out of events, results and errors. */
   readonly mask: SecretMask | undefined;
+}
+
+/** A run, and the fence under which this process works on it. */
+export type RunLease = Pick<RunContext, "id" | "fence">;
+
+export interface RunStores {
+  /** The service's store, or an agent's own, for the agents of a run: another worker's lease of the run ends its appends. */
+  forRun(run: RunLease, own?: SessionStore): SessionStore;
+  forgetRun(run: RunLease): void;
 }
 
 export interface RunWork {
@@ -79,7 +91,9 @@ export async function runWorkflow(
     });
     const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
     const journal = { step, validateJson: runtime.validateJson };
-    const agents = createRunAgents({ run, journal, runtime, onEvent: forward });
+    const { stores, factory } = runtime;
+    const storeFor = stores && ((own?: SessionStore) => stores.forRun(work.context, own));
+    const agents = createRunAgents({ run, journal, factory, storeFor, onEvent: forward });
     closing.push(agents.close);
     const log = createRunLog(emit);
     const context: WorkflowContext = {
@@ -105,6 +119,7 @@ export async function runWorkflow(
     throw failure;
   } finally {
     for (const close of closing) await close();
+    if (!goesOnLater) runtime.stores?.forgetRun(work.context);
     // A run that is suspended emits nothing more.
     // The clock may have been set back meanwhile.
     const duration_ms = Math.max(0, Date.now() - startedAt);
@@ -283,18 +298,19 @@ interface RunAgents {
 interface RunAgentsOptions {
   readonly run: InstanceContext;
   readonly journal: AgentJournal;
-  readonly runtime: Pick<WorkflowRuntime, "factory">;
+  readonly factory: AgentFactory;
+  readonly storeFor: AgentRequest["storeFor"];
   onEvent(event: KitEvent): void;
 }
 
 /** The agents of a run: the same definition under the same name is one agent, however often it is asked for. */
-function createRunAgents({ run, journal, runtime, onEvent }: RunAgentsOptions): RunAgents {
+function createRunAgents({ run, journal, factory, storeFor, onEvent }: RunAgentsOptions): RunAgents {
   const asked = new Map<AgentDefinition, Map<string, Promise<Agent>>>();
   const owners = new Map<string, AgentDefinition>();
   const alive: Agent[] = [];
   let closed = false;
   const start = async (definition: AgentDefinition, identity: { id: string; name: string | undefined }) => {
-    const agent = await runtime.factory.create(definition, { ...run, ...identity, run_id: run.id });
+    const agent = await factory.create(definition, { ...run, ...identity, run_id: run.id, storeFor });
     const key = JSON.stringify([agent.name, agent.id]);
     const owner = owners.get(key) ?? definition;
     if (owner !== definition) throw sameName(agent.name);

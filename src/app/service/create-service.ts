@@ -171,6 +171,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     env: parts.env,
     validateJson: runtime.validateJson,
     factory,
+    stores: fenced,
     toAdmitted,
     causeOf: toCause,
     observers,

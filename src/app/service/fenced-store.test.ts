@@ -54,3 +54,31 @@ test("after a session is deleted, the next input claims the instance again, and 
   expect(await fenced.takeOver(key, 1)).toBe(false);
   expect(claims).toBe(2);
 });
+
+test("a stale worker of a run cannot append for the run's agents once another node has the run, whoever owns the instance", async () => {
+  const shared = new InMemorySessionStore();
+  const [one, two] = [new FencedStore(shared), new FencedStore(shared)];
+  const stale = one.forRun({ id: "run_1", fence: 3 });
+  expect(one.forRun({ id: "run_1", fence: 3 })).toBe(stale);
+  await stale.append(append(0));
+  // The instance has an owner of its own, under fences that rise apart from the run's.
+  await two.takeOver(key, 90);
+  await stale.append(append(0));
+  await two.forRun({ id: "run_1", fence: 4 }).read(key);
+  await expect(stale.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
+  await two.forRun({ id: "run_1", fence: 4 }).append(append(0));
+  await two.store.append(append(0));
+  await one.forRun({ id: "run_2", fence: 1 }).append(append(0));
+});
+
+test("a store of an agent's own refuses a run's stale worker as well", async () => {
+  const own = new InMemorySessionStore();
+  const nodes = [
+    new FencedStore(new InMemorySessionStore()),
+    new FencedStore(new InMemorySessionStore()),
+  ] as const;
+  const stale = nodes[0].forRun({ id: "run_1", fence: 3 }, own);
+  await stale.append(append(0));
+  await nodes[1].forRun({ id: "run_1", fence: 4 }, own).read(key);
+  await expect(stale.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
+});

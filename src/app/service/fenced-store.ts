@@ -2,6 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import type { RunLease, RunStores } from "../runtime/run-workflow.ts";
 
 /** An agent's instance. */
 export interface OwnedInstance {
@@ -13,12 +14,14 @@ export interface OwnedInstance {
  * The session store of a node that shares its work with others: each append carries the fence under which this node took the
  * instance over, so that the store refuses it once another node has done so.
  */
-export class FencedStore {
+export class FencedStore implements RunStores {
   readonly store: SessionStore;
   readonly #inner: SessionStore;
   readonly #fences = new Map<string, number>();
   /** Instances whose fence the store knows. */
   readonly #claimed = new Set<string>();
+  /** Stores of the runs at work. Each outlives an outage: what it could not write yet is kept with it. */
+  readonly #runs = new Map<string, { fence: number; stores: Map<SessionStore, SessionStore> }>();
   readonly #guarded = new WeakMap<SessionStore, SessionStore>();
 
   constructor(inner: SessionStore) {
@@ -91,6 +94,51 @@ export class FencedStore {
     };
     this.#guarded.set(own, guarded);
     return guarded;
+  }
+
+  /**
+   * The store of a run's agents: the service's, or one of an agent's own. It refuses their appends once another node has taken the
+   * run over. Throws as `guard` does.
+   */
+  forRun(run: RunLease, own?: SessionStore): SessionStore {
+    const held = this.#runs.get(run.id);
+    const stores = held?.fence === run.fence ? held.stores : new Map<SessionStore, SessionStore>();
+    this.#runs.set(run.id, { fence: run.fence, stores });
+    const inner = own ?? this.#inner;
+    const store = stores.get(inner) ?? this.#underLease(run, inner);
+    stores.set(inner, store);
+    return store;
+  }
+
+  /** Lets go of the stores of a run that this node has ended, or left to another one. */
+  forgetRun({ id, fence }: RunLease): void {
+    if (this.#runs.get(id)?.fence === fence) this.#runs.delete(id);
+  }
+
+  #underLease({ id, fence }: RunLease, inner: SessionStore): SessionStore {
+    // The fences of an instance and of a run rise apart from each other, and both may write into one session.
+    const lease_on = { agent: "", instance_id: id };
+    let claimed: Promise<void> | undefined;
+    const claim = async (): Promise<void> => {
+      claimed ??= (async () => await inner.claim?.(lease_on, fence))();
+      try {
+        await claimed;
+      } catch (error) {
+        claimed = undefined;
+        throw error;
+      }
+    };
+    return {
+      ...(inner === this.#inner ? this.store : this.guard(inner)),
+      async append(request) {
+        await claim();
+        await inner.append({ ...request, fence, lease_on });
+      },
+      async read(key, after) {
+        await claim();
+        return await inner.read(key, after);
+      },
+    };
   }
 
   #fencedWorkspaces(inner: WorkspaceStore): WorkspaceStore {

@@ -28,10 +28,14 @@ const files = {
 async function openNode(
   schema: string,
   agents: Readonly<Record<string, string>> = files,
+  whileAnswering = async (): Promise<void> => undefined,
 ): Promise<ProjectService> {
   const store = new PostgresSessionStore({ url: server.url, schema });
   const { root } = await createTemporaryRepository(agents);
-  const model = createScriptedModel(() => ({ text: "Hello yourself." }));
+  const model = createScriptedModel(async () => {
+    await whileAnswering();
+    return { text: "Hello yourself." };
+  });
   const parts = await openTestParts({ root, store, model });
   const engine = await createPostgresEngine({ url: server.url, schema });
   const service = await createService(parts, { engine });
@@ -77,6 +81,31 @@ test("work for an agent that a node's files lack waits while others live, and go
   expect(await waiting()).toMatchObject({ status: "queued", attempts: 0 });
   await two.close({ timeoutMs: 0 });
   expect(await one.engine.awaitDispatch(receipt.dispatch_id)).toMatchObject({ status: "completed" });
+});
+
+test("a run's agents append nothing more once another node has taken the run over", async () => {
+  const store = new PostgresSessionStore({ url: server.url, schema: "service_3" });
+  onTestFinished(() => store.close());
+  const workflow = `const agent = { kind: "kit.agent", describe: async () => ({ name: "helper" }) };
+export default { kind: "kit.workflow", run: async ({ init }) => (await (await init(agent, { id: "pr-7" })).session()).prompt("Hello.") };
+`;
+  const key = { agent: "helper", instance_id: "pr-7", session: "default" };
+  const node = await openNode("service_3", { "src/workflows/greet.ts": workflow }, async () => {
+    if (isTakenOver) await store.claim({ agent: "", instance_id: run.run_id }, Number.MAX_SAFE_INTEGER);
+  });
+  let isTakenOver = false;
+  let run = await node.startRun("greet", {});
+  expect(await node.engine.awaitRun(run.run_id)).toMatchObject({ status: "completed" });
+  const before = await store.read(key);
+  isTakenOver = true;
+  run = await node.startRun("greet", {});
+  expect(await node.engine.awaitRun(run.run_id)).toMatchObject({
+    status: "failed",
+    error: { type: "lease_lost" },
+  });
+  const after = (await store.read(key)).slice(before.length);
+  expect(JSON.stringify(after)).toContain("Hello.");
+  expect(JSON.stringify(after)).not.toContain("Hello yourself.");
 });
 
 test("the configuration names the database, or says what is missing", () => {

@@ -40,9 +40,9 @@ export class InMemorySessionStore implements SessionStore {
   #made = 0;
 
   append(request: AppendRequest): void {
-    const { key, expected, entries, input, fence } = request;
+    const { key, expected, entries, input, fence, lease_on = key } = request;
     const name = nameOf(key);
-    if (fence !== undefined && fence < (this.#fences.get(instanceOf(key)) ?? 0)) throw staleWriter();
+    if (fence !== undefined && fence < (this.#fences.get(instanceOf(lease_on)) ?? 0)) throw staleWriter();
     let log = this.#logs.get(name);
     if ((log?.entries.length ?? 0) !== expected) throw conflict();
     if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();

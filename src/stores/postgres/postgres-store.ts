@@ -62,21 +62,23 @@ export class PostgresSessionStore implements SessionStore {
     this.workspaces = new PostgresWorkspaces(this.#database, schema);
   }
 
-  async append({ key, expected, entries, parent, input, fence }: AppendRequest): Promise<void> {
+  async append(request: AppendRequest): Promise<void> {
+    const { key, expected, entries, parent, input, fence, lease_on = key } = request;
     const { append, create } = this.#statements;
     const data = entries.map(encodeEntry);
     const values = [...toValues(key), expected, data, input ?? null];
+    const lease = [fence ?? null, lease_on.agent, lease_on.instance_id];
     const rows =
       expected === 0
         ? await this.#database.query(create, [
             ...values,
             new Date().toISOString(),
             ...toValues(parent),
-            fence ?? null,
+            ...lease,
           ])
-        : await this.#database.query(append, [...values, fence ?? null]);
+        : await this.#database.query(append, [...values, ...lease]);
     if (rows.length > 0) return;
-    throw fence !== undefined && (await this.#isStale(key, fence)) ? staleWriter() : conflict();
+    throw fence !== undefined && (await this.#isStale(lease_on, fence)) ? staleWriter() : conflict();
   }
 
   async claim(
@@ -156,7 +158,10 @@ export class PostgresSessionStore implements SessionStore {
     await this.#database.query(this.#statements.forgetFence, [agent, instance_id]);
   }
 
-  async #isStale({ agent, instance_id }: SessionKey, fence: number): Promise<boolean> {
+  async #isStale(
+    { agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">,
+    fence: number,
+  ): Promise<boolean> {
     const rows = await this.#database.query(this.#statements.fence, [agent, instance_id]);
     return rows.some((row) => fence < Number(row.fence));
   }

@@ -68,9 +68,12 @@ export function sessionMigrations(schema: string, steps: readonly Migration[] = 
 
 /** The SQL of a store; `schema` is quoted. */
 export interface Statements {
-  /** agent, instance_id, session, expected, data, input or null, fence or null: a row when the session was at `expected`. */
+  /**
+   * agent, instance_id, session, expected, data, input or null, fence or null, agent and instance_id of the fence: a row when the
+   * session was at `expected`.
+   */
   readonly append: string;
-  /** The same for the first entries of a session, and: created_at, parent's agent, instance_id, session; the fence is the last. */
+  /** The same for the first entries of a session, and: created_at, parent's agent, instance_id, session; the fence is last. */
   readonly create: string;
   /** agent, instance_id, fence */
   readonly claim: string;
@@ -122,10 +125,11 @@ export function statementsFor(schema: string): Statements {
       WHERE ${place} AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR s.instance_id = $4)
       ORDER BY s.id ${order} LIMIT $2::bigint`;
   // A claim that is being written is waited for: the append after it sees its fence.
-  const gate = (fence: string): string => `gate AS MATERIALIZED (
-        SELECT fence FROM ${schema}.fences WHERE agent = $1 AND instance_id = $2 AND ${fence}::bigint IS NOT NULL FOR SHARE
+  const gate = (fence: number): string => `gate AS MATERIALIZED (
+        SELECT fence FROM ${schema}.fences
+        WHERE agent = $${fence + 1} AND instance_id = $${fence + 2} AND $${fence}::bigint IS NOT NULL FOR SHARE
       ), `;
-  const passes = (fence: string): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > ${fence}::bigint)`;
+  const passes = (fence: number): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > $${fence}::bigint)`;
   return {
     fence: `SELECT fence FROM ${schema}.fences WHERE agent = $1 AND instance_id = $2`,
     forgetFence: `
@@ -135,18 +139,18 @@ export function statementsFor(schema: string): Statements {
       INSERT INTO ${schema}.fences AS old (agent, instance_id, fence) VALUES ($1, $2, $3)
       ON CONFLICT (agent, instance_id) DO UPDATE SET fence = greatest(old.fence, excluded.fence)`,
     append: `
-      WITH ${gate("$7")}writer AS (
+      WITH ${gate(7)}writer AS (
         UPDATE ${schema}.sessions SET position = position + cardinality($5::text[]), touched_at = greatest(touched_at, ${now})
-        WHERE ${itself} AND position = $4::bigint AND ${passes("$7")}
+        WHERE ${itself} AND position = $4::bigint AND ${passes(7)}
         RETURNING id
       ), ${write(schema)}`,
     create: `
-      WITH ${gate("$11")}writer AS (
+      WITH ${gate(11)}writer AS (
         INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position, touched_at)
         SELECT $1, $2, $3, $7,
           (SELECT id FROM ${schema}.sessions WHERE agent = $8 AND instance_id = $9 AND session = $10),
           cardinality($5::text[]), ${now}
-        WHERE ${passes("$11")}
+        WHERE ${passes(11)}
         ON CONFLICT (agent, instance_id, session)
           DO UPDATE SET position = EXCLUDED.position WHERE old.position = $4::bigint
         RETURNING id

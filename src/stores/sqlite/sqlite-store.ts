@@ -163,9 +163,9 @@ export class SqliteSessionStore implements SessionStore {
    * the first row holds for all.
    */
   #append(request: AppendRequest): void {
-    const { key, expected, entries, fence } = request;
+    const { key, expected, entries, fence, lease_on = key } = request;
     if (expected + entries.length > maxPosition) throw storeFullError();
-    if (fence !== undefined) this.#checkFence(key, fence);
+    if (fence !== undefined) this.#checkFence(lease_on, fence);
     const texts = entries.map(encodeEntry);
     const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
     let input = request.input ?? null;
@@ -176,7 +176,7 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #checkFence({ agent, instance_id }: SessionKey, fence: number): void {
+  #checkFence({ agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">, fence: number): void {
     const row: unknown = this.#statements.fence.get(agent, instance_id);
     const [claimed] = Object.values((row ?? {}) as Record<string, unknown>);
     if (claimed !== undefined && fence < Number(claimed)) throw staleWriter();
