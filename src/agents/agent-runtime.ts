@@ -60,9 +60,9 @@ export interface AgentRuntime {
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
    * The calls of agents and their tools into the application; without it, they fail with `unavailable`. Runs that a run's
-   * agent starts have that run as their parent.
+   * agent starts have that run as their parent. Records of what an operation's tools begin name the operation.
    */
-  readonly callsOf?: ((runId: string | undefined) => ApplicationCalls) | undefined;
+  readonly callsOf?: ((runId: string | undefined, operation?: OperationName) => ApplicationCalls) | undefined;
   /** For whom the code works that runs now. */
   readonly principal?: (() => string | undefined) | undefined;
   /** Removes the application's own keys from prompts, answers, events and logs. */
@@ -144,6 +144,11 @@ export interface Toolkit {
 }
 
 /** One call on a session while it runs. */
+/** An operation as records name it. */
+export interface OperationName extends SessionKey {
+  readonly operation_id: string;
+}
+
 export interface Operation {
   readonly id: string;
   /** Secrets granted to this operation, by name; empty until its options are read. */

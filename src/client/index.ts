@@ -110,6 +110,7 @@ export type {
   TurnQuery,
 } from "../protocol/trace.ts";
 export type { Usage } from "../protocol/usage.ts";
+export type { WorkCause } from "../protocol/work-cause.ts";
 export type {
   AgentsClient,
   DispatchInput,

@@ -6,6 +6,7 @@ import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
+import type { WorkCause } from "../protocol/work-cause.ts";
 import type { EngineCluster } from "./cluster.ts";
 
 /**
@@ -158,6 +159,8 @@ export interface AdmitRequest extends LinePlace {
   readonly idempotency_key?: string | undefined;
   /** Where the sender stands in a trace: kept with the input, and no part of what a key stands for. */
   readonly trace?: TraceContext;
+  /** The cause that its record names: no part of what a key stands for, and unknown to handlers. */
+  readonly cause?: WorkCause | undefined;
 }
 
 export interface RunRequest {
@@ -170,6 +173,8 @@ export interface RunRequest {
   readonly principal?: string;
   /** Where the starter stands in a trace: kept with the run. */
   readonly trace?: TraceContext;
+  /** The cause that its record names: no part of what a key stands for, and unknown to handlers. */
+  readonly cause?: WorkCause | undefined;
   /** The run that starts this one: when it is cancelled, this one is too. Throws `aborted` where that has happened. */
   readonly parent_run_id?: string | undefined;
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { dispatchStatuses } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
-import { choiceField, cursorField, type Infer, limitField, nameField } from "./fields.ts";
+import { choiceField, cursorField, type Infer, limitField, nameField, textField } from "./fields.ts";
+import { workCauseSchema } from "./work-cause.ts";
 
 export type { DispatchStatus } from "./enums.ts";
 
@@ -26,6 +27,10 @@ export const dispatchRecordSchema = z
     /** Attempts that were begun. */
     attempts: z.int(),
     idempotency_key: z.string().optional(),
+    cause: workCauseSchema.optional().meta({
+      description:
+        "What began it; absent for a sender without a name, and for dispatches of earlier versions.",
+    }),
     accepted_at: z.string(),
     /** Set while it waits to be tried again. */
     next_attempt_at: z.string().optional(),
@@ -91,6 +96,7 @@ export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
 /** The query of `GET /deliveries`. */
 export const deliveryQuerySchema = z.strictObject({
   webhook: nameField.optional(),
+  delivery_id: textField(200).optional().meta({ description: "As the `cause` of what it began names it." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
@@ -103,7 +109,12 @@ const deliverySchema = z
     status: z.int().meta({ description: "Of the reply that its sender got." }),
     duration_ms: z.number(),
     bytes: z.int().meta({ description: "Of the body; 0 where it was refused before it was read." }),
+    delivery_id: z
+      .string()
+      .optional()
+      .meta({ description: "As the `cause` of what it began names it; absent before it is verified." }),
     dispatches: z.array(z.string()).meta({ description: "Ids of what it was handed over as." }),
+    runs: z.array(z.string()).meta({ description: "Ids of the runs that it began." }),
     error: z.object({ type: z.string(), message: z.string() }).optional(),
   })
   .meta({ id: "Delivery", description: "A request of a webhook's sender." });

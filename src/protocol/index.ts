@@ -76,3 +76,4 @@ export type {
 } from "./spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./sync.ts";
 export type { Cost, ModelPrice, Usage } from "./usage.ts";
+export type { WorkCause } from "./work-cause.ts";

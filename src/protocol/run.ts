@@ -13,6 +13,7 @@ import {
   streamPositionField,
   textField,
 } from "./fields.ts";
+import { workCauseSchema } from "./work-cause.ts";
 
 export type { RunStatus } from "./enums.ts";
 
@@ -37,6 +38,9 @@ export const runRecordSchema = z
       .string()
       .optional()
       .meta({ description: "The run that has started it; when that one is cancelled, this one is too." }),
+    cause: workCauseSchema.optional().meta({
+      description: "What began it; absent for a caller without a name, and for runs of earlier versions.",
+    }),
     status: z.enum(runStatuses),
     payload: z.unknown(),
     result: z.unknown().optional(),

@@ -9,7 +9,7 @@ import { type IncomingWebhook, receiveWebhook } from "./receive-webhook.ts";
 
 const env = { CHAT_SECRET: "chat secret" };
 
-type Dispatch = IncomingWebhook["calls"]["dispatch"];
+type Dispatch = ReturnType<IncomingWebhook["callsOf"]>["dispatch"];
 
 function incoming(
   body: string,
@@ -28,13 +28,13 @@ function incoming(
     env,
     signal: new AbortController().signal,
     validateJson: createJsonValidator(),
-    calls: {
+    callsOf: () => ({
       dispatch: dispatch ?? (async () => ({ dispatch_id: "dis_1", accepted_at: "2026-11-21T00:00:00.000Z" })),
       startRun: () => Promise.reject(new Error("none")),
       getRun: () => {
         throw new Error("none");
       },
-    },
+    }),
     once: (_key, work) => work(),
     ...options,
   };

@@ -15,7 +15,8 @@ export interface IncomingWebhook {
   /** As it came, byte for byte. */
   readonly body: Uint8Array;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly calls: ApplicationCalls;
+  /** The calls of a verified delivery. */
+  readonly callsOf: (deliveryId: string) => ApplicationCalls;
   /** Fires when the sender has gone. */
   readonly signal: AbortSignal;
   /** Checks a payload by a JSON Schema. */
@@ -58,14 +59,16 @@ export async function receiveWebhook(
   if (challenge !== undefined) return { status: 200, body: { challenge } };
   // Names and senders' ids may be long, and one body may go to several webhooks.
   const key = (await sha256(toBytes(`${incoming.name}/${delivery.deliveryId}`))).slice(0, 40);
+  const calls = incoming.callsOf(delivery.deliveryId);
   const reply = await incoming.once(`webhook:${key}`, () =>
-    handOver(definition, { incoming, delivery, payload, key }),
+    handOver(definition, { incoming, calls, delivery, payload, key }),
   );
   return reply as WebhookReply;
 }
 
 interface Delivery {
   readonly incoming: IncomingWebhook;
+  readonly calls: ApplicationCalls;
   readonly delivery: VerifiedWebhook;
   readonly payload: unknown;
   readonly key: string;
@@ -73,7 +76,7 @@ interface Delivery {
 
 async function handOver(
   definition: WebhookDefinition,
-  { incoming, delivery, payload: sent, key }: Delivery,
+  { incoming, calls, delivery, payload: sent, key }: Delivery,
 ): Promise<WebhookReply> {
   const payload = await checkPayload(definition.payload, sent, {
     receiver: `the webhook "${incoming.name}"`,
@@ -91,7 +94,7 @@ async function handOver(
     env: incoming.env,
     async dispatch(agent, input) {
       checkNames(input);
-      const receipt = await incoming.calls.dispatch(agent, { ...input, idempotencyKey: nextKey() });
+      const receipt = await calls.dispatch(agent, { ...input, idempotencyKey: nextKey() });
       receipts.push(receipt);
       return receipt;
     },
@@ -99,8 +102,8 @@ async function handOver(
       workflow: string,
       payload?: Readonly<Record<string, unknown>>,
       { idempotencyKey = nextKey() }: StartRunOptions = {},
-    ) => await incoming.calls.startRun(workflow, payload, { idempotencyKey })) as StartRun,
-    getRun: (runId) => incoming.calls.getRun(runId),
+    ) => await calls.startRun(workflow, payload, { idempotencyKey })) as StartRun,
+    getRun: (runId) => calls.getRun(runId),
     signal: incoming.signal,
   });
   return given === undefined

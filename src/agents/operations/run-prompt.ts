@@ -305,10 +305,11 @@ function withOutput<Result>(
 }
 
 /** Where an operation's tools are called. */
-function placeOf({ runtime, run_id }: PromptHost, { live }: Operation): CallPlace {
+function placeOf({ runtime, run_id }: PromptHost, { id, live }: Operation): CallPlace {
   const { agent, instance_id: instance, session } = live.key;
   const { callsOf, env } = runtime;
-  const { dispatch, startRun, getRun } = callsOf?.(run_id) ?? noApplicationCalls;
+  const { dispatch, startRun, getRun } =
+    callsOf?.(run_id, { ...live.key, operation_id: id }) ?? noApplicationCalls;
   const principal = runtime.principal?.();
   return { agent, instance, session, principal, runId: run_id, env, dispatch, startRun, getRun };
 }

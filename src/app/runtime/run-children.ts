@@ -3,6 +3,7 @@ import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
 import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
 import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 
@@ -12,6 +13,8 @@ export interface RunOrigin {
   readonly principal?: string | undefined;
   /** The run that starts it, and takes it along when it is cancelled. */
   readonly parent_run_id?: string | undefined;
+  /** What began it, for its record; default the run that starts it. */
+  readonly cause?: WorkCause | undefined;
 }
 
 /** The runs of a project, as the run of one of its workflows asks for them. */

@@ -23,7 +23,7 @@ import { checkKnownHere } from "./known-here.ts";
 import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
-import type { ProjectService, Service } from "./service.ts";
+import type { ProjectService, Service, WorkSender } from "./service.ts";
 import { toDispatchInput } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
@@ -89,10 +89,13 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     causeOf: toCause,
     sources: sources.guard,
     // The service is composed before an agent works.
-    callsOf: (parent_run_id) => ({
-      dispatch,
-      ...runs.callsFor(() => ({ ...slots.principal(), parent_run_id })),
-    }),
+    callsOf: (parent_run_id, operation) => {
+      const cause = () => slots.causeOf(operation, parent_run_id);
+      return {
+        dispatch: (...asked) => accept(asked, { cause: cause() }),
+        ...runs.callsFor(() => ({ ...slots.principal(), parent_run_id, cause: cause() })),
+      };
+    },
     principal: () => slots.principal().principal,
     guardStore: fenced === undefined ? undefined : (own) => fenced.guard(own),
     approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
@@ -108,22 +111,21 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   };
   const accept = async (
     [agent, input]: Parameters<Dispatch>,
-    principal: string | undefined,
+    { principal, cause }: WorkSender = {},
   ): ReturnType<Dispatch> => {
     const admitted = toAdmitted(agent, input);
     const idempotency_key = toIdempotencyKey(input.idempotencyKey);
     return await engine.admit({
       ...admitted,
-      ...defined({ idempotency_key }),
+      ...defined({ idempotency_key, cause }),
       ...(principal === undefined ? slots.principal() : { principal }),
       ...traces.asked(),
     });
   };
-  const callsFor = (principal?: string): ApplicationCalls => ({
-    dispatch: (...asked) => accept(asked, principal),
-    ...runs.callsFor(() => (principal === undefined ? slots.principal() : { principal })),
+  const callsFor = (sender: WorkSender = {}): ApplicationCalls => ({
+    dispatch: (...asked) => accept(asked, sender),
+    ...runs.callsFor(() => (sender.principal === undefined ? { ...slots.principal(), ...sender } : sender)),
   });
-  const dispatch: Dispatch = (...asked) => accept(asked, undefined);
   const around = { env: parts.env, payload: {} };
 
   const instances = new Instances(async ({ name, id, payload }) => {
@@ -157,7 +159,8 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     // The first event says what is wrong with the log.
     if (isRecorded)
       await events.begin(agentStream(input.key.agent, input.key.instance_id)).catch(() => undefined);
-    const held = { context, resting: input.resting, ...defined({ principal }) };
+    const prompt = { ...input.key, operation_id: input.operationId };
+    const held = { context, prompt, resting: input.resting, ...defined({ principal }) };
     return await origins.run({ ...trace }, () => slots.hold(held, () => work.run(context, input)));
   };
   const prompts = new Prompts({
@@ -295,7 +298,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     },
     problem,
     dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
-      accept([agent, { ...how, id, session, input }], principal),
+      accept([agent, { ...how, id, session, input }], senderOf(principal)),
     ...admin.routed,
     ...(nodes && { nodes }),
     async fork(target, choices = {}, { principal } = {}) {
@@ -306,14 +309,18 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       const receipt = await engine.admit({
         ...key,
         input,
-        ...(principal === undefined ? slots.principal() : { principal }),
+        ...(principal === undefined ? slots.principal() : senderOf(principal)),
         ...traces.asked(),
       });
       const { dispatch_id, accepted_at } = receipt;
       return { dispatch_id, accepted_at, session: key.session, operation_id: operationOf(dispatch_id) };
     },
     startRun: (workflow, payload, { request, ...how } = {}) =>
-      runs.start(workflow, payload, { ...how, ...(request === undefined ? {} : { local: { request } }) }),
+      runs.start(workflow, payload, {
+        ...how,
+        ...senderOf(how.principal),
+        ...(request === undefined ? {} : { local: { request } }),
+      }),
     callsFor,
     reload,
     async leave() {
@@ -372,6 +379,11 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     sources.close();
     throw error;
   }
+}
+
+/** A caller with a name is what began its work. */
+function senderOf(principal: string | undefined): WorkSender {
+  return principal === undefined ? {} : { principal, cause: { type: "sender", principal } };
 }
 
 /** Whether the engine of a service keeps the events of its instances. */

@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { OperationName } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
+import { defined } from "../../base/defined.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
 
 /** How an operation waits for a decision. */
 export interface Wait {
@@ -155,6 +158,8 @@ interface HeldWork extends Pick<LinePlace, "principal"> {
   readonly context: WorkContext;
   /** Set for stored work, which can be resumed. */
   readonly resting?: RestingWork | undefined;
+  /** The operation of a prompt. */
+  readonly prompt?: OperationName | undefined;
 }
 
 interface Waiting {
@@ -187,6 +192,23 @@ export class WorkSlots {
   principal(): Pick<LinePlace, "principal"> {
     const principal = this.#current.getStore()?.principal;
     return principal === undefined ? {} : { principal };
+  }
+
+  /** The cause of work that tools and agents begin: their operation, or else the prompt or the run that is at work. */
+  causeOf(operation: OperationName | undefined, run_id: string | undefined): WorkCause | undefined {
+    const { context, prompt } = this.#current.getStore() ?? {};
+    const asked = operation ?? prompt;
+    if (asked === undefined) return run_id === undefined ? undefined : { type: "run", run_id };
+    const dispatch_id = context?.id.startsWith("dispatch_") && run_id === undefined ? context.id : undefined;
+    const { agent, instance_id, session, operation_id } = asked;
+    return {
+      type: "prompt",
+      agent,
+      instance_id,
+      session,
+      operation_id,
+      ...defined({ dispatch_id, run_id }),
+    };
   }
 
   /** Waits for other work, which may need the slot of this one. */

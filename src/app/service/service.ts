@@ -16,6 +16,7 @@ import type {
   TurnDetail,
   TurnQuery,
 } from "../../protocol/trace.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
@@ -38,6 +39,12 @@ export interface PromptCall {
 export interface InstanceTarget {
   readonly agent: string;
   readonly instance_id: string;
+}
+
+/** The sender of work, whose share of the work it is, and what began it, as its record says. */
+export interface WorkSender {
+  readonly principal?: string | undefined;
+  readonly cause?: WorkCause | undefined;
 }
 
 /**
@@ -112,8 +119,8 @@ export interface Service {
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;
-  /** Gives work to the service, and finds it again, as agents, tools and webhooks do: for a principal. */
-  callsFor(principal?: string): ApplicationCalls;
+  /** Gives work to the service, and finds it again, as agents, tools and webhooks do: for a sender. */
+  callsFor(sender?: WorkSender): ApplicationCalls;
   /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
   reload(): Promise<void>;
   /**

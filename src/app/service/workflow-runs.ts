@@ -125,6 +125,7 @@ export class WorkflowRuns implements ProjectRuns {
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
     const { sources, engine, runtime, traces } = this.#options;
     const { idempotencyKey, principal, local, parent_run_id } = options;
+    const cause = options.cause ?? (parent_run_id && ({ type: "run", run_id: parent_run_id } as const));
     const workflow = sources.workflow(name);
     await checkPayload(workflow.payload, payload, {
       receiver: `the workflow "${workflow.name}"`,
@@ -134,7 +135,7 @@ export class WorkflowRuns implements ProjectRuns {
     const receipt = engine.startRun({
       workflow: name,
       payload,
-      ...defined({ idempotency_key, principal, parent_run_id }),
+      ...defined({ idempotency_key, principal, parent_run_id, cause: cause || undefined }),
       ...traces.asked(),
     });
     if (local === undefined) return receipt;

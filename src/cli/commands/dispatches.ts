@@ -4,6 +4,7 @@ import { asText, parseDispatchStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { causeText } from "../print/cause.ts";
 import { type Column, printFields, printTable } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
@@ -110,6 +111,7 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["instance", `${record.agent}/${record.instance_id}`],
     ["session", record.session],
     ["status", record.status],
+    ["begun by", causeText(record.cause)],
     ["attempts", String(record.attempts)],
     ["accepted", withDistance(record.accepted_at)],
     ["started", withDistance(record.started_at)],

@@ -4,6 +4,7 @@ import { asText, parseJson, parseRunStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { causeText } from "../print/cause.ts";
 import { printRuns, waitLines } from "../print/runs.ts";
 import { printFields } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
@@ -115,6 +116,7 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["run", record.run_id],
     ["workflow", record.workflow],
     ["status", record.status],
+    ["begun by", causeText(record.cause)],
     ["waits for", waitLines(record)],
     ["accepted", withDistance(record.accepted_at)],
     ["started", withDistance(record.started_at)],

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecGraph } from "../../protocol/spec-query.ts";
 import { toDot, toMermaid } from "../commands/specs-graph.ts";
+import { causeText } from "./cause.ts";
 import { toGithubAnnotation } from "./diagnostics.ts";
 
 const diagnostic: Diagnostic = {
@@ -56,4 +57,26 @@ test("a DOT string ends where it ends", () => {
   const outside = (lines[3] ?? "").replace(/"(?:[^"\\]|\\.)*"/g, "");
   expect(outside).toBe("   [label=, shape=box];");
   expect(lines[6]).toBe('  "spec-1" -> "src/a\\"b.ts" [label="code_ref"];');
+});
+
+test.each([
+  [{ type: "webhook", webhook: "github", delivery_id: "d1" }, "delivery d1 of the webhook github"],
+  [{ type: "run", run_id: "run_1" }, "run_1"],
+  [{ type: "schedule", schedule: "nightly" }, "the schedule nightly"],
+  [{ type: "sender", principal: "alice" }, "alice"],
+  [{ type: "prompt", agent: "a", instance_id: "b", session: "default", operation_id: "op_1" }, "op_1 of a/b"],
+  [
+    {
+      type: "prompt",
+      agent: "a",
+      instance_id: "b",
+      session: "s",
+      operation_id: "op_1",
+      dispatch_id: "dispatch_1",
+    },
+    "op_1 of a/b, session s (dispatch_1)",
+  ],
+  [undefined, undefined],
+] as const)("the cause %j of a run or a dispatch is printed in words", (cause, text) => {
+  expect(causeText(cause)).toBe(text);
 });

@@ -50,6 +50,41 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitRun("run_none"), undefined);
   },
 
+  "a record says what began it, its handler gets no cause, and the cause is no part of a key": async (
+    tools,
+  ) => {
+    const engine = await tools.create();
+    const cause = { type: "webhook", webhook: "git\nhub", delivery_id: 'd"1\n☃' } as const;
+    const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+    const place = { agent: "echo", instance_id: "a", session: "default" };
+    const bare = await engine.startRun({ workflow: "w", payload: 1, cause });
+    const traced = await engine.startRun({ workflow: "w", payload: 1, idempotency_key: "k", cause, trace });
+    const input = await engine.admit({ ...place, input: "x", cause, trace });
+    const again = { workflow: "w", payload: 1, idempotency_key: "k" };
+    assert.deepEqual(await engine.startRun({ ...again, cause: { type: "run", run_id: "r" } }), traced);
+    for (const { run_id } of [bare, traced]) assert.deepEqual((await engine.getRun(run_id))?.cause, cause);
+    assert.deepEqual((await engine.listDispatches()).items[0]?.cause, cause);
+    const requests: unknown[] = [];
+    await engine.start(
+      handlers({
+        run: async (context, request) => {
+          requests.push(request);
+          return request.trace === undefined
+            ? (await context.dispatch({ ...place, input: "y" })).dispatch_id
+            : 0;
+        },
+        dispatch: async (_, request) => void requests.push(request),
+      }),
+    );
+    const ended = await engine.awaitRun(bare.run_id);
+    await engine.awaitRun(traced.run_id);
+    await engine.awaitDispatch(input.dispatch_id);
+    const begun = await engine.awaitDispatch(String(ended?.result));
+    assert.deepEqual(begun?.cause, { type: "run", run_id: bare.run_id });
+    assert.equal(JSON.stringify(requests).includes("cause"), false);
+    assert.equal(JSON.stringify(requests).split(trace.traceparent).length, 3);
+  },
+
   "the same idempotency key is the same run of a workflow; with another payload it is a conflict": async (
     tools,
   ) => {

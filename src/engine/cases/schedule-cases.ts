@@ -57,6 +57,8 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       payload: { n: 1 },
       idempotency_key: `schedule:often:${next_at}`,
     });
+    const { items } = await engine.listRuns();
+    assert.deepEqual(items.at(-1)?.cause, { type: "schedule", schedule: "often" });
   },
 };
 

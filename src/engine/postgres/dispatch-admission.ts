@@ -328,7 +328,7 @@ export class DispatchAdmission {
         column(({ acceptedAt }) => acceptedAt),
         column(({ input }) => input),
         column(({ owner }) => owner),
-        column(({ request }) => toStoredTrace(request.trace)),
+        column(({ request }) => toStoredTrace(request)),
       ],
     );
     return new Set(rows.map(({ dispatch_id }) => dispatch_id));

@@ -57,7 +57,7 @@ async function insertRun(
       now,
       payload,
       ownerOfRun(request),
-      toStoredTrace(request.trace),
+      toStoredTrace(request),
       request.parent_run_id ?? null,
     ],
   );

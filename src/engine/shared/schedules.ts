@@ -147,6 +147,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
       workflow: row.workflow,
       payload: row.payload === null ? {} : this.#base.blobs.load(row.payload),
       idempotency_key: `schedule:${row.name}:${isoTime(at)}${row.round === 0 ? "" : `#${row.round}`}`,
+      cause: { type: "schedule", schedule: row.name } as const,
     };
     try {
       return (await this.#options.startRun(request)).run_id;

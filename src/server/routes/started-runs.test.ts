@@ -1,5 +1,9 @@
 import { createHmac } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import type { RunRecord } from "../../protocol/run.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 const secret = "delivery-secret";
@@ -143,6 +147,47 @@ test.each<[string, string, () => Promise<unknown>]>([
   await expect
     .poll(async () => (await served.send(`/agents/echo/${instance}/history`)).body.messages?.length)
     .toBe(4);
+});
+
+test("records say what began them, and a delivery lists what it began", async () => {
+  await served.send("/agents/echo/sent/dispatch", { body: { input: "hello" } });
+  const { dispatches } = (await served.send("/dispatches")).body as { dispatches: readonly DispatchRecord[] };
+  const { runs } = (await served.send("/runs?limit=1000")).body as { runs: readonly RunRecord[] };
+  const inputOf = (id: string) => dispatches.find(({ instance_id }) => instance_id === id);
+  const asker = runs.find(({ workflow }) => workflow === "asker");
+  expect(asker?.cause).toEqual({ type: "sender", principal: "alice" });
+  expect(inputOf("sent")?.cause).toEqual({ type: "sender", principal: "alice" });
+  const byRun = { type: "run", run_id: asker?.run_id };
+  expect(inputOf("from-workflow")?.cause).toEqual(byRun);
+  const prompt = { type: "prompt", agent: "starter", session: "default" };
+  const [operation] = (await served.send("/agents/starter/1/operations")).body.operations;
+  const byTool = { ...prompt, instance_id: "1", operation_id: operation.operation_id };
+  expect(inputOf("from-tool")?.cause).toEqual(byTool);
+  expect(inputOf("from-agent")?.cause).toMatchObject({ ...prompt, instance_id: "2" });
+  const cause = inputOf("from-webhook")?.cause;
+  expect(cause).toEqual({ type: "webhook", webhook: "starter", delivery_id: expect.any(String) });
+  const own = (cause: unknown) =>
+    runs.filter((run) => isDeepStrictEqual(run.cause, cause)).map(({ run_id }) => run_id);
+  expect([own(byRun), own(byTool)].map((ids) => ids.length)).toEqual([3, 3]);
+
+  const { webhook, delivery_id } = cause as Extract<WorkCause, { type: "webhook" }>;
+  const query = new URLSearchParams({ webhook, delivery_id });
+  const { deliveries } = (await served.send(`/deliveries?${query}`)).body;
+  expect(deliveries).toMatchObject([{ delivery_id, status: 200 }]);
+  expect(deliveries[0].runs.toSorted()).toEqual(own(cause).toSorted());
+  expect(deliveries[0].dispatches).toContain(inputOf("from-webhook")?.dispatch_id);
+  expect((await served.send("/deliveries?delivery_id=none")).body.deliveries).toEqual([]);
+});
+
+test("a tool of a dispatched prompt names the dispatch", async () => {
+  const { body } = await served.send("/agents/starter/5/dispatch", { body: { input: "pay 1" } });
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  const { items } = await served.service.engine.listRuns({ workflow: "ask", limit: 3 });
+  expect(items.map(({ cause }) => cause)).toEqual(
+    Array(3).fill(
+      expect.objectContaining({ type: "prompt", instance_id: "5", dispatch_id: body.dispatch_id }),
+    ),
+  );
 });
 
 test("a webhook's work is done once, however often its delivery comes", async () => {

@@ -144,6 +144,7 @@ test("deliveries are listed newest first, refused ones too, to who may see those
         duration_ms: expect.any(Number),
         bytes: 7,
         dispatches: [],
+        runs: [],
         error: { type: "invalid_signature", message: expect.any(String) },
       },
       expect.objectContaining({ status: 202, dispatches: [accepted.dispatches[0]?.dispatch_id] }),

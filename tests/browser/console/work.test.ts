@@ -1,9 +1,11 @@
 /** Approvals and runs in a real browser, against a server in this process. */
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { webhookSecrets } from "../../../src/server/testing/service-files.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, isTooWide, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
@@ -157,9 +159,27 @@ test("a run is started by a form, shows its journal, and is given its signal by 
   expect(opened.faults).toEqual([]);
 });
 
-test("deliveries that were refused are listed with why", async () => {
+test("deliveries are listed with why they were refused, and with links to what they began and back", async () => {
+  const { service } = served;
+  const cause = { type: "webhook", webhook: "github", delivery_id: "gone" } as const;
+  const { run_id } = await service.engine.startRun({ workflow: "ordered", payload: { orders: 1 }, cause });
+  const body = JSON.stringify({ zen: "y" });
+  const signature = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
+  await fetch(`${served.url}/webhooks/github`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` },
+    body,
+  });
   await using opened = await open("/console/deliveries");
-  await opened.page.getByText("invalid_signature").waitFor();
+  const { page } = opened;
+  await page.getByText("invalid_signature").waitFor();
+  await page.getByRole("link", { name: /^dispatch_/ }).click();
+  await page.getByRole("link", { name: "a delivery of github" }).click();
+  await page.getByRole("link", { name: /^dispatch_/ }).waitFor();
+  expect(await page.getByText("invalid_signature").count()).toBe(0);
+  await page.goto(`${served.url}/console/runs/${run_id}`);
+  await page.getByRole("link", { name: "a delivery of github" }).click();
+  await page.getByText("This delivery is not listed any more").waitFor();
   expect(opened.faults).toEqual([]);
 });
 

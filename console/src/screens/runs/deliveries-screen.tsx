@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Delivery } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
@@ -9,15 +9,19 @@ import { Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { DispatchLink, RunLink } from "./cause-link.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 
 /** Deliveries of webhooks, the newest first: accepted and refused. */
 export function DeliveriesScreen(): ReactNode {
   const client = useClient();
+  const { webhook, delivery_id } = useSearch({ from: "/console/deliveries" });
   const deliveries = useInfiniteQuery({
-    queryKey: ["deliveries"],
+    queryKey: ["deliveries", webhook, delivery_id],
     queryFn: ({ pageParam, signal }) =>
-      asked(client, () => client.deliveries.list({ cursor: pageParam, limit: 100 }, { signal })),
+      asked(client, () =>
+        client.deliveries.list({ webhook, delivery_id, cursor: pageParam, limit: 100 }, { signal }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: 5_000,
@@ -31,6 +35,13 @@ export function DeliveriesScreen(): ReactNode {
         ) : (
           <Loading />
         )
+      ) : list.length === 0 && delivery_id !== undefined ? (
+        <Notice icon="dispatches" title="This delivery is not listed any more">
+          The last 1,000 deliveries are listed. What it began stays in the records of runs and dispatches.{" "}
+          <Link to="/console/deliveries" className="text-accent underline">
+            All deliveries
+          </Link>
+        </Notice>
       ) : list.length === 0 ? (
         <Notice icon="dispatches" title="No webhook was delivered yet">
           Files in <code className="font-mono">src/webhooks</code> take signed deliveries. What came since the
@@ -51,7 +62,7 @@ export function DeliveriesScreen(): ReactNode {
 }
 
 function DeliveryRow({
-  delivery: { webhook, received_at, status, duration_ms, bytes, dispatches, error },
+  delivery: { webhook, received_at, status, duration_ms, bytes, dispatches, runs, error },
 }: {
   readonly delivery: Delivery;
 }): ReactNode {
@@ -63,18 +74,17 @@ function DeliveryRow({
       <span className="min-w-0 flex-1">
         <bdi className="font-medium">{visible(webhook)}</bdi>
         <span className="block truncate text-faint text-xs">
-          {error === undefined
-            ? dispatches.map((id) => (
-                <Link
-                  key={id}
-                  to="/console/dispatches/$dispatchId"
-                  params={{ dispatchId: id }}
-                  className="mr-2 font-mono text-accent underline"
-                >
-                  {id}
-                </Link>
-              ))
-            : visible(`${error.type}: ${error.message}`.slice(0, 300))}
+          {runs.map((id) => (
+            <span key={id} className="mr-2">
+              <RunLink id={id} />
+            </span>
+          ))}
+          {dispatches.map((id) => (
+            <span key={id} className="mr-2">
+              <DispatchLink id={id} />
+            </span>
+          ))}
+          {error && visible(`${error.type}: ${error.message}`.slice(0, 300))}
         </span>
       </span>
       <span className="hidden w-24 text-right text-faint text-xs tabular sm:block">

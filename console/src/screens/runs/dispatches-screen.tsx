@@ -15,6 +15,7 @@ import { Answer, ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { toReadable, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { CauseLink } from "./cause-link.tsx";
 
 const statuses: readonly DispatchStatus[] = ["queued", "running", "completed", "failed", "cancelled"];
 
@@ -203,6 +204,7 @@ export function DispatchScreen(): ReactNode {
                         </bdi>
                       </Link>
                     ),
+                    "Begun by": one.cause && <CauseLink cause={one.cause} />,
                     Accepted: <Age at={one.accepted_at} />,
                     Attempts: one.attempts,
                     "Next attempt": one.next_attempt_at && <Age at={one.next_attempt_at} />,

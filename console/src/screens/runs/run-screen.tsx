@@ -1,4 +1,4 @@
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import type { KitEvent, RunRecord } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
@@ -13,6 +13,7 @@ import { Answer, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatDuration, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { CauseLink, RunLink } from "./cause-link.tsx";
 import { RunJournal } from "./run-journal.tsx";
 import { StartRun } from "./start-run.tsx";
 
@@ -92,12 +93,6 @@ function useRunEvents(runId: string): readonly KitEvent[] {
 function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
   const { error, waiting_for = [], payload, result } = run;
   const events = useRunEvents(run.run_id);
-  const schedules = useServer({
-    key: ["schedules"],
-    ask: (client, signal) => client.workflows.schedules({ signal }),
-  });
-  // A schedule knows its last run: older ones are not told apart from those that a caller started.
-  const schedule = schedules.data?.find(({ last_run_id }) => last_run_id === run.run_id);
   return (
     <>
       {error === undefined ? null : <ErrorBox error={error} />}
@@ -144,20 +139,12 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
                 Accepted: <Age at={run.accepted_at} />,
                 Started: run.started_at && <Age at={run.started_at} />,
                 Took: run.duration_ms === undefined ? undefined : formatDuration(run.duration_ms),
-                "Started by": run.parent_run_id && (
-                  <Link
-                    to="/console/runs/$runId"
-                    params={{ runId: run.parent_run_id }}
-                    className="font-mono text-accent text-xs underline"
-                  >
-                    {run.parent_run_id}
-                  </Link>
-                ),
-                Schedule: schedule && (
-                  <Link to="/console/schedules" className="text-accent underline">
-                    <bdi>{visible(schedule.name)}</bdi>
-                  </Link>
-                ),
+                "Started by":
+                  run.cause === undefined ? (
+                    run.parent_run_id && <RunLink id={run.parent_run_id} />
+                  ) : (
+                    <CauseLink cause={run.cause} />
+                  ),
               }}
             />
           </Panel>

@@ -142,7 +142,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
         checkRoom(request, owner);
         const dispatch_id = createId("dispatch");
         const now = clock.now();
-        const trace = toStoredTrace(request.trace);
+        const trace = toStoredTrace(request);
         const place = [dispatch_id, agent, instance_id, session] as const;
         const row = insert.get(...place, key ?? null, now, input, owner, trace);
         return {

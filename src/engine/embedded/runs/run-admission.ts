@@ -74,7 +74,7 @@ export function createRunAdmission(
       checkRoom(owner);
       const run_id = createId("run");
       const now = clock.now();
-      const trace = toStoredTrace(request.trace);
+      const trace = toStoredTrace(request);
       const row = insert.get(run_id, workflow, key ?? null, now, stored, owner, trace, parent ?? null);
       enqueue.run(Number(row?.id));
       return { run_id, accepted_at: isoTime(now) };

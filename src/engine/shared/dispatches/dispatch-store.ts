@@ -5,6 +5,7 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { createRowReader } from "../stored-json.ts";
+import { causeOfStored } from "../stored-trace.ts";
 
 /**
  * The rows of accepted inputs, as attempts need them. Each call resolves once it is on disk. What belongs to an attempt is
@@ -80,6 +81,7 @@ export function toRecord(
     input: values.read(row.input),
     attempts: row.attempts,
     ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
+    ...causeOfStored(row.trace),
     ...(row.next_attempt_at === null ? {} : { next_attempt_at: isoTime(time.toWall(row.next_attempt_at)) }),
     ...(row.started_at === null ? {} : { started_at: isoTime(row.started_at) }),
     ...(row.ended_at === null ? {} : { ended_at: isoTime(row.ended_at) }),

@@ -135,7 +135,12 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       const refusal = checkName(request.agent);
       if (refusal !== undefined) throw refusal;
       const admit = (idempotency_key: string): Promise<DispatchReceipt> =>
-        host.admit({ ...request, idempotency_key, ...principalOf(run.owner) });
+        host.admit({
+          ...request,
+          idempotency_key,
+          cause: { type: "run", run_id: run.run_id },
+          ...principalOf(run.owner),
+        });
       return (await journaled("dispatch", request.agent, admit)) as DispatchReceipt;
     },
   };

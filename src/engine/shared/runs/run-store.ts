@@ -5,6 +5,7 @@ import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../pr
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { createRowReader } from "../stored-json.ts";
+import { causeOfStored } from "../stored-trace.ts";
 import type { EntryKind } from "./replay.ts";
 
 /**
@@ -74,6 +75,7 @@ export function toRunRecord(
     run_id: row.run_id,
     workflow: row.workflow,
     ...(row.parent === null ? {} : { parent_run_id: row.parent }),
+    ...causeOfStored(row.trace),
     status: row.status,
     payload: values.read(row.payload),
     ...(row.result === null ? {} : { result: values.read(row.result) }),
