@@ -115,6 +115,40 @@ const checks: Readonly<Record<string, Check>> = {
     assert.equal((await store.info(key))?.position, 4);
   },
 
+  "the fence of an instance goes with its last session, and not before": async (store) => {
+    if (store.claim === undefined) return;
+    const other = { ...key, session: "other" };
+    const append = async (to: SessionKey, fence: number): Promise<void> =>
+      await store.append({ key: to, expected: 0, entries: [entry("a")], fence });
+    await store.claim(key, 7);
+    await append(key, 7);
+    await append(other, 7);
+    await store.delete(key);
+    await assert.rejects(append(key, 6), { code: "lease_lost" });
+    await store.delete(other);
+    await append(key, 6);
+  },
+
+  "retention takes the fence of a run along with the last session of its agents": async (store) => {
+    if (store.claim === undefined || store.deleteUntouched === undefined) return;
+    const run = { agent: "", instance_id: "run_1" };
+    const one = { agent: "one", instance_id: "run_1", session: "default" };
+    const two = { ...one, agent: "two" };
+    const append = async (to: SessionKey, fence: number): Promise<void> =>
+      await store.append({ key: to, expected: 0, entries: [entry("a")], fence, lease_on: run });
+    await store.claim(run, 7);
+    await append(one, 7);
+    await append(two, 7);
+    assert.equal(await store.deleteUntouched(one, Date.now() + 60_000), true);
+    await assert.rejects(append(one, 6), { code: "lease_lost" });
+    // A deletion by hand may come while the run goes on.
+    await store.delete(two);
+    await assert.rejects(append(two, 6), { code: "lease_lost" });
+    await append(two, 7);
+    assert.equal(await store.deleteUntouched(two, Date.now() + 60_000), true);
+    await append(two, 6);
+  },
+
   "texts are kept by their names, each once, until they are pruned": async (store) => {
     if (store.keepText === undefined || store.readText === undefined) return;
     await store.keepText("a", "You mend the shop. 🦊\u2028");

@@ -82,3 +82,34 @@ test("a store of an agent's own refuses a run's stale worker as well", async () 
   await nodes[1].forRun({ id: "run_1", fence: 4 }, own).read(key);
   await expect(stale.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
 });
+
+test("a node remembers so many idle instances, and every one that is at work", async () => {
+  const fenced = new FencedStore(new InMemorySessionStore(), { maxIdle: 2 });
+  const instances = Array.from({ length: 6 }, (_, number) => ({ ...key, instance_id: `i${number}` }));
+  for (const instance of instances) expect(await fenced.takeOver(instance, 1)).toBe(true);
+  await fenced.takeOver(key, 1);
+  for (const instance of instances) fenced.endInput(instance);
+  expect(instances.map((instance) => fenced.fenceOf(instance))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    1,
+    1,
+  ]);
+  expect(fenced.fenceOf(key)).toBe(1);
+  // The node takes a forgotten one over as a new one: its live agent may be old.
+  expect(await fenced.takeOver({ ...key, instance_id: "i0" }, 1)).toBe(true);
+});
+
+test("an instance whose input ends while another one is at work stays fenced", async () => {
+  const shared = new InMemorySessionStore();
+  const fenced = new FencedStore(shared, { maxIdle: 0 });
+  await fenced.takeOver(key, 1);
+  await fenced.takeOver(key, 1);
+  fenced.endInput(key);
+  await shared.claim(key, 2);
+  await expect(async () => await fenced.store.append(append(0))).rejects.toMatchObject({
+    code: "lease_lost",
+  });
+});

@@ -10,6 +10,12 @@ export interface OwnedInstance {
   readonly instance_id: string;
 }
 
+interface HeldInstance {
+  readonly fence: number;
+  /** The stores that know the fence. */
+  readonly claimedIn: WeakSet<SessionStore>;
+}
+
 /**
  * The session store of a node that shares its work with others: each append carries the fence under which this node took the
  * instance over, so that the store refuses it once another node has done so.
@@ -17,30 +23,34 @@ export interface OwnedInstance {
 export class FencedStore implements RunStores {
   readonly store: SessionStore;
   readonly #inner: SessionStore;
-  readonly #fences = new Map<string, number>();
-  /** Instances whose fence the store knows. */
-  readonly #claimed = new Set<string>();
+  /** The instances that this node has taken over; the one whose last input began longest ago is first. */
+  readonly #held = new Map<string, HeldInstance>();
+  /** How many inputs of an instance are at work. */
+  readonly #inputs = new Map<string, number>();
+  readonly #maxIdle: number;
   /** Stores of the runs at work. Each outlives an outage: what it could not write yet is kept with it. */
   readonly #runs = new Map<string, { fence: number; stores: Map<SessionStore, SessionStore> }>();
   readonly #guarded = new WeakMap<SessionStore, SessionStore>();
 
-  constructor(inner: SessionStore) {
+  /** The node remembers `maxIdle` instances without an input at work, or a few more. */
+  constructor(inner: SessionStore, { maxIdle = 10_000 }: { readonly maxIdle?: number } = {}) {
     this.#inner = inner;
+    this.#maxIdle = maxIdle;
     this.store = {
-      append: (request) => inner.append({ ...request, fence: this.#fences.get(nameOf(request.key)) }),
+      append: (request) => inner.append({ ...request, fence: this.fenceOf(request.key) }),
       read: (...given) => inner.read(...given),
       info: (...given) => inner.info(...given),
       list: (...given) => inner.list(...given),
       delete: async (key) => {
         await inner.delete(key);
-        // The store may have forgotten the claim with the last session: the next input claims again.
-        this.#claimed.delete(nameOf(key));
+        this.#claimAgain(key);
       },
       ...(inner.listAll && { listAll: inner.listAll.bind(inner) }),
       ...(inner.deleteUntouched && {
         deleteUntouched: async (key: SessionKey, before: number) => {
-          this.#claimed.delete(nameOf(key));
-          return (await inner.deleteUntouched?.(key, before)) ?? false;
+          const isDeleted = (await inner.deleteUntouched?.(key, before)) ?? false;
+          this.#claimAgain(key);
+          return isDeleted;
         },
       }),
       ...(inner.keepText && { keepText: inner.keepText.bind(inner) }),
@@ -54,7 +64,7 @@ export class FencedStore implements RunStores {
 
   /** The fence under which this node has taken an instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
-    return this.#fences.get(nameOf(instance));
+    return this.#held.get(nameOf(instance))?.fence;
   }
 
   /**
@@ -65,15 +75,13 @@ export class FencedStore implements RunStores {
     const known = this.#guarded.get(own);
     if (known !== undefined) return known;
     if (own.claim === undefined) throw cannotFence();
-    const claimed = new Map<string, number>();
     /** The first to read or write under a fence says so. */
     const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
-      const name = nameOf(instance);
-      const fence = this.#fences.get(name);
-      if (fence === undefined || claimed.get(name) === fence) return fence;
-      await own.claim?.(instance, fence);
-      claimed.set(name, fence);
-      return fence;
+      const held = this.#held.get(nameOf(instance));
+      if (held === undefined || held.claimedIn.has(own)) return held?.fence;
+      await own.claim?.(instance, held.fence);
+      held.claimedIn.add(own);
+      return held.fence;
     };
     const guarded: SessionStore = {
       append: async (request) => await own.append({ ...request, fence: await claim(request.key) }),
@@ -146,20 +154,48 @@ export class FencedStore implements RunStores {
       read: (key) => inner.read(key),
       readPiece: (...given) => inner.readPiece(...given),
       writePiece: (...given) => inner.writePiece(...given),
-      commit: (key, commit) => inner.commit(key, { ...commit, fence: this.#fences.get(nameOf(key)) }),
+      commit: (key, commit) => inner.commit(key, { ...commit, fence: this.fenceOf(key) }),
       remove: (key) => inner.remove(key),
     };
   }
 
-  /** Takes an instance over under a fence. Gives whether that is new to this node: others may have written meanwhile. */
+  /**
+   * Takes an instance over under a fence for an input, until `endInput`. Gives whether that is new to this node: others may have
+   * written meanwhile.
+   */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
     const name = nameOf(instance);
-    const isNew = this.#fences.get(name) !== fence;
-    if (!isNew && this.#claimed.has(name)) return false;
-    await this.#inner.claim?.(instance, fence);
-    this.#fences.set(name, fence);
-    this.#claimed.add(name);
+    const known = this.#held.get(name);
+    const isNew = known?.fence !== fence;
+    const held = isNew ? { fence, claimedIn: new WeakSet<SessionStore>() } : known;
+    if (!held.claimedIn.has(this.#inner)) {
+      await this.#inner.claim?.(instance, fence);
+      held.claimedIn.add(this.#inner);
+    }
+    this.#held.delete(name);
+    this.#held.set(name, held);
+    this.#inputs.set(name, (this.#inputs.get(name) ?? 0) + 1);
     return isNew;
+  }
+
+  /** Called when an input that took its instance over has ended. */
+  endInput(instance: OwnedInstance): void {
+    const name = nameOf(instance);
+    const left = (this.#inputs.get(name) ?? 1) - 1;
+    if (left > 0) this.#inputs.set(name, left);
+    else this.#inputs.delete(name);
+    if (this.#held.size <= this.#maxIdle + this.#inputs.size) return;
+    // One that is forgotten is taken over again with its next input, as an instance that is new to this node.
+    for (const idle of this.#held.keys()) {
+      if (this.#inputs.has(idle)) continue;
+      this.#held.delete(idle);
+      return;
+    }
+  }
+
+  /** A store forgets a claim with the last session of the instance: the next input claims again. */
+  #claimAgain(instance: OwnedInstance): void {
+    this.#held.get(nameOf(instance))?.claimedIn.delete(this.#inner);
   }
 }
 

@@ -220,9 +220,17 @@ export class SessionWork {
   }
 
   /** Prompts the session of an input, or resumes the operation of one that a crash interrupted. */
-  async run(work: WorkContext, { key, resting, prepare, ...input }: TakenInput): Promise<PromptReply> {
+  async run(work: WorkContext, { key, ...taken }: TakenInput): Promise<PromptReply> {
     if (this.#fenced === undefined) this.#renewAfterTakeover(work);
     else await this.#takeOver(this.#fenced, key, work.fence);
+    try {
+      return await this.#work(work, { key, ...taken });
+    } finally {
+      this.#fenced?.endInput(key);
+    }
+  }
+
+  async #work(work: WorkContext, { key, resting, prepare, ...input }: TakenInput): Promise<PromptReply> {
     await prepare?.();
     const { agent, instance_id, session } = key;
     // Nothing keeps the instance of an operation that rests.

@@ -95,6 +95,7 @@ export class InMemorySessionStore implements SessionStore {
 
   delete(key: SessionKey): void {
     for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
+    this.#forgetFence(key);
   }
 
   listAll({ limit, cursor, agent, instance_id, order }: SessionListing): TouchedSessionPage {
@@ -117,7 +118,17 @@ export class InMemorySessionStore implements SessionStore {
     if (!this.#logs.has(nameOf(key))) return false;
     if (doomed.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
     for (const name of doomed) this.#logs.delete(name);
+    this.#forgetFence(key);
+    const isOfRun = ({ key: other }: Log): boolean => other.instance_id === key.instance_id;
+    const run = instanceOf({ agent: "", instance_id: key.instance_id });
+    if (this.#fences.has(run) && ![...this.#logs.values()].some(isOfRun)) this.#fences.delete(run);
     return true;
+  }
+
+  /** With its last session, an instance needs no fence: its next owner claims it before it writes. */
+  #forgetFence(key: SessionKey): void {
+    if (this.#fences.has(instanceOf(key)) && this.list(key).length === 0)
+      this.#fences.delete(instanceOf(key));
   }
 
   keepText(name: string, text: string): void {

@@ -131,8 +131,10 @@ export class PostgresSessionStore implements SessionStore {
 
   async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
     const rows = await this.#database.query(this.#statements.deleteUntouched, [...toValues(key), before]);
-    if (rows.length > 0) await this.#forgetFence(key);
-    return rows.length > 0;
+    if (rows.length === 0) return false;
+    await this.#forgetFence(key);
+    await this.#database.query(this.#statements.forgetRun, [key.instance_id]);
+    return true;
   }
 
   async keepText(name: string, text: string): Promise<void> {

@@ -81,6 +81,8 @@ export interface Statements {
   readonly fence: string;
   /** agent, instance_id: removes the fence of an instance without sessions. */
   readonly forgetFence: string;
+  /** instance_id: removes the fence of a run whose agents have no sessions. */
+  readonly forgetRun: string;
   /** agent, instance_id, session, after */
   readonly read: string;
   /** agent, instance_id or null, session or null */
@@ -135,6 +137,9 @@ export function statementsFor(schema: string): Statements {
     forgetFence: `
       DELETE FROM ${schema}.fences AS f WHERE f.agent = $1 AND f.instance_id = $2
         AND NOT EXISTS (SELECT 1 FROM ${schema}.sessions AS s WHERE s.agent = f.agent AND s.instance_id = f.instance_id)`,
+    forgetRun: `
+      DELETE FROM ${schema}.fences AS f WHERE f.agent = '' AND f.instance_id = $1
+        AND NOT EXISTS (SELECT 1 FROM ${schema}.sessions AS s WHERE s.instance_id = f.instance_id)`,
     claim: `
       INSERT INTO ${schema}.fences AS old (agent, instance_id, fence) VALUES ($1, $2, $3)
       ON CONFLICT (agent, instance_id) DO UPDATE SET fence = greatest(old.fence, excluded.fence)`,

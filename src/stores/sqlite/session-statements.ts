@@ -15,6 +15,10 @@ export interface SessionStatements {
   readonly deleteUntouched: Statement;
   readonly claim: Statement;
   readonly fence: Statement;
+  /** Removes the fence of an instance without sessions. */
+  readonly forgetFence: Statement;
+  /** Removes the fence of a run whose agents have no sessions. */
+  readonly forgetRun: Statement;
   readonly keepText: Statement;
   readonly readText: Statement;
   readonly pruneTexts: Statement;
@@ -49,6 +53,14 @@ export function prepareStatements(database: Database): SessionStatements {
          ON CONFLICT (agent, instance_id) DO UPDATE SET fence = max(fence, excluded.fence)`,
     ),
     fence: prepare("SELECT fence FROM fences WHERE agent = ? AND instance_id = ?"),
+    forgetFence: prepare(
+      `DELETE FROM fences WHERE agent = ?1 AND instance_id = ?2
+         AND NOT EXISTS (SELECT 1 FROM sessions WHERE agent = ?1 AND instance_id = ?2)`,
+    ),
+    forgetRun: prepare(
+      `DELETE FROM fences WHERE agent = '' AND instance_id = ?
+         AND NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.instance_id = fences.instance_id)`,
+    ),
     keepText: prepare(
       "INSERT INTO texts (name, text, at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at",
     ),

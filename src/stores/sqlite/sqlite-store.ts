@@ -215,7 +215,11 @@ export class SqliteSessionStore implements SessionStore {
     this.#writeDue();
     return this.#writes.run(() => {
       // A trigger takes the entries along, the foreign key the sessions below.
-      this.#statements.delete.run(key.agent, key.instance_id, key.session);
+      // With its last session, an instance needs no fence: its next owner claims it before it writes.
+      this.#transaction(() => {
+        this.#statements.delete.run(key.agent, key.instance_id, key.session);
+        this.#statements.forgetFence.run(key.agent, key.instance_id);
+      });
       this.#known.clear();
       this.#file.check(checkMs);
     });
@@ -236,7 +240,13 @@ export class SqliteSessionStore implements SessionStore {
     let deleted = false;
     await this.#writes.run(() => {
       const { agent, instance_id, session } = key;
-      deleted = this.#statements.deleteUntouched.run(agent, instance_id, session, before).changes === 1;
+      const { deleteUntouched, forgetFence, forgetRun } = this.#statements;
+      deleted = this.#transaction(() => {
+        if (deleteUntouched.run(agent, instance_id, session, before).changes !== 1) return false;
+        forgetFence.run(agent, instance_id);
+        forgetRun.run(instance_id);
+        return true;
+      });
       if (!deleted) return;
       this.#known.clear();
       this.#file.check(checkMs);
