@@ -1,5 +1,6 @@
+import { isRecord } from "../../base/is-record.ts";
 import { readTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
-import { type WorkCause, workCauseSchema } from "../../protocol/work-cause.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
 
 /** The trace and the cause of a piece of work, which its row keeps in one column. */
 export interface WorkOrigin {
@@ -29,9 +30,23 @@ export function causeOfStored(stored: string | null): { readonly cause?: WorkCau
   const text = stored?.split("\n")[2];
   if (text === undefined) return {};
   try {
-    const { data } = workCauseSchema.safeParse(JSON.parse(text));
-    return data === undefined ? {} : { cause: data };
+    const cause: unknown = JSON.parse(text);
+    return isCause(cause) ? { cause } : {};
   } catch {
     return {};
   }
+}
+
+/** The texts that a cause of each type has. Engines load no schema library. */
+const texts: Readonly<Record<WorkCause["type"], readonly string[]>> = {
+  webhook: ["webhook", "delivery_id"],
+  run: ["run_id"],
+  prompt: ["agent", "instance_id", "session", "operation_id"],
+  schedule: ["schedule"],
+  sender: ["principal"],
+};
+
+function isCause(value: unknown): value is WorkCause {
+  if (!isRecord(value) || typeof value.type !== "string" || !Object.hasOwn(texts, value.type)) return false;
+  return texts[value.type as WorkCause["type"]].every((name) => typeof value[name] === "string");
 }
