@@ -18,7 +18,7 @@ test("a node that is told to stop says so under /health for server.drain_seconds
   await cluster.end(kit);
   await cluster.startKit(kit, { KIT_DRAIN_SECONDS: "3" });
   expect([await statusOf("/health"), await statusOf("/health/live")]).toEqual([200, 200]);
-  const told = Date.now();
+  const stoppedAt = Date.now();
   const ended = cluster.end(kit);
   await cluster.until(async () => (await statusOf("/health")) === 503);
   expect(await statusOf("/health/live")).toBe(200);
@@ -31,6 +31,6 @@ test("a node that is told to stop says so under /health for server.drain_seconds
   expect(reply.status).toBe(202);
   const { dispatch_id } = (await reply.json()) as { dispatch_id: string };
   expect(await ended).toBe(0);
-  expect(Date.now() - told).toBeGreaterThanOrEqual(3_000);
+  expect(Date.now() - stoppedAt).toBeGreaterThanOrEqual(3_000);
   await cluster.until(async () => (await cluster.engine.open(cluster.database, [dispatch_id])) === 0);
 });

@@ -13,7 +13,7 @@ export interface RunOrigin {
   readonly principal?: string | undefined;
   /** The run that starts it, and takes it along when it is cancelled. */
   readonly parent_run_id?: string | undefined;
-  /** What began it, for its record; default the run that starts it. */
+  /** The cause in its record; default: the run that starts it. */
   readonly cause?: WorkCause | undefined;
 }
 
