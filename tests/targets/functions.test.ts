@@ -171,7 +171,8 @@ describe.each(["vercel", "netlify"] as const)("%s, with Postgres and frozen betw
 
   test.skipIf(isSkipped)(`${platform}: a frozen function holds nothing in the database`, async () => {
     await output.stopSchedule();
-    expect(output.frozen).toBeGreaterThan(1);
+    // Calls that overlap keep the process awake: how often it was frozen before depends on the machine.
+    await expect.poll(() => output.frozen).toBeGreaterThan(0);
     await expect.poll(() => held(postgres.url.replace(/\/postgres$/, `/${platform}`))).toEqual([]);
   });
 });
