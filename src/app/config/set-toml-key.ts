@@ -56,13 +56,8 @@ function tomlText(value: string): string {
 }
 
 function pushTo(root: TomlTable, path: readonly string[], added: TomlTable): boolean {
-  let table: TomlTable = root;
-  for (const key of path.slice(0, -1)) {
-    const inner = table[key] ?? parse("");
-    if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return false;
-    table[key] = inner;
-    table = inner;
-  }
+  const table = tableAround(root, path);
+  if (table === undefined) return false;
   const last = path.at(-1) ?? "";
   const list = table[last] ?? [];
   if (!Array.isArray(list)) return false;
@@ -116,15 +111,22 @@ export function valueAt(table: unknown, path: readonly string[]): unknown {
   );
 }
 
-function setIn(root: TomlTable, path: readonly string[], value: string): boolean {
+/** The table that holds the last key of a path, made where it is missing; undefined where another value stands in its way. */
+function tableAround(root: TomlTable, path: readonly string[]): TomlTable | undefined {
   let table: TomlTable = root;
   for (const key of path.slice(0, -1)) {
     // A table as the parser makes them, so that both sides compare.
     const inner = table[key] ?? parse("");
-    if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return false;
+    if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return undefined;
     table[key] = inner;
     table = inner;
   }
+  return table;
+}
+
+function setIn(root: TomlTable, path: readonly string[], value: string): boolean {
+  const table = tableAround(root, path);
+  if (table === undefined) return false;
   const last = path.at(-1) ?? "";
   if (Object.hasOwn(table, last)) return false;
   table[last] = value;
