@@ -152,7 +152,7 @@ const Row = memo(
       );
     const { node, isOpen, level, position, size, key } = row;
     return (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the tree hears the keys for all of its rows.
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys of all of its rows.
       <div
         id={id}
         role="treeitem"
