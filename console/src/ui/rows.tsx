@@ -50,3 +50,14 @@ export function Rows<Item>({ items, keyOf, children, label, onEnd }: RowsProps<I
     </div>
   );
 }
+
+interface PagedQuery {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  fetchNextPage(): Promise<unknown>;
+}
+
+/** Asks for the next page of a list whose end is in view, one page at a time. */
+export function askForMore({ hasNextPage, isFetchingNextPage, fetchNextPage }: PagedQuery): void {
+  if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+}

@@ -5,7 +5,7 @@ import type { Guideline, GuidelineList, GuidelineQuery } from "../../../../src/c
 import { asked, useClient } from "../../api/use-server.ts";
 import { BarField, Chip, Choice } from "../../ui/chips.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { SourceLink } from "../../ui/source-link.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
@@ -76,9 +76,7 @@ export function GuidelinesScreen(): ReactNode {
             label="Rules"
             items={pages.data?.pages.flatMap(({ guidelines }) => guidelines) ?? []}
             keyOf={({ id }) => id}
-            onEnd={() => {
-              if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-            }}
+            onEnd={() => askForMore(pages)}
           >
             {(one) => <GuidelineRow guideline={one} />}
           </Rows>

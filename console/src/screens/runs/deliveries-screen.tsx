@@ -5,7 +5,7 @@ import type { Delivery } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import { Chip } from "../../ui/chips.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
@@ -52,7 +52,7 @@ export function DeliveriesScreen(): ReactNode {
           items={list}
           keyOf={(one) => `${one.received_at} ${one.webhook} ${one.bytes} ${one.duration_ms}`}
           label="Deliveries"
-          onEnd={() => void (deliveries.hasNextPage && !deliveries.isFetching && deliveries.fetchNextPage())}
+          onEnd={() => askForMore(deliveries)}
         >
           {(one) => <DeliveryRow delivery={one} />}
         </Rows>

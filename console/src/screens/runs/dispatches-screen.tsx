@@ -10,7 +10,7 @@ import { ErrorBox } from "../../ui/error-box.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { Answer, ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { toReadable, visible } from "../../ui/text.ts";
@@ -89,7 +89,7 @@ export function DispatchesScreen(): ReactNode {
           items={list}
           keyOf={({ dispatch_id }) => dispatch_id}
           label="Dispatches"
-          onEnd={() => void (dispatches.hasNextPage && !dispatches.isFetching && dispatches.fetchNextPage())}
+          onEnd={() => askForMore(dispatches)}
         >
           {(one) => <DispatchRow dispatch={one} />}
         </Rows>

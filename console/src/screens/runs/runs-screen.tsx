@@ -5,7 +5,7 @@ import type { RunRecord, RunStatus } from "../../../../src/client/index.ts";
 import { asked, useClient, useServer } from "../../api/use-server.ts";
 import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatDuration, visible } from "../../ui/text.ts";
@@ -75,12 +75,7 @@ export function RunsScreen(): ReactNode {
           and this page start them.
         </Notice>
       ) : (
-        <Rows
-          items={list}
-          keyOf={({ run_id }) => run_id}
-          label="Runs"
-          onEnd={() => void (runs.hasNextPage && !runs.isFetching && runs.fetchNextPage())}
-        >
+        <Rows items={list} keyOf={({ run_id }) => run_id} label="Runs" onEnd={() => askForMore(runs)}>
           {(run) => <RunRow run={run} />}
         </Rows>
       )}

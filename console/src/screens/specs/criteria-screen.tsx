@@ -5,7 +5,7 @@ import type { CoveragePage, CoverageQuery } from "../../../../src/client/index.t
 import { asked, useClient } from "../../api/use-server.ts";
 import { BarField, Choice } from "../../ui/chips.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { CriterionRow } from "./criteria-rows.tsx";
 import { SpecTabs } from "./spec-tabs.tsx";
@@ -86,9 +86,7 @@ export function CriteriaScreen(): ReactNode {
           label="Acceptance criteria"
           items={pages.data?.pages.flatMap(({ criteria }) => criteria) ?? []}
           keyOf={({ id, path, line }) => `${id} ${path} ${line}`}
-          onEnd={() => {
-            if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-          }}
+          onEnd={() => askForMore(pages)}
         >
           {(criterion) => <CriterionRow criterion={criterion} />}
         </Rows>

@@ -6,7 +6,7 @@ import { asked, useClient } from "../../api/use-server.ts";
 import { BarField, Choice } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { ProblemRow } from "./problem-row.tsx";
 import { frameworkNames, frameworkOf } from "./spec-names.ts";
@@ -98,9 +98,7 @@ export function ProblemsScreen(): ReactNode {
             label="Problems"
             items={pages.data?.pages.flatMap(({ diagnostics }) => diagnostics) ?? []}
             keyOf={(one) => JSON.stringify([one.path, one.line, one.rule, one.id, one.field, one.message])}
-            onEnd={() => {
-              if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-            }}
+            onEnd={() => askForMore(pages)}
           >
             {(one) => <ProblemRow problem={one} link={one.id === undefined ? undefined : { spec: one.id }} />}
           </Rows>

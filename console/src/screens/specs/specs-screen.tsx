@@ -6,7 +6,7 @@ import { asked, useClient, useServer } from "../../api/use-server.ts";
 import { BarField, Chip } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
 import { frameworkNames, frameworkOf, typeNames, typeOf } from "./spec-names.ts";
@@ -103,9 +103,7 @@ function Found({ query }: { readonly query: SpecQuery }): ReactNode {
         label="Found specs"
         items={pages.data.pages.flatMap(({ specs }) => specs)}
         keyOf={({ id }) => id}
-        onEnd={() => {
-          if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-        }}
+        onEnd={() => askForMore(pages)}
       >
         {(spec) => <FoundRow spec={spec} />}
       </Rows>

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { StalePage } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import { Page } from "../../ui/page.tsx";
-import { Rows } from "../../ui/rows.tsx";
+import { askForMore, Rows } from "../../ui/rows.tsx";
 import { SourceLink } from "../../ui/source-link.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
@@ -55,9 +55,7 @@ export function StaleScreen(): ReactNode {
           label="Stale specs"
           items={pages.data?.pages.flatMap(({ stale }) => stale) ?? []}
           keyOf={({ id }) => id}
-          onEnd={() => {
-            if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage();
-          }}
+          onEnd={() => askForMore(pages)}
         >
           {(one) => <StaleRow stale={one} />}
         </Rows>
