@@ -29,7 +29,10 @@ const mostEntries = 100_000;
 /** Digests of files by their path, as long as the system says that they are as they were. */
 export type KnownFiles = Map<string, { readonly stamp: string; readonly pieces: readonly string[] }>;
 
-/** Reads what lies in a folder, without following links, parents first. Sockets, pipes and devices are left out. */
+/**
+ * Reads what lies in a folder, without following links, parents first. Sockets, pipes and devices are left out, and so is what is
+ * removed or replaced while it is read: the call that changes it saves again.
+ */
 export async function scanWorkspace(
   root: string,
   known: KnownFiles,
@@ -39,28 +42,27 @@ export async function scanWorkspace(
   const seen: KnownFiles = new Map();
   let bytes = 0;
   const visit = async (folder: string): Promise<void> => {
-    const names = await readdir(join(root, folder)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return [];
-      throw error;
-    });
+    const names = (await unlessGone(folder, readdir(join(root, folder)))) ?? [];
     for (const name of names.sort()) {
       const path = folder === "" ? name : `${folder}/${name}`;
       const file = join(root, path);
-      const stat = await lstat(file, { bigint: true }).catch(() => undefined);
-      // Removed meanwhile.
+      const stat = await unlessGone(path, lstat(file, { bigint: true }));
       if (stat === undefined) continue;
       if (entries.length >= mostEntries) throw tooMany();
       const mode = Number(stat.mode & 0o777n);
       if (stat.isDirectory()) {
         entries.push({ path, kind: "folder", mode });
         await visit(path);
-      } else if (stat.isSymbolicLink()) entries.push({ path, kind: "link", target: await readlink(file) });
-      else if (stat.isFile()) {
-        bytes += Number(stat.size);
-        if (bytes > maxBytes) throw tooLarge(maxBytes);
+      } else if (stat.isSymbolicLink()) {
+        const target = await unlessGone(path, readlink(file));
+        if (target !== undefined) entries.push({ path, kind: "link", target });
+      } else if (stat.isFile()) {
+        if (bytes + Number(stat.size) > maxBytes) throw tooLarge(maxBytes);
         const stamp = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
         const before = known.get(path);
-        const pieces = before?.stamp === stamp ? before.pieces : await digestsOf(file);
+        const pieces = before?.stamp === stamp ? before.pieces : await unlessGone(path, digestsOf(file));
+        if (pieces === undefined) continue;
+        bytes += Number(stat.size);
         seen.set(path, { stamp, pieces });
         entries.push({
           path,
@@ -79,6 +81,32 @@ export async function scanWorkspace(
   return entries;
 }
 
+/** Codes of a path that is not what it was a moment before: removed, or of another kind. */
+const goneCodes: ReadonlySet<unknown> = new Set([
+  "ENOENT",
+  "ENOTDIR",
+  "EISDIR",
+  "ELOOP",
+  "EINVAL",
+  "ENXIO",
+  "EAGAIN",
+]);
+
+/** The result of a reading; undefined where another call removed or replaced what is read. Throws `forbidden` for what may not be read. */
+export async function unlessGone<Result>(
+  path: string,
+  reading: Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (goneCodes.has(code)) return undefined;
+    if (code === "EACCES" || code === "EPERM") throw unreadable(path, error);
+    throw error;
+  }
+}
+
 async function digestsOf(file: string): Promise<readonly string[]> {
   const pieces: string[] = [];
   for await (const piece of piecesOfFile(file)) pieces.push(digestOf(piece));
@@ -90,7 +118,8 @@ export function digestOf(piece: Uint8Array): string {
 }
 
 export async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  // A pipe that took the file's place would hold a plain open until it has a writer.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     for (let place = 0; ; ) {
       const buffer = Buffer.alloc(pieceBytes);
@@ -160,6 +189,15 @@ export function damaged(why: string, cause?: unknown): KitError {
     code: "unavailable",
     message: `The stored workspace cannot be used: ${why}.`,
     hint: "Nothing outside the workspace was touched. Delete the session, or its row in the table of workspaces.",
+    cause,
+  });
+}
+
+function unreadable(path: string, cause: unknown): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: `The workspace is not kept for other machines: ${JSON.stringify(path === "" ? "." : path)} cannot be read.`,
+    hint: "Give its owner the right to read it (chmod u+r, for a folder u+rx), or remove it.",
     cause,
   });
 }

@@ -15,6 +15,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -118,6 +119,37 @@ test("only what has changed is written", async () => {
     p0: expect.stringContaining("0"),
     p19: expect.stringContaining("19"),
   });
+});
+
+test("files, folders and links that come and go while they are read fail no call", async () => {
+  const sandbox = await machine("one").open(owner);
+  const folder = folderOf("one");
+  const until = Date.now() + 400;
+  const change = async (index: number): Promise<void> => {
+    for (let round = 0; Date.now() < until; round += 1) {
+      const path = join(folder, `gone${index}`);
+      await mkdir(path);
+      await writeFile(join(path, "file"), `${round}`);
+      await symlink("file", join(path, "link"));
+      await rm(path, { recursive: true });
+      await writeFile(path, "a file where a folder was");
+      await rm(path);
+      await symlink("kept", path);
+      await rm(path);
+    }
+  };
+  const calls = async (): Promise<void> => {
+    for (let round = 0; Date.now() < until; round += 1) {
+      const outcome = await sandbox.writeFile("kept", `${round}`).catch((error: unknown) => error);
+      // A workspace that never rests cannot be kept; a file that is gone is no error.
+      if (outcome !== undefined) expect(outcome).toMatchObject({ code: "unavailable" });
+    }
+  };
+  await Promise.all([calls(), ...Array.from({ length: 8 }, (_, index) => change(index))]);
+  await sandbox.writeFile("kept", "last");
+  const two = await machine("two").open(owner);
+  expect(contentOf(folderOf("two"))).toEqual(contentOf(folder));
+  expect(await two.readFile("kept")).toBe("last");
 });
 
 test("a workspace that is too large is a clear error, and the last that was kept stays", async () => {

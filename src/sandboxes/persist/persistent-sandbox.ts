@@ -11,6 +11,7 @@ import {
   parseManifest,
   piecesOfFile,
   scanWorkspace,
+  unlessGone,
 } from "./manifest.ts";
 import { restoreWorkspace } from "./restore.ts";
 
@@ -162,7 +163,7 @@ class Archive {
   }
 
   async #storeFile({ path, pieces }: FileEntry): Promise<boolean> {
-    try {
+    const stored = async (): Promise<boolean> => {
       let index = 0;
       for await (const piece of piecesOfFile(join(this.#root, path))) {
         const name = digestOf(piece);
@@ -172,11 +173,8 @@ class Archive {
         index += 1;
       }
       return index === pieces.length;
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOENT" || code === "ELOOP") return false;
-      throw error;
-    }
+    };
+    return (await unlessGone(path, stored())) ?? false;
   }
 }
 
