@@ -13,7 +13,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Application } from "./application.ts";
 import { bundleCode, type CodeBundle } from "./bundle-code.ts";
 import { loadBundler } from "./bundler.ts";
-import { findReferences } from "./code-references.ts";
+import { findReferences, withPlace } from "./code-references.ts";
 import { writeApplication, writeTargetFiles } from "./write-output.ts";
 
 const folders: string[] = [];
@@ -167,6 +167,41 @@ exports.read = () => require("node:fs").readFileSync(join(__dirname, "b.md"), "u
   const output = folderOf({ ...data, ...Object.fromEntries(code), "package.json": '{"type": "module"}' });
   const { default: texts } = await import(join(output, "src/agents/a.js"));
   expect(texts).toEqual(["A", "B", "B", "B", "B", "mineown.js", "old.js", "true"]);
+});
+
+test.each([
+  [
+    "a class",
+    "class A { constructor(a) { this.a = a; } toString() { return 'a'; } static hasOwnProperty = 1 }",
+  ],
+  [
+    "a method of that name",
+    "class A { __dirname() { return 1; } static __filename = 2; get x() { return 3; } }",
+  ],
+  ["an object's key", "export const o = { __dirname: 1, __filename() { return 2; }, valueOf: 3 };"],
+  [
+    "a parameter",
+    "export function f(__dirname, { a: __filename = 1 } = {}) { return __dirname + __filename; }",
+  ],
+  ["an import", 'import { here as __dirname } from "./here.js";\nexport { __dirname as __filename };'],
+  ["a label", "__dirname: for (;;) { break __dirname; }"],
+  ["names of every object", "export const x = [constructor, toString, valueOf];"],
+])("the place is put into no code that does not ask for it: %s", async (_, code) => {
+  const { parseAst } = await loadBundler();
+  const place = { url: '"url"', filename: '"file"', dirname: '"folder"' };
+  const given = `${code}\nexport const u = import.meta.url;`;
+  expect(withPlace(parseAst, given, { lang: "js", place })).toBe(`${code}\nexport const u = "url";`);
+});
+
+test("the place is put into default values, computed names, and code of any depth", async () => {
+  const { parseAst } = await loadBundler();
+  const place = { url: '"url"', filename: '"file"', dirname: '"folder"' };
+  const put = (code: string): string | undefined => withPlace(parseAst, code, { lang: "js", place });
+  expect(put("export const f = (a = __dirname) => ({ [__filename]: a, __dirname });")).toBe(
+    'export const f = (a = "folder") => ({ ["file"]: a, __dirname: "folder" });',
+  );
+  const deep = Array.from({ length: 3_000 }, () => "a").join(" + ");
+  expect(put(`const a = 1; export const x = ${deep} + __dirname;`)).toMatch(/a \+ "folder";$/);
 });
 
 test("kit is imported from one place, whichever module asks for it, also one of a package", async () => {

@@ -57,8 +57,7 @@ export function findReferences(
     const fromRoot = fileOfRoot(node);
     if (fromRoot !== undefined) files.push({ path: fromRoot, from: "root" });
     // The name of a property is no variable.
-    if (node.type === "MemberExpression" && node.computed !== true) explained.add(node.property as Node);
-    if (node.type === "Property" && node.computed !== true) explained.add(node.key as Node);
+    for (const field of namesOnly(node)) explained.add(node[field] as Node);
     if (isOwnPlace(node) && !declared.has(node.name) && !explained.has(node)) unclear.add(lineOf(node));
     if (node.type === "ImportExpression" && !isText(node.source)) dynamicImports.push(lineOf(node));
   });
@@ -182,9 +181,36 @@ function placesOf(program: Node, declared: ReadonlySet<unknown>): (node: Node) =
 function declaredNames(program: Node): ReadonlySet<unknown> {
   const names = new Set<unknown>();
   walk(program, (node) => {
-    if (node.type === "VariableDeclarator") names.add((node.id as Node).name);
+    const patterns = [node.id, node.params, node.param];
+    // `import { dirname as __dirname }` declares the local name.
+    if (node.type.startsWith("Import")) patterns.push(node.local);
+    for (const name of boundNames(patterns)) names.add(name);
   });
   return names;
+}
+
+/** The names that a pattern binds: of variables, parameters, functions and classes; not those in its default values. */
+function boundNames(pattern: unknown): readonly unknown[] {
+  if (Array.isArray(pattern)) return pattern.flatMap(boundNames);
+  if (!isNode(pattern)) return [];
+  switch (pattern.type) {
+    case "Identifier":
+      return [pattern.name];
+    case "AssignmentPattern":
+      return boundNames(pattern.left);
+    case "ObjectPattern":
+      return boundNames(pattern.properties);
+    case "ArrayPattern":
+      return boundNames(pattern.elements);
+    case "Property":
+      return boundNames(pattern.value);
+    case "RestElement":
+      return boundNames(pattern.argument);
+    case "TSParameterProperty":
+      return boundNames(pattern.parameter);
+    default:
+      return [];
+  }
 }
 
 function explain(place: Node, explained: Set<Node>): void {
@@ -252,30 +278,41 @@ export function withPlace(
   if (!/\bimport\.meta\b|\b__(?:dirname|filename)\b/.test(code)) return undefined;
   const program = parseAst(code, { lang }) as unknown as Node;
   const declared = declaredNames(program);
-  const ofName: Readonly<Record<string, string>> = { __dirname: place.dirname, __filename: place.filename };
-  const ofMeta: Readonly<Record<string, string>> = { ...place };
+  const ofName = new Map([
+    ["__dirname", place.dirname],
+    ["__filename", place.filename],
+  ]);
+  const ofMeta = new Map(Object.entries(place));
+  /** The place that a free variable stands for. */
+  const placeOf = (name: unknown): string | undefined =>
+    declared.has(name) ? undefined : ofName.get(String(name));
   const edits: { readonly start: number; readonly end: number; readonly text: string }[] = [];
+  // A list of what is left, as deep code would overflow the stack.
+  const waiting: unknown[] = [program];
   const visit = (value: unknown): void => {
-    if (Array.isArray(value)) for (const one of value) visit(one);
+    if (Array.isArray(value)) for (const one of value) waiting.push(one);
     if (!isNode(value)) return;
     const { type, start, end, object, property, key } = value;
-    const name = String(value.name);
+    const put = (text: string): void => void edits.push({ start, end: Number(end), text });
     if (type === "MemberExpression" && isNode(object) && object.type === "MetaProperty") {
-      const text = ofMeta[nameOf(property) ?? ""];
-      if (text !== undefined) edits.push({ start, end: Number(end), text });
+      const text = ofMeta.get(nameOf(property) ?? "");
+      if (text !== undefined) put(text);
     } else if (type === "MetaProperty" && isImportMeta(value)) {
-      const fields = Object.entries(ofMeta).map(([field, text]) => `${field}: ${text}`);
-      edits.push({ start, end: Number(end), text: `({ ...import.meta, ${fields.join(", ")} })` });
-    } else if (type === "MemberExpression" && value.computed !== true) visit(object);
-    else if (type === "Property" && value.shorthand === true && isNode(key) && isFree(key.name)) {
-      edits.push({ start, end: Number(end), text: `${key.name}: ${ofName[String(key.name)]}` });
-    } else if (type === "Property" && value.computed !== true) visit(value.value);
-    else if (type === "Identifier" && isFree(name)) {
-      edits.push({ start, end: Number(end), text: ofName[name] ?? name });
-    } else for (const one of Object.values(value)) visit(one);
+      const fields = Array.from(ofMeta, ([field, text]) => `${field}: ${text}`);
+      put(`({ ...import.meta, ${fields.join(", ")} })`);
+    } else if (type === "Identifier") {
+      const text = placeOf(value.name);
+      if (text !== undefined) put(text);
+    } else if (type === "Property" && value.shorthand === true && isNode(key)) {
+      const text = placeOf(key.name);
+      if (text === undefined) waiting.push(value.value);
+      else put(`${key.name}: ${text}`);
+    } else {
+      const names = namesOnly(value);
+      for (const [field, one] of Object.entries(value)) if (!names.includes(field)) waiting.push(one);
+    }
   };
-  const isFree = (name: unknown): boolean => String(name) in ofName && !declared.has(name);
-  visit(program);
+  while (waiting.length > 0) visit(waiting.pop());
   if (edits.length === 0) return undefined;
   let result = "";
   let at = 0;
@@ -284,6 +321,29 @@ export function withPlace(
     at = end;
   }
   return result + code.slice(at);
+}
+
+/** The fields of a node that hold the name of a property, of an export or of a label, which is no variable. */
+function namesOnly({ type, computed }: Node): readonly string[] {
+  switch (type) {
+    case "MemberExpression":
+      return computed === true ? [] : ["property"];
+    case "Property":
+    case "MethodDefinition":
+    case "PropertyDefinition":
+    case "AccessorProperty":
+      return computed === true ? [] : ["key"];
+    case "ImportSpecifier":
+    case "ExportSpecifier":
+    case "ExportAllDeclaration":
+      return ["imported", "exported"];
+    case "LabeledStatement":
+    case "BreakStatement":
+    case "ContinueStatement":
+      return ["label"];
+    default:
+      return [];
+  }
 }
 
 /** And not `new.target`. */

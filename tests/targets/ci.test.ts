@@ -7,7 +7,6 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { repositoryRoot } from "../../scripts/files.ts";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
 
 const run = promisify(execFile);
@@ -35,7 +34,7 @@ beforeAll(async () => {
   await git("commit", "--quiet", "--message", "One");
   base = await git("rev-parse", "HEAD");
   for (const target of ["github-actions", "gitlab-ci"]) {
-    const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    const { exitCode, stderr } = await project.kit(["build", "--target", target]);
     expect(stderr).toBe("");
     expect(exitCode).toBe(0);
   }

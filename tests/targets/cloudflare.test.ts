@@ -8,7 +8,6 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { KitClient } from "../../src/client/index.ts";
 import { servedCases } from "./served-cases.ts";
 import { outputVariables, ServerOutput } from "./server-output.ts";
@@ -73,9 +72,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
 
   beforeAll(async () => {
     project = await createTargetProject();
-    const { exitCode, stdout, stderr } = await runKit(["build", "--target", "cloudflare"], {
-      cwd: project.root,
-    });
+    const { exitCode, stdout, stderr } = await project.kit(["build", "--target", "cloudflare"]);
     expect(stderr).toBe("");
     expect(exitCode).toBe(0);
     built = stdout;
@@ -112,7 +109,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     const path = join(project.root, "build/cloudflare/app/worker.js");
     const before = await readFile(path, "utf8");
     await rm(join(project.root, "build"), { recursive: true });
-    await runKit(["build", "--target", "cloudflare"], { cwd: project.root });
+    await project.kit(["build", "--target", "cloudflare"]);
     const code = await readFile(path, "utf8");
     expect(code === before).toBe(true);
     expect([code.includes(project.root), code.includes(repositoryRoot)]).toEqual([false, false]);
@@ -138,7 +135,7 @@ describe.skipIf(!hasWrangler)("without a key", () => {
     const project = await createTargetProject();
     let server: ServerOutput | undefined;
     try {
-      await runKit(["build", "--target", "cloudflare"], { cwd: project.root });
+      await project.kit(["build", "--target", "cloudflare"]);
       server = await serveWorker(join(project.root, "build/cloudflare"));
       expect((await fetch(`${server.url}/health`)).status).toBe(200);
     } finally {

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { servedCases } from "./served-cases.ts";
 import { outputVariables, ServerOutput } from "./server-output.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
@@ -69,7 +68,7 @@ describe.skipIf(!hasBuildah)(
       await buildah("commit", "--quiet", base, "docker.io/library/node:24-bookworm-slim");
       project = await createTargetProject();
       for (const target of ["docker", "fly"]) {
-        const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+        const { exitCode, stderr } = await project.kit(["build", "--target", target]);
         expect(stderr).toBe("");
         expect(exitCode).toBe(0);
         // Beside what belongs to the output, as people leave it there.

@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
 
 const packages = fileURLToPath(new URL("../../vendors/node_modules", import.meta.url));
@@ -26,7 +25,7 @@ describe.skipIf(!existsSync(linter))("a Dockerfile (skipped where npm run test:t
   });
 
   test.each(["docker", "fly", "railway"])("of the target %s has no finding of the linter", async (target) => {
-    const { exitCode, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    const { exitCode, stderr } = await project.kit(["build", "--target", target]);
     expect(stderr).toBe("");
     expect(exitCode).toBe(0);
     const text = await readFile(join(project.root, "build", target, "Dockerfile"), "utf8");

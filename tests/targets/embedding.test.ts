@@ -1,9 +1,9 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir } from "node:fs/promises";
 import { createServer } from "node:http";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,9 +19,7 @@ let project: TargetProject;
 beforeAll(async () => {
   project = await createTargetProject();
   await cp(join(repositoryRoot, "examples/embedding"), join(project.root, "embedding"), { recursive: true });
-  await symlink(join(repositoryRoot, "node_modules/hono"), join(project.root, "node_modules/hono"));
-  for (const name of ["express", "fastify"])
-    if (isThere(name)) await symlink(join(packages, name), join(project.root, "node_modules", name));
+  await project.link(["express", "fastify"].filter(isThere), packages);
   await mkdir(join(project.root, ".kit"), { recursive: true });
   process.env.KIT_API_KEYS = apiKey;
   process.chdir(project.root);
@@ -80,18 +78,7 @@ const examples: Readonly<Record<string, () => Promise<Embedded>>> = {
 async function serveNext(): Promise<Embedded> {
   const shop = await createTargetProject();
   const at = (path: string): string => join(shop.root, path);
-  // Next follows links of packages and would take kit for the shop's own code: kit lies there as npm puts it.
-  await rm(at("node_modules/kit"));
-  for (const path of ["package.json", "bin", "dist"])
-    await cp(join(repositoryRoot, path), at(join("node_modules/kit", path)), { recursive: true });
-  const { dependencies } = JSON.parse(await readFile(join(repositoryRoot, "package.json"), "utf8"));
-  const own = ["react", "react-dom", "next"].map((name) => [name, packages] as const);
-  const kits = Object.keys(dependencies).map((name) => [name, join(repositoryRoot, "node_modules")] as const);
-  for (const [name, place] of [...kits, ...own]) {
-    await mkdir(dirname(at(join("node_modules", name))), { recursive: true });
-    await rm(at(join("node_modules", name)), { force: true });
-    await symlink(join(place, name), at(join("node_modules", name)));
-  }
+  await shop.link(["react", "react-dom", "next"], packages);
   await shop.write("next.config.mjs", nextConfig);
   await shop.write("app/route.js", 'export const GET = () => new Response("The shop.");\n');
   await mkdir(at("app/kit/[...path]"), { recursive: true });

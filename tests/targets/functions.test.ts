@@ -1,10 +1,8 @@
-import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { repositoryRoot } from "../../scripts/files.ts";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { KitClient } from "../../src/client/index.ts";
 import { type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 import { FunctionOutput } from "./function-output.ts";
@@ -38,9 +36,9 @@ beforeAll(async () => {
     "package.json": JSON.stringify(manifest),
     "src/workflows/slow.ts": slow,
   });
-  await symlink(join(repositoryRoot, "node_modules/pg"), join(project.root, "node_modules/pg"));
+  await project.link(["pg"]);
   for (const target of ["vercel", "netlify"]) {
-    const { exitCode, stdout, stderr } = await runKit(["build", "--target", target], { cwd: project.root });
+    const { exitCode, stdout, stderr } = await project.kit(["build", "--target", target]);
     expect(stderr).not.toMatch(/error/);
     expect(exitCode).toBe(0);
     // The packages are in the output: nothing is left to install.

@@ -3,7 +3,6 @@ import { cp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runKit } from "../../src/cli/testing/run-kit.ts";
 import { servedCases } from "./served-cases.ts";
 import { ServerOutput } from "./server-output.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
@@ -15,7 +14,7 @@ let server: ServerOutput;
 
 beforeAll(async () => {
   project = await createTargetProject();
-  const { exitCode, stderr } = await runKit(["build"], { cwd: project.root });
+  const { exitCode, stderr } = await project.kit(["build"]);
   expect(stderr).toBe("");
   expect(exitCode).toBe(0);
   await cp(join(project.root, "build/node"), folder, { recursive: true });
@@ -63,7 +62,7 @@ test("the output holds what is read, and nothing else of the project", async () 
 
 test("the same project gives the same bytes, and no path of this machine", async () => {
   const out = join(project.root, "build/again");
-  const { exitCode } = await runKit(["build", "--out", out], { cwd: project.root });
+  const { exitCode } = await project.kit(["build", "--out", out]);
   expect(exitCode).toBe(0);
   const manifest = (at: string): Promise<string> => readFile(join(at, "kit-build.json"), "utf8");
   expect(await manifest(out)).toBe(await manifest(folder));

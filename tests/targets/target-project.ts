@@ -1,12 +1,18 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { repositoryRoot } from "../../scripts/files.ts";
+import type { RunResult } from "../../src/cli/testing/run-kit.ts";
 
 /** A project with each kind of source, as people have it, that is built for every target. */
 export interface TargetProject {
   readonly root: string;
   write(path: string, text: string): Promise<void>;
+  /** Links packages of this checkout, or of another folder of packages, into the project. */
+  link(names: readonly string[], from?: string): Promise<void>;
+  /** Runs the command line of the kit that is installed in the project. */
+  kit(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<RunResult>;
   remove(): Promise<void>;
 }
 
@@ -75,7 +81,7 @@ export default defineWorkflow({
 `,
 };
 
-/** Makes the project in a temporary folder, with kit and zod as npm would link them. */
+/** Makes the project in a temporary folder, with kit as npm would unpack it there, and its packages beside it. */
 export async function createTargetProject(
   more: Readonly<Record<string, string>> = {},
 ): Promise<TargetProject> {
@@ -84,9 +90,43 @@ export async function createTargetProject(
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text);
   };
+  const link = async (
+    names: readonly string[],
+    from = join(repositoryRoot, "node_modules"),
+  ): Promise<void> => {
+    for (const name of names) {
+      const place = join(root, "node_modules", name);
+      await mkdir(dirname(place), { recursive: true });
+      await symlink(join(from, name), place);
+    }
+  };
   for (const [path, text] of Object.entries({ ...files, ...more })) await write(path, text);
-  await mkdir(join(root, "node_modules"), { recursive: true });
-  await symlink(repositoryRoot, join(root, "node_modules/kit"));
-  await symlink(join(repositoryRoot, "node_modules/zod"), join(root, "node_modules/zod"));
-  return { root, write, remove: () => rm(root, { recursive: true, force: true }) };
+  for (const path of ["package.json", "bin", "dist"])
+    await cp(join(repositoryRoot, path), join(root, "node_modules/kit", path), { recursive: true });
+  const { dependencies } = JSON.parse(await readFile(join(repositoryRoot, "package.json"), "utf8"));
+  // `kit build` asks for the bundler by name.
+  await link([...Object.keys(dependencies), "rolldown"]);
+  return {
+    root,
+    write,
+    link,
+    kit: (args, environment = {}) => runInstalled(root, args, environment),
+    remove: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+function runInstalled(
+  root: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<RunResult> {
+  const { NO_COLOR: _, FORCE_COLOR: __, KIT_API_KEYS: ___, ...variables } = process.env;
+  return new Promise((resolve) => {
+    const words = [join(root, "node_modules/kit/bin/kit.mjs"), ...args];
+    const env = { ...variables, ...environment };
+    execFile(process.execPath, words, { cwd: root, env }, (error, stdout, stderr) => {
+      const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : null;
+      resolve({ exitCode, stdout, stderr });
+    });
+  });
 }
