@@ -20,6 +20,6 @@ test("a server whose state folder was deleted is found again, and Git still leav
   expect(await findRunningServers(root)).toMatchObject([{ url, pid: process.pid }]);
   rmSync(join(root, ".kit"), { recursive: true });
   expect(await findRunningServers(root)).toEqual([]);
-  await expect.poll(() => findRunningServers(root), { timeout: 5_000 }).toMatchObject([{ url }]);
+  await expect.poll(() => findRunningServers(root)).toMatchObject([{ url }]);
   expect(readdirSync(join(root, ".kit"))).toContain(".gitignore");
 });

@@ -68,7 +68,7 @@ async function open(script: Script = () => ({ text: "done" })) {
 }
 
 async function untilRefused(store: FailingStore, times: number): Promise<void> {
-  await expect.poll(() => store.refused, { timeout: 5_000, interval: 10 }).toBeGreaterThanOrEqual(times);
+  await expect.poll(() => store.refused, { interval: 10 }).toBeGreaterThanOrEqual(times);
 }
 
 const inputsOf = async (service: TestService): Promise<readonly string[]> =>
@@ -301,9 +301,7 @@ test("the result of a prompt whose caller was told 503 is written once the store
   await expect(service.prompt(one, { message: "next" })).rejects.toMatchObject(told503);
   store.isAway = false;
   // No caller asks for the session again: the store gets the result all the same.
-  await expect
-    .poll(() => resultsIn(service), { timeout: 10_000 })
-    .toEqual([expect.stringContaining("moved 40 files")]);
+  await expect.poll(() => resultsIn(service)).toEqual([expect.stringContaining("moved 40 files")]);
   expect((await service.prompt(one, { message: "next" })).text).toBe("all done");
   expect(runs()).toEqual(["move"]);
   // The answer to the first came while the store refused the result, and was kept with it.

@@ -28,7 +28,7 @@ test("in a rolling deploy old nodes keep the schedules of new files, and those t
   expect(await names(next)).toEqual(["file:added", "file:gone", "file:nightly"]);
   oldSync.stop();
   await old.drain({ timeoutMs: 0 });
-  await expect.poll(() => names(next), { timeout: 10_000 }).toEqual(["file:added", "file:nightly"]);
+  await expect.poll(() => names(next)).toEqual(["file:added", "file:nightly"]);
   nextSync.stop();
   await next.drain({ timeoutMs: 0 });
 });
@@ -43,7 +43,7 @@ test("nothing goes while a node that has just started has not said what it decla
   await changed.renew();
   expect(await names(first)).toEqual(["file:a", "file:b"]);
   await starting.cluster?.declareSchedules([]);
-  await expect.poll(() => names(first), { timeout: 10_000 }).toEqual(["file:a"]);
+  await expect.poll(() => names(first)).toEqual(["file:a"]);
   for (const one of [sync, changed]) one.stop();
   await Promise.all([first, starting].map((engine) => engine.drain({ timeoutMs: 0 })));
 });

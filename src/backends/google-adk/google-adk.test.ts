@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
@@ -156,7 +156,7 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
       const first = stageOf(googleAdk(shop), hang, { over: { store } });
       const dying = first.agent.session().prompt("go", { operationId: "op_1" });
       dying.catch(() => undefined);
-      await vi.waitFor(() => expect(first.model.calls).toHaveLength(2));
+      await expect.poll(() => first.model.calls).toHaveLength(2);
       const again: string[] = [];
       const second = stageOf(googleAdk(shop), noting([{ text: "Billed." }], again), { over: { store } });
       expect((await second.agent.session().prompt("go", { operationId: "op_1" })).text).toBe("Billed.");

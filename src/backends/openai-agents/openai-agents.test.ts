@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { Agent, handoff, type JsonSchemaDefinition } from "@openai/agents";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
@@ -166,7 +166,7 @@ test("a repair, and work after a crash, go on with the agent that has it; a new 
   const first = stageOf(openaiAgents(shop), hang, { over: { store } });
   const dying = first.agent.session().prompt("go", { operationId: "op_1" });
   dying.catch(() => undefined);
-  await vi.waitFor(() => expect(first.model.calls).toHaveLength(2));
+  await expect.poll(() => first.model.calls).toHaveLength(2);
   const again: string[] = [];
   const second = stageOf(openaiAgents(shop), noting([{ text: "Billed." }], again), { over: { store } });
   expect((await second.agent.session().prompt("go", { operationId: "op_1" })).text).toBe("Billed.");

@@ -50,7 +50,7 @@ beforeAll(async () => {
   for (const name of ["release", "writer"]) runs[name] = (await service.startRun(name, {})).run_id;
   await vi.waitFor(
     async () => expect((await service.engine.listRuns({ status: "waiting" })).items).toHaveLength(2),
-    { timeout: 20_000 },
+    { timeout: 30_000 },
   );
 });
 afterAll(async () => {

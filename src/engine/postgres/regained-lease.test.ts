@@ -37,10 +37,10 @@ test("a node that loses its shards and gains them again keeps the order of a ses
   await expect.poll(() => begun.length).toBe(1);
   await database.run("SELECT pg_terminate_backend(backend) FROM $s.nodes");
   await lost.promise;
-  await expect.poll(() => engine.cluster?.owns(session), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => engine.cluster?.owns(session)).toBe(true);
   const [first] = receipts;
   const statusOf = async () => (await engine.getDispatch(first?.dispatch_id ?? ""))?.status;
-  await expect.poll(statusOf, { timeout: 10_000 }).toBe("queued");
+  await expect.poll(statusOf).toBe("queued");
   // Its rows are read again by now, too.
   await sleep(100);
   release.resolve();

@@ -253,9 +253,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     const runs = await Promise.all(
       Array.from({ length: 6 }, () => cluster.acceptor.startRun({ workflow: "steps", payload: {} })),
     );
-    await expect
-      .poll(() => cluster.notes().filter(({ what }) => what === "step").length, { timeout: 20_000 })
-      .toBeGreaterThan(6);
+    await expect.poll(() => cluster.notes().filter(({ what }) => what === "step").length).toBeGreaterThan(6);
     cluster.nodes[0]?.kill("SIGKILL");
     for (const { run_id } of runs) await cluster.acceptor.signal(run_id, { name: "go", payload: "went" });
     const signal = AbortSignal.timeout(60_000);

@@ -67,23 +67,23 @@ test("a criterion without a passing test is one click from Home, with why, and i
   await page.getByRole("link", { name: "without a passing test" }).click();
   const criterion = (id: string) => page.getByRole("link", { name: id, exact: true });
   await criterion("auth#1.3").waitFor();
-  expect(await criterion("auth#1.1").count()).toBe(0);
+  await expect.poll(() => criterion("auth#1.1").count()).toBe(0);
   await page.getByText("expected 401 <b><b><b>").waitFor();
   await page.getByRole("button", { name: /^Stale result/ }).click();
   await criterion("auth#1.1").waitFor();
   await page.getByText("the code changed since").first().waitFor();
-  expect(await criterion("auth#1.3").count()).toBe(0);
+  await expect.poll(() => criterion("auth#1.3").count()).toBe(0);
   await criterion("auth#1.2").click();
   await page.getByRole("heading", { name: "Acceptance criteria" }).waitFor();
   const source = page.getByRole("region", { name: "Source of .kiro/specs/auth/requirements.md" });
   await source.locator("[data-marked]").getByText("SHALL refuse").waitFor();
   await page.getByRole("listitem").getByText("WHEN the password is wrong").first().waitFor();
   for (const state of ["passing", "failing", "no test"])
-    expect(await page.getByText(state, { exact: true }).count(), state).toBe(1);
+    await expect.poll(() => page.getByText(state, { exact: true }).count(), { message: state }).toBe(1);
   await page.getByRole("button", { name: "Draw" }).click();
   await page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
   await page.getByRole("region", { name: "The graph as a list" }).getByText("implements").waitFor();
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => violations(page)).toEqual([]);
   await page.getByRole("link", { name: "auth", exact: true }).click();
   await page.getByRole("treeitem", { name: /^Requirements/ }).waitFor();
   expect(new URL(page.url()).searchParams.get("feature")).toBe(".kiro/specs/auth");
@@ -110,8 +110,8 @@ test("the tree of specs is walked by keyboard, from a framework to a criterion",
   await page.keyboard.press("ArrowRight");
   const criterion = item(/^1.1 WHEN a user logs in/);
   await criterion.waitFor();
-  expect(await criterion.getAttribute("aria-level")).toBe("5");
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => criterion.getAttribute("aria-level")).toBe("5");
+  await expect.poll(() => violations(page)).toEqual([]);
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Requirement 1: Login" }).waitFor();
@@ -137,7 +137,7 @@ test("the impact since a revision is drawn and listed, with the reason of each e
   const list = page.getByRole("region", { name: "The graph as a list" });
   for (const reason of ["names the file", "implements", "has a criterion that is named in"])
     await list.getByText(reason).first().waitFor();
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => violations(page)).toEqual([]);
   expect(opened.faults).toEqual([]);
   await page.getByRole("textbox", { name: /^Since/ }).fill("--output=x");
   await page.keyboard.press("Enter");
@@ -170,7 +170,7 @@ test("tools are side by side with what each reads for a file, and a rule shows w
   await page.getByRole("textbox", { name: /^A file/ }).fill("src/login.ts");
   await page.keyboard.press("Enter");
   await page.getByText("matches src/**/*.ts").first().waitFor();
-  expect(await page.getByRole("heading", { name: "Claude Code" }).count()).toBe(1);
+  await expect.poll(() => page.getByRole("heading", { name: "Claude Code" }).count()).toBe(1);
   await page.getByRole("link", { name: "Style" }).first().click();
   await page.getByRole("button", { name: "Claude Code" }).click();
   await page.getByText("cannot be limited").waitFor();
@@ -234,8 +234,8 @@ test.each(["requirements", "design"])("hostile %s are text on their own screen",
   await checkWidths(opened, name);
   if (name === "requirements") return;
   // Its links lead to files of the repository, or nowhere.
-  const targets = await page
-    .locator(".markdown a")
-    .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-  expect(targets).toEqual([expect.stringMatching(/^\/console\/files\?path=/)]);
+  const links = page.locator(".markdown a");
+  await expect
+    .poll(() => links.evaluateAll((all) => all.map((link) => link.getAttribute("href"))))
+    .toEqual([expect.stringMatching(/^\/console\/files\?path=/)]);
 });

@@ -65,7 +65,7 @@ test("a turn is forked without a rule, with the keyboard alone, and compared wit
   await page.getByText("left only").waitFor();
   await page.getByText("AGENTS.md:1").waitFor();
   expect(new URL(page.url()).pathname).toBe("/console/agents/echo/told/compare");
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => violations(page)).toEqual([]);
   expect(opened.faults).toEqual([]);
 });
 

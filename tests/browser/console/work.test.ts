@@ -88,7 +88,7 @@ test("a call is approved with other arguments, beside the rules of the file that
   await page.getByRole("textbox", { name: "tags 1" }).fill("late");
   await page.getByLabel("name", { exact: true }).fill("Ada");
   await page.getByLabel("extra").fill("3");
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => violations(page)).toEqual([]);
   await page.getByRole("button", { name: "Approve with these" }).click();
   await page.getByText("Nothing waits for you").waitFor();
   await served.service.engine.awaitDispatch(body.dispatch_id);
@@ -106,8 +106,8 @@ test("a call is allowed for good by a rule that is shown first; where none can b
   await page.getByRole("button", { name: "Always allow…" }).click();
   await page.getByRole("group", { name: "The rule" }).getByText('args = "{\\"cents\\":5}"').waitFor();
   await page.getByLabel("Every call of pay, whatever its arguments, by the agent clerk").check();
-  expect(await page.getByRole("group", { name: "The rule" }).textContent()).not.toContain("args");
-  expect([await violations(page), await isTooWide(page)]).toEqual([[], false]);
+  await expect.poll(() => page.getByRole("group", { name: "The rule" }).textContent()).not.toContain("args");
+  await expect.poll(async () => [await violations(page), await isTooWide(page)]).toEqual([[], false]);
   await page.getByRole("button", { name: "Write the rule and approve" }).click();
   await page.getByText("Nothing waits for you").waitFor();
   await served.service.engine.awaitDispatch(body.dispatch_id);
@@ -154,7 +154,7 @@ test("a run is started by a form, shows its journal, and is given its signal by 
   await journal.getByText("read <img").click();
   await journal.getByText('"orders": 12').waitFor();
   await journal.getByText("go ahead").waitFor();
-  expect(await violations(page)).toEqual([]);
+  await expect.poll(() => violations(page)).toEqual([]);
   expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
   expect(opened.faults).toEqual([]);
 });
@@ -176,7 +176,7 @@ test("deliveries are listed with why they were refused, and with links to what t
   await page.getByRole("link", { name: /^dispatch_/ }).click();
   await page.getByRole("link", { name: "a delivery of github" }).click();
   await page.getByRole("link", { name: /^dispatch_/ }).waitFor();
-  expect(await page.getByText("invalid_signature").count()).toBe(0);
+  await expect.poll(() => page.getByText("invalid_signature").count()).toBe(0);
   await page.goto(`${served.url}/console/runs/${run_id}`);
   await page.getByRole("link", { name: "a delivery of github" }).click();
   await page.getByText("This delivery is not listed any more").waitFor();
