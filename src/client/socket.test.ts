@@ -4,6 +4,7 @@ import { WebSocketServer } from "ws";
 import type { KitEvent } from "../protocol/event.ts";
 import { type ServedService, serveService } from "../server/testing/serve-service.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
+import { standStill } from "../testing/stand-still.ts";
 import { KitClient } from "./kit-client.ts";
 
 const apiKey = "key~of/some+signs?";
@@ -139,6 +140,37 @@ test("a connection on which nothing comes any more counts as broken", async () =
   } finally {
     for (const socket of mute.clients) socket.terminate();
     mute.close();
+  }
+});
+
+test("a connection lives on where the program stood still while the answer to a ping came", async () => {
+  const answering = new WebSocketServer({ host: "127.0.0.1", port: 0, handleProtocols: () => "kit" });
+  await once(answering, "listening");
+  let pings = 0;
+  answering.on("connection", (socket) => {
+    let prompt = "";
+    socket.send('{"type":"ready"}');
+    socket.on("message", (data) => {
+      const frame = JSON.parse(String(data));
+      if (frame.type === "prompt") prompt = frame.request_id;
+      else {
+        pings += 1;
+        socket.send('{"type":"pong"}');
+        if (pings === 1) standStill(400);
+        if (pings === 3)
+          socket.send(JSON.stringify({ type: "result", request_id: prompt, result: { text: "on" } }));
+      }
+    });
+  });
+  try {
+    const address = answering.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const still = new KitClient({ baseUrl: `http://127.0.0.1:${port}`, idleTimeoutMs: 600 });
+    await using connection = await still.agents.connect("echo", { id: "1" });
+    expect((await connection.prompt("hello").result()).text).toBe("on");
+  } finally {
+    for (const socket of answering.clients) socket.terminate();
+    answering.close();
   }
 });
 

@@ -167,7 +167,10 @@ export class NodeClient {
         clearInterval(this.#timer);
         this.#timer = undefined;
       }
-      for (const each of this.#watched) this.#check(each);
+      // After the sockets were read: what has come lies there when this process itself has stood still.
+      setImmediate(() => {
+        for (const each of this.#watched) this.#check(each);
+      });
     }, watchMs).unref();
   }
 

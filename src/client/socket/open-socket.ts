@@ -88,8 +88,12 @@ export async function openSocket(
     if (!isReady) return;
     const now = Date.now();
     // The first unanswered ping went out a beat after what was heard last, and this is the second beat since.
-    if (askedAt !== undefined && now - askedAt > 1.5 * beatMs) fail(connectionLost());
-    else {
+    if (askedAt !== undefined && now - askedAt > 1.5 * beatMs) {
+      // The answer has come where the program, the page or the machine has stood still: it is read first.
+      setTimeout(() => {
+        if (askedAt !== undefined) fail(connectionLost());
+      }, 0);
+    } else {
       askedAt ??= now;
       send({ type: "ping" });
     }

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { NodeClient, NodeLost } from "../../app/cluster/node-client.ts";
 import { digestOf, isSigned, signCall } from "../../app/cluster/signature.ts";
 import type { ClusterNode } from "../../engine/cluster.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { standStill } from "../../testing/stand-still.ts";
 import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
 import { reachableAt } from "./reachable-at.ts";
 
@@ -184,6 +185,39 @@ test("a node that says nothing is lost once the database does not know it any mo
   client.close();
   silent.closeAllConnections();
   silent.close();
+});
+
+test("a node that has answered is not lost where this machine stood still before it read the answer", async () => {
+  let reply: ServerResponse | undefined;
+  const other = createServer((_, response) => {
+    reply = response.writeHead(200, { "content-type": "application/x-ndjson" });
+    reply.write('{"is":"here"}\n');
+  }).listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const node: ClusterNode = { node: "other", host: "far", address: `http://127.0.0.1:${port}` };
+  const client = new NodeClient(one.cluster);
+  const taken = Promise.withResolvers<void>();
+  const asked = client.ask(
+    node,
+    { name: "abort", asked: { agent: "echo", instance_id: "i" } },
+    { onTaken: taken.resolve },
+  );
+  asked.catch(() => undefined);
+  await taken.promise;
+  const real = performance.now.bind(performance);
+  reply?.end('{"is":"result","value":true}\n');
+  standStill(600);
+  vi.spyOn(performance, "now").mockImplementation(() => real() + 20_000);
+  try {
+    expect(await asked).toBe(true);
+  } finally {
+    vi.restoreAllMocks();
+    client.close();
+    other.closeAllConnections();
+    other.close();
+  }
 });
 
 test("an address that nothing listens on is asked again, and named as away in the end", async () => {

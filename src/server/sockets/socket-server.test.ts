@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { standStill } from "../../testing/stand-still.ts";
 import { sendRaw } from "../testing/send-request.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { openSocket, RefusedError, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
@@ -152,6 +153,26 @@ test("a client that answers no ping is gone; one that does stays", async () => {
     expect((await live.until("pong")).at(-1)).toEqual({ type: "pong" });
     dead.socket.resume();
     expect(await dead.closed).toBe(1006);
+  } finally {
+    await quick.close();
+  }
+});
+
+test("a client that has answered stays where the server stood still before it read the answer", async () => {
+  const quick = await serveService({ limits: { heartbeatMs: 300 } });
+  try {
+    const { socket, closed } = await openSocket(`${quick.url}/agents/echo/1`);
+    let pings = 0;
+    const third = new Promise<string>((resolve) => {
+      // The pong is sent by now.
+      socket.on("ping", () => {
+        pings += 1;
+        if (pings === 1) standStill(350);
+        if (pings === 3) resolve("stays");
+      });
+    });
+    expect(await Promise.race([third, closed])).toBe("stays");
+    socket.close();
   } finally {
     await quick.close();
   }

@@ -91,7 +91,8 @@ export function createSocketServer(
       entry.alive = true;
     };
     open.add(entry);
-    timer ??= setInterval(beat, limits.heartbeatMs).unref();
+    // After the sockets were read: the answers to a ping lie there when the process itself has stood still.
+    timer ??= setInterval(() => setImmediate(beat), limits.heartbeatMs).unref();
     socket.on("pong", revive);
     socket.on("message", revive);
     socket.on("close", () => {
