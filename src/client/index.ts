@@ -96,7 +96,7 @@ export type {
   SpecQuery,
 } from "../protocol/spec-query.ts";
 export type { StalePage, StaleQuery } from "../protocol/stale.ts";
-export type { SyncBody, SyncResult } from "../protocol/sync.ts";
+export type { FileChange, SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
 export type {
   ForkBody,

@@ -16,7 +16,7 @@ import type {
   SpecFeatureQuery,
 } from "../protocol/spec-outline.ts";
 import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
-import type { SyncPlan, SyncRequest, SyncResult } from "../protocol/sync.ts";
+import type { SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../protocol/sync.ts";
 import type { ProjectConfig } from "./project-config.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
 
@@ -72,9 +72,9 @@ export interface ProjectGuidelines {
   planSync(request?: SyncRequest): Promise<SyncPlan>;
   /**
    * Writes what `planSync` says, conflicts only with `overwrite`. Throws `forbidden` in a read-only
-   * project.
+   * project, and `conflict` where `expected` is not what it would write.
    */
-  sync(request?: SyncRequest & { readonly overwrite?: boolean | undefined }): Promise<SyncResult>;
+  sync(request?: SyncWrite): Promise<SyncResult>;
 }
 
 /**

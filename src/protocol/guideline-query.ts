@@ -11,6 +11,7 @@ import {
 } from "./fields.ts";
 import type { Guideline } from "./guideline.ts";
 import { indexingSchema } from "./indexing.ts";
+import { changeDigestField } from "./sync.ts";
 
 export type { ExplainTool } from "./enums.ts";
 
@@ -38,7 +39,11 @@ export const convertRequestSchema = z.strictObject({
   overwrite: z
     .boolean({ error: needed("must be true or false") })
     .optional()
-    .meta({ description: "Default false: a steering file with other content is a conflict." }),
+    .meta({ description: "Default false: a file of its own with other content is a conflict." }),
+  expected: changeDigestField.optional().meta({
+    description:
+      "`change.digest` of the preview. Where the write would make another change, nothing is written: `conflict`, whose `meta.files` names the file.",
+  }),
 });
 export interface ConvertRequest extends Infer<typeof convertRequestSchema> {}
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { sourceTypes } from "./enums.ts";
 import type { Infer } from "./fields.ts";
 import { indexingSchema } from "./indexing.ts";
+import { fileChangeSchema } from "./sync.ts";
 
 export type { ConversionFormat, ExportFormat, SourceType } from "./enums.ts";
 
@@ -46,6 +47,10 @@ export const conversionResultSchema = z
     /** One sentence each. */
     losses: z.array(z.string()).meta({ description: "What the target format cannot express." }),
     /** Project-relative. */
+    change: fileChangeSchema.optional().meta({
+      description:
+        "Only in a preview: the file that a write would create or change, as it is and as it would be.",
+    }),
     written_to: z.string().optional().meta({ description: "Only when `preview` was false." }),
   })
   .meta({ id: "ConversionResult" });

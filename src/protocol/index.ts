@@ -74,6 +74,6 @@ export type {
   SpecPage,
   SpecQuery,
 } from "./spec-query.ts";
-export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult } from "./sync.ts";
+export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult, SyncWrite } from "./sync.ts";
 export type { Cost, ModelPrice, Usage } from "./usage.ts";
 export type { WorkCause } from "./work-cause.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { syncFormats } from "./enums.ts";
-import { choiceField, type Infer, needed } from "./fields.ts";
+import { choiceField, type Infer, maxRequestItems, needed, textField } from "./fields.ts";
 
 export type { SyncFormat } from "./enums.ts";
 
@@ -25,21 +25,38 @@ const syncChoicesSchema = z.strictObject({
 });
 export interface SyncRequest extends Infer<typeof syncChoicesSchema> {}
 
+/** Names what the preview of a file showed, so that nothing else is written. */
+export const changeDigestField = textField(64).min(1, "must not be empty");
+
+const expectedField = z
+  .array(z.strictObject({ path: textField(4_096), digest: changeDigestField }), {
+    error: needed("must be a list of paths and digests"),
+  })
+  .max(maxRequestItems)
+  .optional()
+  .meta({
+    description:
+      "`path` and `digest` of each entry of the preview. Where a file is to become another one than it showed, the sync writes nothing and is a `conflict`; `meta.files` names these files. Default: what the sync plans now is written.",
+  });
+
 /** The body of `POST /api/guidelines/sync`. */
 export const syncBodySchema = z.strictObject({
   ...syncChoicesSchema.shape,
   preview: flag.meta({ description: "Default true: nothing is written." }),
   overwrite: flag.meta({ description: "Also files that were edited by hand." }),
+  expected: expectedField,
 });
 export interface SyncBody extends Infer<typeof syncBodySchema> {}
 
-/** One file that a sync keeps up to date. */
-const syncEntrySchema = z.object({
+/** A sync that writes. */
+export type SyncWrite = Omit<SyncBody, "preview">;
+
+/** A file as it is and as a write makes it. */
+const fileChangeFields = {
   path: z.string().meta({ description: "POSIX, relative to the project root." }),
-  format: z.enum(syncFormats),
   action: z.enum(["create", "update", "unchanged", "delete", "conflict"]).meta({
     description:
-      "`conflict`: the managed part was edited by hand, or a file of another hand is in the way; nothing is written there without `overwrite`.",
+      "`conflict`: the managed part was edited by hand, or a file of another hand is in the way; nothing is written there without `overwrite`, and nothing at all where `after` is absent.",
   }),
   before: z.string().optional().meta({ description: "The whole file as it is; absent where there is none." }),
   after: z.string().optional().meta({ description: "The whole file as it will be; absent where it goes." }),
@@ -47,6 +64,15 @@ const syncEntrySchema = z.object({
     .string()
     .optional()
     .meta({ description: "What is in the way of a conflict, or why a file needs no writing." }),
+  digest: z.string().meta({ description: "Names this change: a write may take it as `expected`." }),
+};
+export const fileChangeSchema = z.object(fileChangeFields);
+export interface FileChange extends Infer<typeof fileChangeSchema> {}
+
+/** One file that a sync keeps up to date. */
+const syncEntrySchema = z.object({
+  ...fileChangeFields,
+  format: z.enum(syncFormats),
   losses: z.array(z.string()).meta({ description: "What the format cannot express, one sentence each." }),
 });
 export interface SyncEntry extends Infer<typeof syncEntrySchema> {}

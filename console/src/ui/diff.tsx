@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { diffLines } from "./line-diff.ts";
 import { visible } from "./text.ts";
 
-const mostLines = 400;
+const mostLines = 1_001;
 
 const lineStyles = {
   " ": "",
@@ -14,43 +14,48 @@ const signs = { " ": " ", "-": "−", "+": "+", "@": "…" } as const;
 const names = { " ": "", "-": "removed: ", "+": "added: ", "@": "left out: " } as const;
 
 /** A change of a file, line by line. */
-export function Diff({
-  path,
-  before,
-  after,
-}: {
-  readonly path: string;
-  readonly before: string;
-  readonly after: string;
-}): ReactNode {
-  const lines = diffLines(before, after);
+export function Diff(change: DiffProps): ReactNode {
   return (
     <figure className="overflow-hidden rounded-md border border-line bg-sunken">
       <figcaption className="border-line border-b px-3 py-1.5 font-mono text-soft text-xs foreign">
-        {visible(path)}
+        {visible(change.path)}
       </figcaption>
-      <div
-        role="group"
-        aria-label={`Change of ${path}`}
-        tabIndex={0}
-        className="max-h-96 overflow-auto py-1 font-mono text-xs"
-      >
-        {lines.slice(0, mostLines).map(({ mark, text }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
-          <div key={at} className={`flex ${lineStyles[mark]}`}>
-            <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
-              {signs[mark]}
-            </span>
-            <span className="min-w-0 whitespace-pre-wrap pr-3 foreign">
-              <span className="sr-only">{names[mark]}</span>
-              {visible(text.slice(0, 4_000))}
-            </span>
-          </div>
-        ))}
-        {lines.length > mostLines ? (
-          <p className="px-3 text-soft">… {lines.length - mostLines} more lines</p>
-        ) : null}
-      </div>
+      <DiffLines {...change} />
     </figure>
+  );
+}
+
+interface DiffProps {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The lines that change, without the file's name. */
+export function DiffLines({ path, before, after }: DiffProps): ReactNode {
+  const lines = diffLines(before, after);
+  return (
+    <div
+      role="group"
+      aria-label={`Change of ${path}`}
+      tabIndex={0}
+      className="max-h-96 overflow-auto py-1 font-mono text-xs"
+    >
+      {lines.slice(0, mostLines).map(({ mark, text }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
+        <div key={at} className={`flex ${lineStyles[mark]}`}>
+          <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
+            {signs[mark]}
+          </span>
+          <span className="min-w-0 whitespace-pre-wrap pr-3 foreign">
+            <span className="sr-only">{names[mark]}</span>
+            {visible(text.slice(0, 4_000))}
+          </span>
+        </div>
+      ))}
+      {lines.length > mostLines ? (
+        <p className="px-3 text-soft">… {lines.length - mostLines} more lines</p>
+      ) : null}
+    </div>
   );
 }

@@ -1,16 +1,25 @@
+import { z } from "zod";
 import { parseConversionFormat, parseExportFormat } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
 import { noteLosses, printDocument } from "../print/table.ts";
+import { readPreview } from "../read-preview.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
+
+const planSchema = z.object({ change: z.object({ digest: z.string() }) });
 
 export const guidelinesConvert: Command = defineCommand({
   arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
   options: {
     format: option("-f, --format <name>", "Steering, claude or cursor", parseConversionFormat),
     write: flag("-w, --write", "Write the result into the project instead of printing it"),
+    plan: option(
+      "--plan <file>",
+      "With --write: the output of an earlier --json; writes nothing where it would write anything else",
+      String,
+    ),
     overwrite: flag("--overwrite", "Replace a steering file that says something else"),
   },
   examples: [
@@ -22,11 +31,22 @@ export const guidelinesConvert: Command = defineCommand({
   run: ({ args: [id = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;
-      const { format, write = false, overwrite = false } = options;
+      const { format, plan, write = false, overwrite = false } = options;
       if (format === undefined)
         throw usageError("--format is missing.", "It is one of steering, claude, cursor.");
+      if (plan !== undefined && !write) throw usageError("--plan needs --write.");
+      const expected =
+        plan === undefined
+          ? undefined
+          : readPreview(planSchema, { file: plan, cwd: context.cwd }).change.digest;
       const { id: guideline_id } = findGuideline(project, id);
-      const result = await project.guidelines.convert({ guideline_id, format, preview: !write, overwrite });
+      const result = await project.guidelines.convert({
+        guideline_id,
+        format,
+        preview: !write,
+        overwrite,
+        expected,
+      });
       if (context.json) {
         output.json(result);
         return 0;

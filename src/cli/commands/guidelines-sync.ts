@@ -1,9 +1,11 @@
+import { z } from "zod";
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel, syncNames } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { printLineDiff } from "../print/line-diff.ts";
 import type { Output, Style } from "../print/output.ts";
 import { count, noteLosses, printTable } from "../print/table.ts";
+import { readPreview } from "../read-preview.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -22,32 +24,54 @@ export const guidelinesSync: Command = defineCommand({
       "Take over into the source what people wrote in the targets, so that kit keeps those files",
     ),
     check: flag("--check", "Write nothing, and end with 1 when a file is not up to date (for CI)"),
+    plan: option(
+      "--plan <file>",
+      "With --write: the output of an earlier --json; writes nothing where it would write anything else",
+      String,
+    ),
     overwrite: flag("--overwrite", "With --write: also files that were edited by hand"),
   },
   examples: [
     "kit guidelines sync --from claude",
     "kit guidelines sync --from agents --to cursor,steering --write",
     "kit guidelines sync --from agents --to claude,cursor --adopt",
+    "kit guidelines sync --from agents --to claude --json > plan.json",
+    "kit guidelines sync --from agents --to claude --write --plan plan.json",
     "kit guidelines sync --check",
   ],
   details:
     "Without --write, shows each file with what would change in it. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const { from, to, write = false, check = false, overwrite = false, adopt = false } = options;
+      const {
+        from,
+        to,
+        plan: file,
+        write = false,
+        check = false,
+        overwrite = false,
+        adopt = false,
+      } = options;
       if (write && check) throw usageError("--write and --check exclude each other.");
+      if (file !== undefined && !write) throw usageError("--plan needs --write.");
+      const expected =
+        file === undefined ? undefined : readPreview(planSchema, { file, cwd: context.cwd }).entries;
       const request = {
         ...(from === undefined ? {} : { source: from }),
         ...(to === undefined ? {} : { targets: to }),
         ...(adopt ? { adopt } : {}),
       };
-      const result = write ? await project.guidelines.sync({ ...request, overwrite }) : undefined;
+      const result = write ? await project.guidelines.sync({ ...request, overwrite, expected }) : undefined;
       const plan = result ?? (await project.guidelines.planSync(request));
       if (context.json) context.output.json(plan);
       else printPlan(context.output, plan, result?.written);
       const isConflicted = result !== undefined && leftAlone(result, result.written).length > 0;
       return isConflicted || (check && !plan.in_sync) ? 1 : 0;
     }),
+});
+
+const planSchema = z.object({
+  entries: z.array(z.object({ path: z.string(), digest: z.string() })),
 });
 
 const styles: Readonly<Record<SyncEntry["action"], Style>> = {

@@ -142,6 +142,30 @@ describe("lint and sync", () => {
     await own[Symbol.asyncDispose]();
   });
 
+  test("--plan writes only what an earlier --json has shown", async () => {
+    const own = await createSampleProject();
+    const run = kitIn(own);
+    const sync = ["sync", "--from", "claude", "--to", "agents"] as const;
+    await own.write("plan.json", (await run(...sync, "--json")).stdout);
+    await own.write("AGENTS.md", "# Meanwhile\n");
+    const refused = await run(...sync, "--write", "--plan", "plan.json");
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(refused.stderr).toContain("AGENTS.md is not as the preview showed it any more");
+    expect(readFileSync(join(own.root, "AGENTS.md"), "utf8")).toBe("# Meanwhile\n");
+    await own.write("plan.json", (await run(...sync, "--json")).stdout);
+    expect((await run(...sync, "--write", "--plan", "plan.json")).exitCode).toBe(0);
+    expect(await run(...sync, "--plan", "plan.json")).toMatchObject({ exitCode: 2 });
+    expect((await run(...sync, "--write", "--plan", "AGENTS.md")).stderr).toContain("is not the preview");
+    expect((await run(...sync, "--write", "--plan", "none.json")).stderr).toContain("cannot be read");
+    const convert = ["convert", await idOf("cursor", "Tests"), "-f", "steering"] as const;
+    await own.write("plan.json", (await run(...convert, "--json")).stdout);
+    await own.write(".kiro/steering/tests.md", "mine\n");
+    const late = await run(...convert, "--write", "--overwrite", "--plan", "plan.json");
+    expect(late).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(readFileSync(join(own.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
+    await own[Symbol.asyncDispose]();
+  });
+
   test("sync says what it would write, writes it, and checks it", async () => {
     const own = await createSampleProject();
     await own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");

@@ -1,11 +1,12 @@
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
-import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { splitLines } from "../../specs/markdown/characters.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import {
   audienceOf,
+  type PlannedFile,
+  type PlannedSync,
   planSync,
   realPathOf,
   type SyncFile,
@@ -23,7 +24,7 @@ const personal = /(?:^|\/)CLAUDE\.local\.md$/;
  * becomes a section or file of the source, and leaves the target, where kit writes its own copy. No text is lost: a section whose
  * title is taken gets another title, and text that the source format cannot express stays where it is.
  */
-export function planAdoption(input: SyncInput): SyncPlan {
+export function planAdoption(input: SyncInput): PlannedSync {
   const { source, targets, files } = input;
   const own = sourceRecords(files, source);
   const sourceFiles = new Set(own.map(({ source_file }) => realPathOf(files, source_file)));
@@ -173,7 +174,10 @@ interface Originals {
 }
 
 /** The plan against the files on disk. The source is written first, so that a failure half way loses nothing. */
-function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut }: Originals): SyncPlan {
+function withOriginals(
+  plan: PlannedSync,
+  { files, texts, source, written, leftOut }: Originals,
+): PlannedSync {
   const originals = new Map(files.map(({ path, linksTo, text }) => [linksTo ?? path, text]));
   const formats = new Map(
     files.map(({ path, linksTo, records: [first] }) => [
@@ -181,7 +185,7 @@ function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut 
       syncFormats.find((format) => format === first?.source_type),
     ]),
   );
-  const entries = new Map<string, SyncEntry>();
+  const entries = new Map<string, PlannedFile>();
   const seen = new Set<string>();
   const real = (path: string): string => realPathOf(files, path);
   for (const entry of plan.entries) {
@@ -208,7 +212,7 @@ function withOriginals(plan: SyncPlan, { files, texts, source, written, leftOut 
   };
 }
 
-function toEntry(entry: SyncEntry, before: string | undefined, after: string | undefined): SyncEntry {
+function toEntry(entry: PlannedFile, before: string | undefined, after: string | undefined): PlannedFile {
   const { before: _before, after: _after, ...base } = entry;
   const texts = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
   if (entry.action === "conflict") return { ...base, ...texts };

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
-import type { SyncPlan } from "../../protocol/sync.ts";
 import { isCampaign } from "../../testing/campaign.suite.ts";
 import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { repeatedGuidelines } from "../lint/lint-guidelines.ts";
 import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 import { managedFileOf, removeManagedPart } from "./managed-part.ts";
 import { planAdoption } from "./plan-adoption.ts";
-import { planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
+import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
 
 type Files = ReadonlyMap<string, string>;
 
@@ -27,11 +26,11 @@ function targetsOf(source: SyncFormat, files: Files): readonly SyncFormat[] {
   );
 }
 
-function plan(files: Files, source: SyncFormat): SyncPlan {
+function plan(files: Files, source: SyncFormat): PlannedSync {
   return planSync({ source, targets: targetsOf(source, files), files: read(files) });
 }
 
-function apply(files: Files, { entries }: SyncPlan, overwrite = false): Files {
+function apply(files: Files, { entries }: PlannedSync, overwrite = false): Files {
   const next = new Map(files);
   for (const { action, path, after } of entries) {
     if (action === "conflict" && !overwrite) continue;
@@ -67,7 +66,7 @@ test.skipIf(!hasCorpus).each(projects)(
     const again = plan(after, source);
     const open = again.entries.filter(({ action }) => action !== "unchanged" && action !== "conflict");
     expect(open.map(({ action, path }) => `${action} ${path}`)).toEqual([]);
-    const conflicts = (made: SyncPlan): string[] =>
+    const conflicts = (made: PlannedSync): string[] =>
       made.entries.filter(({ action }) => action === "conflict").map(({ path }) => path);
     expect(conflicts(again)).toEqual(conflicts(first));
 
@@ -99,7 +98,7 @@ test.skipIf(!hasCorpus).each(projects)(
   "$name is adopted into $source, once, without a loss, and lint agrees",
   ({ source, before }) => {
     const targets = targetsOf(source, before);
-    const adopt = (files: Files): SyncPlan => planAdoption({ source, targets, files: read(files) });
+    const adopt = (files: Files): PlannedSync => planAdoption({ source, targets, files: read(files) });
     const after = apply(before, adopt(before));
     const again = adopt(after);
     expect(again.entries.filter(({ action }) => action !== "unchanged" && action !== "conflict")).toEqual([]);

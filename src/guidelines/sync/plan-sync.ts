@@ -69,6 +69,13 @@ export function realPathOf(files: readonly SyncFile[], path: string): string {
   return files.find((file) => file.path === path)?.linksTo ?? path;
 }
 
+export type PlannedFile = Omit<SyncEntry, "digest">;
+
+/** A plan whose files have no digest yet. */
+export interface PlannedSync extends Omit<SyncPlan, "entries"> {
+  readonly entries: readonly PlannedFile[];
+}
+
 /**
  * Plans the writes that give every target the guidelines of the source.
  *
@@ -78,13 +85,18 @@ export function realPathOf(files: readonly SyncFile[], path: string): string {
  *
  * @see decisions/2026-11-21-guideline-sync.md
  */
-export function planSync({ source, targets, files, realOf: followed = (path) => path }: SyncInput): SyncPlan {
+export function planSync({
+  source,
+  targets,
+  files,
+  realOf: followed = (path) => path,
+}: SyncInput): PlannedSync {
   const records = sourceRecords(files, source);
   const byPath = new Map(files.map((file) => [file.path, file]));
   const realOf = (path: string): string => byPath.get(path)?.linksTo ?? followed(path);
   const sourceFolders = new Set(records.map(({ source_file }) => folderOf(realOf(source_file))));
   const sources = new Set(records.map(({ source_file }) => realOf(source_file)));
-  const entries: SyncEntry[] = [];
+  const entries: PlannedFile[] = [];
   const leftOut: string[] = [];
   const readDirectly: string[] = [];
   const byHandNames = files
@@ -189,8 +201,11 @@ function listed(names: readonly string[]): string {
 }
 
 /** Each path once, in order, and each file written once, by whichever of its names. */
-function onePerFile(entries: readonly SyncEntry[], realOf: (path: string) => string): readonly SyncEntry[] {
-  const byPath = new Map<string, SyncEntry>();
+function onePerFile(
+  entries: readonly PlannedFile[],
+  realOf: (path: string) => string,
+): readonly PlannedFile[] {
+  const byPath = new Map<string, PlannedFile>();
   const written = new Map<string, string>();
   for (const entry of entries) {
     const known = byPath.get(entry.path);
@@ -228,7 +243,7 @@ function isOfOthers(file: SyncFile | undefined): boolean {
   return file !== undefined && file.problem === undefined && managedFileOf(file.text) === undefined;
 }
 
-function planFile(context: FileContext): SyncEntry {
+function planFile(context: FileContext): PlannedFile {
   const { source, format, desired, file } = context;
   const { path, losses } = desired;
   const before = file?.text;
@@ -320,7 +335,7 @@ function contradiction(desired: DesiredFile, byHand: FileContext["byHand"]): str
 }
 
 /** Files and parts that kit wrote earlier and that no target needs any more. */
-function planRemoval(file: SyncFile, format: SyncFormat): readonly SyncEntry[] {
+function planRemoval(file: SyncFile, format: SyncFormat): readonly PlannedFile[] {
   if (file.problem !== undefined || file.linksTo !== undefined) return [];
   const base = { path: file.path, format, before: file.text, losses: [] };
   const managed = managedFileOf(file.text);

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
-import type { SyncPlan } from "../../protocol/sync.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { explainFile } from "../explain/explain-file.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
@@ -11,7 +10,7 @@ import { lintGuidelines } from "../lint/lint-guidelines.ts";
 import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { planAdoption } from "./plan-adoption.ts";
-import { planSync } from "./plan-sync.ts";
+import { type PlannedSync, planSync } from "./plan-sync.ts";
 
 type Files = ReadonlyMap<string, string>;
 
@@ -118,7 +117,7 @@ const recordsOf = (files: Files): GuidelineRecord[] =>
     .flatMap(({ records }) => records)
     .sort(compareRecords);
 
-function apply(files: Files, { entries }: SyncPlan): Files {
+function apply(files: Files, { entries }: PlannedSync): Files {
   const next = new Map(files);
   for (const { action, path, after } of entries) {
     expect(action).not.toBe("conflict");

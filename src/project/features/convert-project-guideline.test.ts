@@ -128,3 +128,43 @@ test("a link to a file of the project is followed, one that leads out is refused
     });
   });
 });
+
+test("a preview shows the file that a write changes, and a write that is bound to it changes nothing else", async () => {
+  const files = {
+    "AGENTS.md": "## A\n\na\n",
+    "CLAUDE.md": "# Ours\n",
+    ".kiro/steering/a.md": "# A\n\nmine\n",
+    ".rules": "```\nopen\n",
+  };
+  await withProject(files, async (project, root) => {
+    const guideline_id = project.guidelines.list({ source: "agents" }).guidelines[0]?.id ?? "";
+    const preview = async (format: "fw_c" | "steering" | "gemini" | "zed") =>
+      (await project.guidelines.convert({ guideline_id, format })).change;
+    expect(await preview("fw_c")).toMatchObject({ path: "CLAUDE.md", action: "update", before: "# Ours\n" });
+    expect(await preview("gemini")).toMatchObject({ path: "GEMINI.md", action: "create" });
+    expect(await preview("steering")).toMatchObject({
+      path: ".kiro/steering/a.md",
+      action: "conflict",
+      before: "# A\n\nmine\n",
+      after: expect.stringContaining("\na\n"),
+    });
+    const closed = await preview("zed");
+    expect(closed).toMatchObject({ path: ".rules", action: "conflict" });
+    expect(closed?.after).toBeUndefined();
+    expect(closed?.reason).toContain("open");
+
+    for (const format of ["fw_c", "steering", "gemini"] as const) {
+      const change = await preview(format);
+      const path = change?.path ?? "";
+      await writeFile(join(root, path), "# Another\n");
+      const write = { guideline_id, format, preview: false, overwrite: true } as const;
+      await expect(
+        project.guidelines.convert({ ...write, expected: change?.digest ?? "" }),
+      ).rejects.toMatchObject({ code: "conflict", meta: { files: [path] } });
+      expect(await readFile(join(root, path), "utf8")).toBe("# Another\n");
+      const again = await preview(format);
+      await project.guidelines.convert({ ...write, expected: again?.digest ?? "" });
+      expect(await readFile(join(root, path), "utf8")).toBe(again?.after);
+    }
+  });
+});

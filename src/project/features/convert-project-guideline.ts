@@ -3,10 +3,13 @@ import { conversionTargets } from "../../guidelines/convert/conversion-targets.t
 import { convertGuideline } from "../../guidelines/convert/convert-guideline.ts";
 import { mergeSection } from "../../guidelines/convert/merge-section.ts";
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
+import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { ConversionFormat, ConversionResult } from "../../protocol/guideline.ts";
 import type { ConvertRequest } from "../../protocol/guideline-query.ts";
+import type { FileChange } from "../../protocol/sync.ts";
 import type { ProjectIndex } from "../project-index.ts";
 import type { GuidelineReads } from "./guideline-reads.ts";
+import { assertAsPreviewed, digestOfChange } from "./preview.ts";
 import { assertWritable, readFileInside, writeFileInside } from "./write-file.ts";
 
 export interface ConvertContext {
@@ -20,7 +23,8 @@ export interface ConvertContext {
  * merged into the conventional file, whose other bytes stay as they are.
  *
  * Throws `guideline_not_found`, `forbidden` in a read-only project, and `conflict` for a steering file
- * with other content unless `overwrite`, and for a file that changes while it is written.
+ * with other content unless `overwrite`, for a file that changes while it is written, and where the change is another one than
+ * the preview of `expected` showed.
  *
  * @see docs/guidelines.md
  */
@@ -28,24 +32,64 @@ export async function convertProjectGuideline(
   context: ConvertContext,
   request: ConvertRequest,
 ): Promise<{ readonly result: ConversionResult; readonly written: readonly string[] }> {
-  const { guideline_id, format, preview = true, overwrite = false } = request;
-  const { root } = context.index;
-  const target = { root, readOnly: context.readOnly };
+  const { guideline_id, format, preview = true, overwrite = false, expected } = request;
+  const target = { root: context.index.root, readOnly: context.readOnly };
   if (!preview) assertWritable(target);
   const { record, sourceText } = await readSource(context, guideline_id, format);
   const result = convertGuideline(record, format, sourceText === undefined ? {} : { sourceText });
-  if (preview) return { result, written: [] };
+  const planned = { root: target.root, record, result, format };
+  if (preview) return { result: { ...result, change: await previewChange(planned) }, written: [] };
 
-  const conversion = conversionTargets[format];
-  const isOwnFile = conversion.kind === "file";
-  const path = isOwnFile ? `${conversion.folder}/${result.filename}` : conversion.file;
-  const bytes = (await readFileInside(root, { path })) ?? null;
-  const before = bytes === null ? "" : decode(bytes, path);
-  const content = isOwnFile ? result.content : mergeSection(before, record);
-  if (bytes !== null && content === before) return { result: { ...result, written_to: path }, written: [] };
-  if (isOwnFile && bytes !== null && !overwrite) throw otherContent(path);
-  const written_to = await writeFileInside(target, { path, content, expected: bytes });
+  const { bytes, ...change } = await planChange(planned);
+  const { path, action, after } = change;
+  if (expected !== undefined) assertAsPreviewed([withDigest(change)], [{ path, digest: expected }]);
+  if (action === "unchanged") return { result: { ...result, written_to: path }, written: [] };
+  if (action === "conflict" && !overwrite) throw otherContent(path);
+  const written_to = await writeFileInside(target, { path, content: after, expected: bytes });
   return { result: { ...result, written_to }, written: [written_to] };
+}
+
+interface PlannedConversion {
+  readonly root: string;
+  readonly record: GuidelineRecord;
+  readonly result: ConversionResult;
+  readonly format: ConversionFormat;
+}
+
+/** Plans the change that a write makes to its file. Throws where the file cannot be written. */
+async function planChange(planned: PlannedConversion) {
+  const { root, record, result, format } = planned;
+  const isOwnFile = conversionTargets[format].kind === "file";
+  const path = pathOf(planned);
+  const bytes = (await readFileInside(root, { path })) ?? null;
+  const before = bytes === null ? undefined : decode(bytes, path);
+  const after = isOwnFile ? result.content : mergeSection(before ?? "", record);
+  const losses = result.losses;
+  if (before === undefined) return { path, bytes, action: "create", after, losses } as const;
+  if (after === before) return { path, bytes, action: "unchanged", before, after, losses } as const;
+  const reason = isOwnFile ? "The file is there already, with other content." : undefined;
+  return { path, bytes, action: isOwnFile ? "conflict" : "update", before, after, reason, losses } as const;
+}
+
+/** The same for a reader; a file that cannot be written is a conflict without `after`. */
+async function previewChange(planned: PlannedConversion): Promise<FileChange> {
+  try {
+    const { bytes: _bytes, ...change } = await planChange(planned);
+    return withDigest(change);
+  } catch (error) {
+    if (!(error instanceof KitError) || isRetryableCode(error.code)) throw error;
+    const path = pathOf(planned);
+    return withDigest({ path, action: "conflict", reason: error.message, losses: [] });
+  }
+}
+
+function pathOf({ result, format }: PlannedConversion): string {
+  const target = conversionTargets[format];
+  return target.kind === "file" ? `${target.folder}/${result.filename}` : target.file;
+}
+
+function withDigest({ losses, ...change }: Parameters<typeof digestOfChange>[0]): FileChange {
+  return { ...change, digest: digestOfChange({ ...change, losses }) };
 }
 
 interface Source {

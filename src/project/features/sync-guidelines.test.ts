@@ -318,3 +318,71 @@ test("a target that Git ignores is seen all the same", async () => {
   expect(actions(plan)).toEqual(["update CLAUDE.md"]);
   expect(entryOf(plan, "CLAUDE.md")?.after?.startsWith("# Mine\n\n<!-- kit:sync")).toBe(true);
 });
+
+const two = { "AGENTS.md": agents, "CLAUDE.md": "# Ours\n", ".cursor/rules/mine.mdc": "# Mine\n\nx\n" };
+const toTwo = { source: "agents", targets: ["fw_c", "steering", "gemini"] } as const;
+
+test.each<readonly [string, readonly string[], (shop: Opened) => Promise<unknown>]>([
+  ["a target", ["CLAUDE.md"], ({ folder }) => folder.write("CLAUDE.md", "# Ours, and more\n")],
+  ["a target that was absent", ["GEMINI.md"], ({ folder }) => folder.write("GEMINI.md", "mine\n")],
+  ["a target that goes", ["CLAUDE.md"], ({ folder }) => rm(join(folder.root, "CLAUDE.md"))],
+  [
+    "the source",
+    ["CLAUDE.md", "GEMINI.md", "packages/api/CLAUDE.md", "packages/api/GEMINI.md", ".kiro/steering/a.md"],
+    async ({ folder }) => {
+      await folder.write("packages/api/AGENTS.md", "## A\n\nb\n");
+      await folder.write("CLAUDE.md", "# Ours, too\n");
+      await folder.write("GEMINI.md", "x\n");
+    },
+  ],
+  [
+    "the target of a link",
+    ["CLAUDE.md"],
+    async ({ folder }) => {
+      await folder.write("other.md", "# Another\n");
+      await rm(join(folder.root, "CLAUDE.md"));
+      await symlink("other.md", join(folder.root, "CLAUDE.md"));
+    },
+  ],
+])(
+  "a sync writes nothing where %s changed after its preview, and names the files",
+  async (...[, files, change]) => {
+    await using shop = await open(two);
+    const { entries } = await shop.project.guidelines.planSync(toTwo);
+    await change(shop);
+    const before = await Promise.all(entries.map(({ path }) => shop.text(path).catch(() => undefined)));
+    const write = shop.project.guidelines.sync({ ...toTwo, overwrite: true, expected: entries });
+    const error = await write.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("nothing was written"),
+    });
+    expect((error as { meta: { files: string[] } }).meta.files.sort()).toEqual([...files].sort());
+    expect(await Promise.all(entries.map(({ path }) => shop.text(path).catch(() => undefined)))).toEqual(
+      before,
+    );
+    const again = await shop.project.guidelines.planSync(toTwo);
+    const { written } = await shop.project.guidelines.sync({
+      ...toTwo,
+      overwrite: true,
+      expected: again.entries,
+    });
+    expect(written.length).toBeGreaterThan(0);
+  },
+);
+
+test("a file that a sync leaves unchanged may change after its preview", async () => {
+  await using shop = await open({ ...two, "AGENTS.md": agents });
+  await shop.project.guidelines.sync(toTwo);
+  await shop.folder.write("GEMINI.md", "");
+  const { entries } = await shop.project.guidelines.planSync(toTwo);
+  expect(entries.find(({ path }) => path === "CLAUDE.md")?.action).toBe("unchanged");
+  await shop.folder.write("CLAUDE.md", `# Mine\n\n${await shop.text("CLAUDE.md")}`);
+  await shop.folder.write("README.md", "# Shop\n");
+  const { written } = await shop.project.guidelines.sync({ ...toTwo, expected: entries });
+  expect(written).toEqual(["GEMINI.md"]);
+  expect(await shop.text("CLAUDE.md")).toMatch(/^# Mine\n/);
+});

@@ -4,9 +4,10 @@ import { findPlace } from "../../files/find-place.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import { sourceLabels } from "../../guidelines/sync/managed-part.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
-import { planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
+import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
-import type { SyncEntry, SyncPlan, SyncRequest, SyncResult } from "../../protocol/sync.ts";
+import type { SyncEntry, SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../../protocol/sync.ts";
+import { assertAsPreviewed, digestOfChange } from "./preview.ts";
 import {
   assertWritable,
   readPlacedFile,
@@ -70,21 +71,24 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
       const file = await readSyncFile(context.root, path);
       if (file !== undefined) files.push({ ...file, records: [] });
     }
-    if (files.length === count) return plan;
+    if (files.length === count) return withDigests(plan);
   }
 }
 
+function withDigests({ entries, ...plan }: PlannedSync): SyncPlan {
+  return { ...plan, entries: entries.map((entry) => ({ ...entry, digest: digestOfChange(entry) })) };
+}
+
 /**
- * Writes the files of a plan; those in conflict only with `overwrite`. Writes each file whole, and only if its content is still
+ * Writes the files of a plan; those in conflict only with `overwrite`. With `expected`, throws `conflict` before it writes
+ * anything where the plan is another one than the preview that the caller has seen. Writes each file whole, and only if its content is still
  * that of the plan. The first file that differs ends the sync with `conflict`; `meta.written` lists the files written before,
  * and another sync continues.
  */
-export async function syncProject(
-  context: SyncContext,
-  request: SyncRequest & { readonly overwrite?: boolean | undefined } = {},
-): Promise<SyncResult> {
+export async function syncProject(context: SyncContext, request: SyncWrite = {}): Promise<SyncResult> {
   assertWritable(context);
   const plan = await planProjectSync(context, request);
+  if (request.expected !== undefined) assertAsPreviewed(plan.entries, request.expected);
   const written: string[] = [];
   for (const entry of plan.entries) {
     const isDue = entry.action === "conflict" ? request.overwrite === true : entry.action !== "unchanged";

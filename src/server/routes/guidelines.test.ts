@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
@@ -62,6 +62,33 @@ test("a sync is shown as files before and after, and written only where that is 
   await open.close();
 });
 
+test("a write over HTTP is bound to its preview where the client asks for that", async () => {
+  const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
+  const own = new KitClient({ baseUrl: open.url });
+  const request = { source: "fw_c", targets: ["agents"] } as const;
+  const { entries } = await own.guidelines.sync(request);
+  const expected = entries.map(({ path, digest }) => ({ path, digest }));
+  const target = join(open.root, "AGENTS.md");
+  writeFileSync(target, "# By hand\n");
+  await expect(own.guidelines.sync({ ...request, preview: false, expected })).rejects.toMatchObject({
+    code: "conflict",
+    meta: { files: ["AGENTS.md"] },
+  });
+  await expect(own.guidelines.sync({ ...request, preview: false, expected: [] })).rejects.toMatchObject({
+    code: "conflict",
+  });
+  expect(readFileSync(target, "utf8")).toBe("# By hand\n");
+  const [guideline] = (await own.guidelines.list({ source: "fw_c" })).guidelines;
+  const conversion = { guideline_id: guideline?.id ?? "", format: "gemini" } as const;
+  const { change } = await own.guidelines.convert(conversion);
+  writeFileSync(join(open.root, "GEMINI.md"), "# By hand\n");
+  await expect(
+    own.guidelines.convert({ ...conversion, preview: false, expected: change?.digest }),
+  ).rejects.toMatchObject({ code: "conflict", meta: { files: ["GEMINI.md"] } });
+  expect(readFileSync(join(open.root, "GEMINI.md"), "utf8")).toBe("# By hand\n");
+  await open.close();
+});
+
 test("wrong input is named", async () => {
   const wrong: readonly [path: string, body: unknown, issue: string][] = [
     ["/api/guidelines/explain", undefined, "query.file"],
@@ -72,6 +99,8 @@ test("wrong input is named", async () => {
     ["/api/guidelines/sync", { targets: "agents" }, "body.targets"],
     ["/api/guidelines/sync", { preview: "no" }, "body.preview"],
     ["/api/guidelines/sync", { write: true }, "body.write"],
+    ["/api/guidelines/sync", { expected: "all" }, "body.expected"],
+    ["/api/guidelines/sync", { expected: [{ path: "a" }] }, "body.expected.0.digest"],
   ];
   for (const [path, body, issue] of wrong) {
     const reply = await served.send(path, body === undefined ? {} : { body });

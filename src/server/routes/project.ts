@@ -202,10 +202,10 @@ export function bindGuidelineRoutes(
     },
     "GET /api/guidelines/lint": () => ({ diagnostics: guidelines.lint(), ...indexingOf(project) }),
     async "POST /api/guidelines/sync"(input) {
-      const { preview = true, overwrite, ...request } = input.body;
-      if (preview) return { ...(await guidelines.planSync(request)), written: [] };
+      const { preview = true, ...write } = input.body;
+      if (preview) return { ...(await guidelines.planSync(write)), written: [] };
       await checkWrite(input);
-      return await guidelines.sync({ ...request, overwrite });
+      return await guidelines.sync(write);
     },
     "GET /api/guidelines/{id}": ({ segment }) => {
       const guideline = guidelines.get(segment("id"));

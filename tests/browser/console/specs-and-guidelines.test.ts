@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -177,25 +177,73 @@ test("tools are side by side with what each reads for a file, and a rule shows w
   expect(opened.faults).toEqual([]);
 });
 
-test("a sync is a diff before it is written", async () => {
+test("a sync writes the diff that the page shows; a file that changes meanwhile is shown again first", async () => {
   await using opened = await open("/console/guidelines/sync");
   const { page } = opened;
   await page.getByRole("button", { name: "Claude Code" }).click();
-  await page
-    .getByText("create", { exact: true })
-    .first()
-    .waitFor()
-    .catch(() => undefined);
-  const changes = page.getByRole("region", { name: /^Changes of / }).first();
+  const changes = page.getByRole("group", { name: /^Change of / }).first();
   await changes.waitFor();
-  const write = page.getByRole("button", { name: /^Write \d/ });
-  expect(existsSync(join(served.root, ".cursor/rules/claude.mdc"))).toBe(false);
-  await write.click();
+  const name = ((await changes.getAttribute("aria-label")) ?? "").replace("Change of ", "");
+  const target = join(served.root, name);
+  expect(existsSync(target)).toBe(false);
+  const byHand = "# By hand, meanwhile\n";
+  writeFileSync(target, byHand);
+  await page.getByRole("button", { name: /^Write \d/ }).click();
+  const refusal = page.getByRole("alert").getByText("so nothing was written");
+  await refusal.waitFor();
+  expect(await refusal.textContent()).toContain(name);
+  expect(readFileSync(target, "utf8")).toBe(byHand);
+  rmSync(target);
+  await page.reload();
+  await page.getByRole("button", { name: /^Write \d/ }).click();
   await page
     .getByRole("status")
     .getByText(/^Written: /)
     .waitFor();
-  expect(opened.faults).toEqual([]);
+  expect(existsSync(target)).toBe(true);
+  // The browser tells of the refusal itself.
+  expect(opened.faults.filter((fault) => !fault.includes("409"))).toEqual([]);
+});
+
+test("a conversion is written from its preview; a file of another hand only where the reader agrees to its diff", async () => {
+  const target = join(served.root, ".github/instructions/money.instructions.md");
+  const { body } = await served.send("/api/guidelines?source=fw_c");
+  const { id } = body.guidelines.find(({ title }: { title: string }) => title === "Money");
+  await using opened = await open(`/console/guidelines/${id}`);
+  const { page } = opened;
+  await page.getByRole("button", { name: "GitHub Copilot" }).click();
+  const write = page.getByRole("button", { name: /^Write this/ });
+  await write.click();
+  await page.getByText("Written: .github/instructions/money.instructions.md").waitFor();
+  const written = readFileSync(target, "utf8");
+  expect(written).toContain("whole cents");
+  expect(await page.getByText("unchanged", { exact: true }).count()).toBe(1);
+
+  writeFileSync(target, "# Mine\n");
+  await page.reload();
+  await page.getByRole("button", { name: "GitHub Copilot" }).click();
+  await page
+    .getByRole("group", { name: /^Change of/ })
+    .getByText("# Mine")
+    .waitFor();
+  expect(await write.isDisabled()).toBe(true);
+  await page.getByLabel(/^Replace what is in/).check();
+  writeFileSync(target, "# Mine, again\n");
+  await write.click();
+  await page.getByRole("alert").getByText("so nothing was written").waitFor();
+  expect(readFileSync(target, "utf8")).toBe("# Mine, again\n");
+  await page
+    .getByRole("group", { name: /^Change of/ })
+    .getByText("# Mine, again")
+    .waitFor();
+  // The text that the reader agreed to replace is gone, so the page asks again.
+  expect(await write.isDisabled()).toBe(true);
+  await page.getByLabel(/^Replace what is in/).check();
+  await write.click();
+  await page.getByText("Written: .github/instructions/money.instructions.md").waitFor();
+  expect(readFileSync(target, "utf8")).toBe(written);
+  expect(await violations(page)).toEqual([]);
+  expect(opened.faults.filter((fault) => !fault.includes("409"))).toEqual([]);
 });
 
 const addresses = [

@@ -1,13 +1,16 @@
 import { Link, useParams } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import type { ConvertRequest, Guideline } from "../../../../src/client/index.ts";
-import { useServer } from "../../api/use-server.ts";
+import type { ConvertRequest, FileChange, Guideline } from "../../../../src/client/index.ts";
+import { isReadOnly } from "../../api/server.ts";
+import { useChange, useServer } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
 import { Chip, Choice } from "../../ui/chips.tsx";
 import { LongText } from "../../ui/long-text.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
 import { SourceLink } from "../../ui/source-link.tsx";
 import { Answer, Loading } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
+import { FileDiff, isDue, isOverwrite, OverwriteBox, WriteRefusal } from "./file-diff.tsx";
 import { nameOf } from "./tool-names.ts";
 
 // The reader of Markdown loads when it is opened.
@@ -90,10 +93,10 @@ function Conversion({ id }: { readonly id: string }): ReactNode {
           choices={formats.map((value) => ({ value, label: nameOf(value) }))}
         />
         {format === undefined ? (
-          <p className="text-soft text-sm">Choose a tool: nothing is written.</p>
+          <p className="text-soft text-sm">Choose a tool: nothing is written before you have seen it.</p>
         ) : (
           <Answer query={preview}>
-            {({ filename, content, losses }) => (
+            {({ filename, content, losses, change }) => (
               <>
                 {losses.map((loss) => (
                   <p key={loss} className="text-sm text-warn foreign">
@@ -103,11 +106,69 @@ function Conversion({ id }: { readonly id: string }): ReactNode {
                 {losses.length === 0 ? <p className="text-good text-sm">Nothing is lost.</p> : null}
                 <h3 className="font-mono text-soft text-xs foreign">{visible(filename)}</h3>
                 <LongText label={filename} value={content} />
+                {change === undefined ? null : (
+                  <WriteConversion
+                    key={format}
+                    change={change}
+                    request={{ guideline_id: id, format }}
+                    isStale={preview.isFetching}
+                  />
+                )}
               </>
             )}
           </Answer>
         )}
       </div>
     </Panel>
+  );
+}
+
+/** The file that the conversion creates or changes, as a diff, and its write. */
+function WriteConversion({
+  change,
+  request,
+  isStale,
+}: {
+  readonly change: FileChange;
+  readonly request: ConvertRequest;
+  /** A newer preview is on its way. */
+  readonly isStale: boolean;
+}): ReactNode {
+  const write = useChange(
+    (client, body: ConvertRequest) => client.guidelines.convert({ ...body, preview: false }),
+    ["conversion", "guidelines", "guideline", "guideline-lint", "sync"],
+  );
+  // The reader agrees to replace this text, and no other.
+  const [agreed, setAgreed] = useState<string>();
+  const { path, action, digest } = change;
+  const overwrite = agreed === digest;
+  return (
+    <div className="flex flex-col gap-3">
+      {write.isError ? <WriteRefusal error={write.error} /> : null}
+      {write.data?.written_to === undefined ? null : (
+        <p role="status" className="text-good text-sm foreign">
+          {`Written: ${visible(write.data.written_to)}`}
+        </p>
+      )}
+      <FileDiff change={change} />
+      {isReadOnly || action === "unchanged" ? null : (
+        <div className="flex flex-wrap items-center gap-3">
+          {isOverwrite(change) ? (
+            <OverwriteBox isChecked={overwrite} onChange={(is) => setAgreed(is ? digest : undefined)}>
+              {`Replace what is in ${visible(path)}`}
+            </OverwriteBox>
+          ) : null}
+          <Button
+            variant="solid"
+            icon="check"
+            isBusy={write.isPending}
+            disabled={isStale || !isDue(change, { overwrite })}
+            onClick={() => write.mutate({ ...request, overwrite, expected: digest })}
+          >
+            {action === "create" ? "Write this file" : "Write this change"}
+          </Button>
+        </div>
+      )}
+    </div>
   );
 }

@@ -1,49 +1,43 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
-import { type SyncBody, type SyncResult, syncFormats } from "../../../../src/client/index.ts";
+import { type SyncBody, syncFormats } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
-import { Chip, Choice, type Tone } from "../../ui/chips.tsx";
-import { diffLines } from "../../ui/line-diff.ts";
-import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Scroll } from "../../ui/scroll.tsx";
-import { Answer, ErrorNotice, Notice } from "../../ui/states.tsx";
+import { Choice } from "../../ui/chips.tsx";
+import { Body, Page } from "../../ui/page.tsx";
+import { Answer, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
+import { FileDiff, isDue, isOverwrite, OverwriteBox, WriteRefusal } from "./file-diff.tsx";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
 import { nameOf } from "./tool-names.ts";
-
-type Entry = SyncResult["entries"][number];
-
-const tones: Readonly<Record<Entry["action"], Tone>> = {
-  create: "good",
-  update: "warn",
-  delete: "bad",
-  conflict: "bad",
-  unchanged: "plain",
-};
 
 /** The files of other tools from one source of truth: each as a diff before it is written. */
 export function SyncScreen(): ReactNode {
   const { from = "" } = useSearch({ from: "/console/guidelines/sync" });
+  // Another source is another plan: no box stays ticked, and no result stands.
+  return <Sync key={from} from={from} />;
+}
+
+function Sync({ from }: { readonly from: string }): ReactNode {
   const navigate = useNavigate();
   const source = syncFormats.find((one) => one === from);
-  const request: SyncBody = { source };
   const plan = useServer({
     key: ["sync", from],
     enabled: source !== undefined,
-    ask: (client, signal) => client.guidelines.sync(request, { signal }),
+    ask: (client, signal) => client.guidelines.sync({ source }, { signal }),
   });
   const write = useChange(
     (client, body: SyncBody) => client.guidelines.sync({ ...body, preview: false }),
     ["sync", "guidelines", "guideline-lint"],
   );
-  const [overwrite, setOverwrite] = useState(false);
   const entries = plan.data?.entries ?? [];
-  const conflicts = entries.filter(({ action }) => action === "conflict").length;
-  const pending = entries.filter(
-    ({ action }) => action !== "unchanged" && (overwrite || action !== "conflict"),
-  );
+  const inTheWay = entries.filter(isOverwrite);
+  // The reader agrees to these texts: others that come into the way have to be asked for again.
+  const texts = inTheWay.map(({ digest }) => digest).join();
+  const [agreed, setAgreed] = useState("");
+  const overwrite = inTheWay.length > 0 && agreed === texts;
+  const pending = entries.filter((entry) => isDue(entry, { overwrite }));
   return (
     <Page
       title="Sync"
@@ -54,7 +48,14 @@ export function SyncScreen(): ReactNode {
             variant="solid"
             icon="check"
             isBusy={write.isPending}
-            onClick={() => write.mutate({ ...request, overwrite })}
+            disabled={plan.isFetching}
+            onClick={() =>
+              write.mutate({
+                source,
+                overwrite,
+                expected: entries.map(({ path, digest }) => ({ path, digest })),
+              })
+            }
           >
             {`Write ${pending.length} ${pending.length === 1 ? "file" : "files"}`}
           </Button>
@@ -73,8 +74,8 @@ export function SyncScreen(): ReactNode {
       }
     >
       <Body>
-        {write.isError ? <ErrorNotice error={write.error} /> : null}
-        {write.data === undefined ? null : (
+        {write.isError ? <WriteRefusal error={write.error} /> : null}
+        {write.data === undefined || write.data.written.length === 0 ? null : (
           <p
             role="status"
             className="text-good text-sm foreign"
@@ -94,18 +95,13 @@ export function SyncScreen(): ReactNode {
                     {visible(sentence)}
                   </p>
                 ))}
-                {isReadOnly || conflicts === 0 ? null : (
-                  <label className="flex items-center gap-2 text-sm">
-                    <input
-                      type="checkbox"
-                      checked={overwrite}
-                      onChange={({ target }) => setOverwrite(target.checked)}
-                    />
-                    {`Also overwrite what was written by hand: ${conflicts} ${conflicts === 1 ? "file" : "files"}`}
-                  </label>
+                {isReadOnly || inTheWay.length === 0 ? null : (
+                  <OverwriteBox isChecked={overwrite} onChange={(is) => setAgreed(is ? texts : "")}>
+                    {`Also overwrite what was written by hand: ${inTheWay.length} ${inTheWay.length === 1 ? "file" : "files"}`}
+                  </OverwriteBox>
                 )}
                 {entries.map((entry) => (
-                  <FileDiff key={entry.path} entry={entry} />
+                  <FileDiff key={entry.path} change={entry} losses={entry.losses} />
                 ))}
               </>
             )}
@@ -113,40 +109,5 @@ export function SyncScreen(): ReactNode {
         )}
       </Body>
     </Page>
-  );
-}
-
-const lineStyles = {
-  "+": "bg-good-back text-good",
-  "-": "bg-bad-back text-bad",
-  " ": "",
-  "@": "text-faint",
-} as const;
-
-function FileDiff({ entry }: { readonly entry: Entry }): ReactNode {
-  const { path, action, before = "", after = "", reason, losses } = entry;
-  const lines = action === "unchanged" ? [] : diffLines(before, after);
-  return (
-    <Panel
-      title={<bdi className="font-mono text-xs foreign">{visible(path)}</bdi>}
-      actions={<Chip tone={tones[action]}>{action}</Chip>}
-    >
-      {reason === undefined ? null : <p className="px-4 py-2 text-soft text-sm foreign">{visible(reason)}</p>}
-      {losses.map((loss) => (
-        <p key={loss} className="px-4 py-1 text-sm text-warn foreign">
-          {visible(loss)}
-        </p>
-      ))}
-      {lines.length === 0 ? null : (
-        <Scroll label={`Changes of ${path}`} className="max-h-96 py-2 font-mono text-xs">
-          {lines.map(({ mark, text }, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a diff has nothing but its order.
-            <div key={index} className={`whitespace-pre-wrap px-4 foreign ${lineStyles[mark]}`}>
-              {visible(`${mark} ${text.slice(0, 4_000)}`)}
-            </div>
-          ))}
-        </Scroll>
-      )}
-    </Panel>
   );
 }

@@ -11,7 +11,7 @@ interface Input {
   readonly cursor?: string;
 }
 
-interface Output extends Omit<ConversionResult, "written_to"> {
+interface Output extends Omit<ConversionResult, "written_to" | "change"> {
   readonly next_cursor?: string;
 }
 
@@ -34,7 +34,11 @@ export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<In
     input: z.strictObject({ id: guidelineIdInput, format: formatInput, cursor: nextCursor.exactOptional() }),
     output,
     run: async ({ id, format, cursor }) => {
-      const result = await guidelines.convert({ guideline_id: id, format, preview: true });
+      const { change: _change, ...result } = await guidelines.convert({
+        guideline_id: id,
+        format,
+        preview: true,
+      });
       return { ...result, ...partOf(result.content, cursor) };
     },
     toText: ({ filename, content, losses, next_cursor }) => {
