@@ -169,6 +169,84 @@ exports.read = () => require("node:fs").readFileSync(join(__dirname, "b.md"), "u
   expect(texts).toEqual(["A", "B", "B", "B", "B", "mineown.js", "old.js", "true"]);
 });
 
+test("a package of the same repository beside the project brings the files that it reads", async () => {
+  const repository = folderOf({
+    "libs/money/package.json":
+      '{"name": "@acme/money", "version": "0.1.0", "type": "module", "main": "src/i.ts"}',
+    "libs/money/src/i.ts":
+      'import { readFileSync } from "node:fs";\nexport const unit: string = readFileSync(new URL("../data/unit.txt", import.meta.url), "utf8");\n',
+    "libs/money/data/unit.txt": "cents",
+    "apps/shop/src/agents/a.ts":
+      'import { unit } from "@acme/money";\nimport { far } from "../../../../libs/far.ts";\nexport default [unit, far];\n',
+    "libs/far.ts":
+      'import { readFileSync } from "node:fs";\nexport const far: string = readFileSync(import.meta.dirname + "/../top.txt", "utf8") + readFileSync(import.meta.dirname + "/../../other.txt");\n',
+    "top.txt": "top",
+  });
+  mkdirSync(join(repository, "apps/shop/node_modules/@acme"), { recursive: true });
+  symlinkSync(join(repository, "libs/money"), join(repository, "apps/shop/node_modules/@acme/money"));
+  const built = await bundleCode(await loadBundler(), {
+    root: join(repository, "apps/shop"),
+    entries: ["src/agents/a.ts"],
+    optional: [],
+  });
+  expect(built.reads).toEqual(["../../libs/money/data/unit.txt", "../../top.txt"]);
+  expect(built.warnings).toEqual([
+    "../../libs/far.ts reads ../../other.txt, which lies outside of the project: the output lacks it.",
+  ]);
+  expect([...built.files.keys()].filter((path) => !path.startsWith("chunks/")).sort()).toEqual([
+    "above/2/libs/far.js",
+    "above/2/libs/money/src/i.js",
+    "src/agents/a.js",
+  ]);
+});
+
+test("what a module requires by createRequire is a part of the bundle", async () => {
+  const root = folderOf({
+    "src/agents/a.ts": `import { createRequire } from "node:module";
+import * as module from "node:module";
+const require = createRequire(import.meta.url);
+const ask = createRequire(import.meta.filename);
+const { version } = require("../../package.json") as { version: string };
+function shadow(ask: (name: string) => string): string { return ask("./not-there.cjs"); }
+export default {
+  version,
+  old: require("../lib/old.cjs").old,
+  table: module.createRequire(import.meta.url)("../lib/table.json").one,
+  name: require("node:path").basename("/a/b"),
+  shadow: shadow((name) => name),
+  kind: typeof require.resolve,
+};
+`,
+    "src/agents/b.ts": `import { createRequire } from "node:module";
+const load = createRequire(import.meta.url);
+export default (name: string): unknown => [load("../lib/old.cjs"), load(name)];
+`,
+    "src/lib/old.cjs": 'exports.old = "old " + require("./side.cjs").side;\n',
+    "src/lib/side.cjs": 'exports.side = "side";\n',
+    "src/lib/table.json": '{"one": 1}',
+    "package.json": '{"type": "module", "version": "7.0.0"}',
+  });
+  const entries = ["src/agents/a.ts", "src/agents/b.ts"];
+  const built = await bundleCode(await loadBundler(), { root, entries, optional: [] });
+  // The name "ask" stands for two things, "require" is asked for more than a file, and "load" for any name.
+  expect(built.warnings.map((text) => text.replace(/ .*/, ""))).toEqual([
+    "src/agents/a.ts:3",
+    "src/agents/a.ts:4",
+    "src/agents/b.ts:2",
+  ]);
+  const code = [...built.files].map(([path, bytes]) => [path, Buffer.from(bytes).toString("utf8")]);
+  const output = folderOf({ ...Object.fromEntries(code), "package.json": '{"type": "module"}' });
+  const { default: found } = await import(join(output, "src/agents/a.js"));
+  expect(found).toEqual({
+    version: "7.0.0",
+    old: "old side",
+    table: 1,
+    name: "b",
+    shadow: "./not-there.cjs",
+    kind: "function",
+  });
+});
+
 test.each([
   [
     "a class",

@@ -4,13 +4,14 @@ import type { Plugin, RolldownOutput } from "rolldown";
 import { KitError, type KitErrorInit } from "../base/kit-error.ts";
 import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
 import { findReferences, languageOf, withPlace } from "./code-references.ts";
+import { withRequire } from "./created-require.ts";
 import { type FoundPackage, packageOfFile } from "./packages.ts";
 
 export interface CodeBundle {
   readonly files: OutputFiles;
   /** Packages that stay outside, with the reason, by name. */
   readonly outside: ReadonlyMap<string, FoundPackage & { readonly reason: string }>;
-  /** Project-relative paths that the code names and reads while it runs. */
+  /** Paths that the code names and reads while it runs, from the root of the project; `../` for packages beside it. */
   readonly reads: readonly string[];
   /** Names of variables of the environment that the project's own code reads. */
   readonly variables: readonly string[];
@@ -107,7 +108,8 @@ class CodeRound {
       outside: this.#outside,
       reads: [...this.#reads].sort(),
       variables: [...this.#variables].sort(),
-      warnings: this.#warnings,
+      // Modules are read side by side.
+      warnings: this.#warnings.toSorted(),
       usesTesting: this.#usesTesting,
     };
   }
@@ -138,8 +140,9 @@ class CodeRound {
         return found;
       },
       transform(code, id) {
-        round.#read(code, id, (chunk) => this.emitFile(chunk));
-        return round.#placed(code, id);
+        const known = round.#required(code, id);
+        round.#read(known, id, (chunk) => this.emitFile(chunk));
+        return round.#placed(known, id) ?? (known === code ? null : known);
       },
       renderChunk(code, { fileName }) {
         if (!code.includes(placeFunction)) return null;
@@ -147,6 +150,12 @@ class CodeRound {
         return `const ${placeFunction} = (path) => new URL("${top}" + path, import.meta.url).href;\n${code}`;
       },
     };
+  }
+
+  /** The code of a module of the project, whose `require` the bundler follows. */
+  #required(code: string, id: string): string {
+    if (!isCode(id) || packageOfFile(id) !== undefined) return code;
+    return withRequire(this.#bundler.parseAst, code, languageOf(id)) ?? code;
   }
 
   /** The code of a module of the project, which finds its files wherever the bundler puts it. */
@@ -158,6 +167,13 @@ class CodeRound {
     const toPath = (of: string): string => `process.getBuiltinModule("node:url").fileURLToPath(${url(of)})`;
     const place = { url: url(path), filename: toPath(path), dirname: toPath(dirname(path)) };
     return withPlace(this.#bundler.parseAst, code, { lang: languageOf(id), place }) ?? null;
+  }
+
+  /** The path of a module from the root of the project. */
+  #pathOf(id: string): string {
+    return relative(this.#options.root, id.replace(/[?#].*$/, ""))
+      .split(sep)
+      .join("/");
   }
 
   #kitEntry(name: string | undefined): { readonly id: string; readonly external: true } {
@@ -189,16 +205,14 @@ class CodeRound {
     emit: (chunk: { type: "chunk"; id: string; fileName: string }) => void,
   ): void {
     const file = id.replace(/[?#].*$/, "");
-    // The bundler's own helpers have no file.
-    if (file.startsWith("\0")) return;
-    if (!/\.[cm]?[jt]sx?$/.test(file)) return;
+    if (!isCode(id)) return;
     const own = packageOfFile(file);
     if (own !== undefined) {
       if (readsOwnLocation.test(code)) this.#located.set(own.folder, "its code asks where it lies");
       return;
     }
-    const path = relative(this.#options.root, file).split(sep).join("/");
-    if (path.startsWith("../") || this.#own.has(id)) return;
+    if (this.#own.has(id)) return;
+    const path = this.#pathOf(id);
     this.#own.set(id, outputPath(path));
     if (!this.#options.entries.includes(path)) emit({ type: "chunk", id, fileName: outputPath(path) });
     const { files, variables, unclear, dynamicImports } = findReferences(
@@ -208,7 +222,7 @@ class CodeRound {
     );
     for (const bundled of files) {
       const read = posix.join(bundled.from === "module" ? dirname(path) : ".", bundled.path);
-      if (!read.startsWith("..")) this.#reads.add(read);
+      if (foldersAbove(read) === foldersAbove(path)) this.#reads.add(read);
       else
         this.#warnings.push(
           `${path} reads ${bundled.path}, which lies outside of the project: the output lacks it.`,
@@ -226,11 +240,31 @@ class CodeRound {
   }
 }
 
+/** Whether the bundler read it from a file of code; its own helpers have none. */
+function isCode(id: string): boolean {
+  return !id.startsWith("\0") && /\.[cm]?[jt]sx?$/.test(id.replace(/[?#].*$/, ""));
+}
+
+/** How many folders above the project a path begins. */
+function foldersAbove(path: string): number {
+  return (/^(?:\.\.\/)+/.exec(path)?.[0].length ?? 0) / 3;
+}
+
+/**
+ * Where a file of a project lies in an output: at its path, or for a package of the same repository beside the project, such as
+ * `../../libs/money/unit.txt`, in `above/2/libs/money/unit.txt`.
+ */
+export function placeInOutput(path: string): string {
+  const above = foldersAbove(path);
+  return above === 0 ? path : `above/${above}/${path.slice(above * 3)}`;
+}
+
 /** Code of a package that finds its own files. */
 const readsOwnLocation = /\bimport\.meta\.(?:url|dirname|filename|resolve)\b|\b__dirname\b|\b__filename\b/;
 
 /** The path of a module of the project in an output. */
-export function outputPath(path: string): string {
+export function outputPath(modulePath: string): string {
+  const path = placeInOutput(modulePath);
   const extension = extname(path);
   const plain = { ".mts": ".mjs", ".cts": ".cjs", ".mjs": ".mjs" }[extension] ?? ".js";
   return join(dirname(path), `${basename(path, extension)}${plain}`)

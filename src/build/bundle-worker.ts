@@ -5,9 +5,11 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
 import { ownModule } from "../base/own-module.ts";
 import type { Application } from "./application.ts";
+import { placeInOutput } from "./bundle-code.ts";
 import { kitFolder } from "./bundle-kit.ts";
 import { type Bundler, loadBundler, type OutputFiles } from "./bundler.ts";
 import { languageOf, withPlace } from "./code-references.ts";
+import { withRequire } from "./created-require.ts";
 
 /** Where kit finds files of its own in the memory of a Durable Object. */
 const kitCode = "/tmp/kit-code";
@@ -81,7 +83,9 @@ function workerPlugin(app: Application, bundler: Bundler): Plugin {
         filename: JSON.stringify(path),
         dirname: JSON.stringify(dirname(path)),
       };
-      return withPlace(bundler.parseAst, code, { lang: languageOf(file), place }) ?? null;
+      const lang = languageOf(file);
+      const known = withRequire(bundler.parseAst, code, lang);
+      return withPlace(bundler.parseAst, known ?? code, { lang, place }) ?? known ?? null;
     },
   };
 }
@@ -149,5 +153,5 @@ function placeOf(file: string, app: Application): string {
   const kitTop = fileURLToPath(new URL(".", ownModule("index")));
   if (file.startsWith(kitTop))
     return `${kitCode}/dist/${relative(kitTop, file).split(sep).join("/").replace(/\.ts$/, ".js")}`;
-  return `${folderOf(app)}/${relative(app.root, file).split(sep).join("/").replaceAll("../", "")}`;
+  return `${folderOf(app)}/${placeInOutput(relative(app.root, file).split(sep).join("/"))}`;
 }

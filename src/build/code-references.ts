@@ -1,6 +1,17 @@
 import { extname } from "node:path";
-import { isRecord } from "../base/is-record.ts";
 import type { Parser } from "./bundler.ts";
+import {
+  boundNames,
+  type Edit,
+  isNode,
+  isText,
+  type Node,
+  nameOf,
+  namesOnly,
+  textOf,
+  walk,
+  withEdits,
+} from "./syntax-tree.ts";
 
 /** The files that a module asks for while it runs, beside its imports. */
 export interface CodeReferences {
@@ -18,12 +29,6 @@ export interface NamedFile {
   readonly path: string;
   /** The folder that the path begins in: the one of the module, or the root of the project. */
   readonly from: "module" | "root";
-}
-
-interface Node {
-  readonly type: string;
-  readonly start: number;
-  readonly [key: string]: unknown;
 }
 
 /**
@@ -52,6 +57,8 @@ export function findReferences(
       files.push({ path: found.path, from: "module" });
       explain(found.place, explained);
     }
+    const unused = unusedRequire(node, program);
+    if (unused !== undefined) explain(unused, explained);
     const variable = variableOf(node);
     if (variable !== undefined) variables.add(variable);
     const fromRoot = fileOfRoot(node);
@@ -100,6 +107,18 @@ function namedFile(
       : undefined;
   }
   return undefined;
+}
+
+/** The place in `const require = createRequire(place)` where no code is left that calls it: the bundler has taken what it named. */
+function unusedRequire(node: Node, program: Node): Node | undefined {
+  if (node.type !== "VariableDeclarator" || nameOf((node.init as Node | null)?.callee) !== "createRequire")
+    return undefined;
+  const { name } = node.id as Node;
+  let uses = 0;
+  walk(program, (other) => {
+    if (other.type === "Identifier" && other.name === name) uses += 1;
+  });
+  return uses === 1 ? ((node.init as Node).arguments as Node[])[0] : undefined;
 }
 
 /** `loadSkill("skills/review")` and `readFile("prompts/a.md")`: a server runs in the folder of its project. */
@@ -157,7 +176,8 @@ function placeAlias(node: Node): Node | undefined {
   return value !== null && innerPlace(value) !== undefined ? value : undefined;
 }
 
-function innerPlace(node: Node): Node | undefined {
+/** The expression within that says where the module lies: `import.meta.url` of `fileURLToPath(import.meta.url)`. */
+export function innerPlace(node: Node): Node | undefined {
   if (isOwnPlace(node)) return node;
   const inner = placeWithin(node);
   return inner && innerPlace(inner);
@@ -189,65 +209,8 @@ function declaredNames(program: Node): ReadonlySet<unknown> {
   return names;
 }
 
-/** The names that a pattern binds: of variables, parameters, functions and classes; not those in its default values. */
-function boundNames(pattern: unknown): readonly unknown[] {
-  if (Array.isArray(pattern)) return pattern.flatMap(boundNames);
-  if (!isNode(pattern)) return [];
-  switch (pattern.type) {
-    case "Identifier":
-      return [pattern.name];
-    case "AssignmentPattern":
-      return boundNames(pattern.left);
-    case "ObjectPattern":
-      return boundNames(pattern.properties);
-    case "ArrayPattern":
-      return boundNames(pattern.elements);
-    case "Property":
-      return boundNames(pattern.value);
-    case "RestElement":
-      return boundNames(pattern.argument);
-    case "TSParameterProperty":
-      return boundNames(pattern.parameter);
-    default:
-      return [];
-  }
-}
-
 function explain(place: Node, explained: Set<Node>): void {
   for (let node: Node | undefined = place; node !== undefined; node = placeWithin(node)) explained.add(node);
-}
-
-function nameOf(value: unknown): string | undefined {
-  const node = value as Node | undefined;
-  if (node?.type === "Identifier") return String(node.name);
-  return node?.type === "MemberExpression" && node.computed !== true ? nameOf(node.property) : undefined;
-}
-
-function isText(value: unknown): boolean {
-  return textOf(value as Node) !== undefined;
-}
-
-function textOf(node: Node): string | undefined {
-  if (node.type === "Literal" && typeof node.value === "string") return node.value;
-  if (node.type !== "TemplateLiteral" || (node.expressions as Node[]).length > 0) return undefined;
-  return ((node.quasis as Node[])[0]?.value as { readonly cooked?: string } | undefined)?.cooked;
-}
-
-/** Calls `visit` with each node, outer ones first; deep code does not overflow the stack. */
-function walk(root: Node, visit: (node: Node) => void): void {
-  const waiting: unknown[] = [root];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (Array.isArray(value)) {
-      for (let index = value.length - 1; index >= 0; index--) waiting.push(value[index]);
-    } else if (typeof value === "object" && value !== null) {
-      if ("type" in value && typeof value.type === "string") visit(value as Node);
-      const children = Object.values(value);
-      for (let index = children.length - 1; index >= 0; index--) {
-        if (typeof children[index] === "object") waiting.push(children[index]);
-      }
-    }
-  }
 }
 
 /** How the parser reads a file. */
@@ -286,7 +249,7 @@ export function withPlace(
   /** The place that a free variable stands for. */
   const placeOf = (name: unknown): string | undefined =>
     declared.has(name) ? undefined : ofName.get(String(name));
-  const edits: { readonly start: number; readonly end: number; readonly text: string }[] = [];
+  const edits: Edit[] = [];
   // A list of what is left, as deep code would overflow the stack.
   const waiting: unknown[] = [program];
   const visit = (value: unknown): void => {
@@ -313,44 +276,10 @@ export function withPlace(
     }
   };
   while (waiting.length > 0) visit(waiting.pop());
-  if (edits.length === 0) return undefined;
-  let result = "";
-  let at = 0;
-  for (const { start, end, text } of edits.sort((one, other) => one.start - other.start)) {
-    result += code.slice(at, start) + text;
-    at = end;
-  }
-  return result + code.slice(at);
-}
-
-/** The fields of a node that hold the name of a property, of an export or of a label, which is no variable. */
-function namesOnly({ type, computed }: Node): readonly string[] {
-  switch (type) {
-    case "MemberExpression":
-      return computed === true ? [] : ["property"];
-    case "Property":
-    case "MethodDefinition":
-    case "PropertyDefinition":
-    case "AccessorProperty":
-      return computed === true ? [] : ["key"];
-    case "ImportSpecifier":
-    case "ExportSpecifier":
-    case "ExportAllDeclaration":
-      return ["imported", "exported"];
-    case "LabeledStatement":
-    case "BreakStatement":
-    case "ContinueStatement":
-      return ["label"];
-    default:
-      return [];
-  }
+  return edits.length === 0 ? undefined : withEdits(code, edits);
 }
 
 /** And not `new.target`. */
 function isImportMeta({ meta }: Node): boolean {
   return isNode(meta) && meta.name === "import";
-}
-
-function isNode(value: unknown): value is Node {
-  return isRecord(value) && typeof value.type === "string" && typeof value.start === "number";
 }

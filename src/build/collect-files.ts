@@ -6,6 +6,7 @@ import { isSecretName } from "../base/secret-name.ts";
 import { findFiles } from "../files/find-files.ts";
 import type { Project } from "../project/project.ts";
 import { createSourceCatalog } from "../project/scan/source-catalog.ts";
+import { placeInOutput } from "./bundle-code.ts";
 import type { BuildProblem, OutputFiles } from "./bundler.ts";
 
 /** Folders of skills and roles: what they hold is read by models, whatever it is. */
@@ -51,7 +52,7 @@ export async function collectFiles(
   const files: OutputFiles = new Map();
   const problems: BuildProblem[] = [];
   const add = async (path: string): Promise<void> => {
-    if (files.has(path)) return;
+    if (files.has(placeInOutput(path))) return;
     if (isSecretName(path)) {
       problems.push({
         path,
@@ -61,7 +62,7 @@ export async function collectFiles(
       return;
     }
     const bytes = await readFile(join(root, path));
-    files.set(path, bytes);
+    files.set(placeInOutput(path), bytes);
     for (const imported of importsOf(path, bytes)) if (all.includes(imported)) await add(imported);
   };
   for (const path of [...included].sort()) await add(path);
@@ -72,7 +73,8 @@ export async function collectFiles(
 async function filesAt(root: string, path: string): Promise<readonly string[]> {
   const found = await stat(join(root, path)).catch(() => undefined);
   if (found?.isDirectory() !== true) return found?.isFile() === true ? [path] : [];
-  return (await findFiles(root, path, { accepts: () => true })).paths;
+  const { paths } = await findFiles(join(root, path), "", { accepts: () => true });
+  return paths.map((below) => posix.join(path, below));
 }
 
 /** The files that a Markdown file imports as instructions do: `@docs/style.md`, from its folder or from the root. */

@@ -183,7 +183,7 @@ export function createLogSaver(
     }
     if (before === undefined || before.checkpoint.id !== note.id) return;
     note.writes.forEach(([channel, type, json], index) => {
-      const at = special[channel] ?? index;
+      const at = special.get(channel) ?? index;
       const { task, path } = note;
       before.writes.set(`${task} ${at}`, { task, path, at, channel, value: [type, json] });
     });
@@ -210,13 +210,13 @@ export function createLogSaver(
 }
 
 /** Special writes, one of each per task, at the indexes that LangGraph's own savers use. */
-const special: Readonly<Record<string, number>> = {
-  __error__: -1,
-  __scheduled__: -2,
-  __interrupt__: -3,
-  __resume__: -4,
-  __error_source_node__: -5,
-};
+const special: ReadonlyMap<string, number> = new Map([
+  ["__error__", -1],
+  ["__scheduled__", -2],
+  ["__interrupt__", -3],
+  ["__resume__", -4],
+  ["__error_source_node__", -5],
+]);
 
 function byPlace(one: Write, other: Write): number {
   if (one.path !== other.path) return one.path < other.path ? -1 : 1;
