@@ -14,6 +14,7 @@ export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol
 export type { Diagnostic, DiagnosticPage, DiagnosticQuery } from "../protocol/diagnostic.ts";
 export type {
   Delivery,
+  DeliveryOutcome,
   DeliveryPage,
   DeliveryQuery,
   DispatchPage,

@@ -1,6 +1,7 @@
 import type { ContractCase } from "../base/contract-case.ts";
 import { attemptCases } from "./cases/attempt-cases.ts";
 import { callCases } from "./cases/call-cases.ts";
+import { deliveryCases } from "./cases/delivery-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
 import { listCases } from "./cases/list-cases.ts";
@@ -37,5 +38,6 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...replayCases(subject),
     ...patchCases(subject),
     ...scheduleCases(subject),
+    ...deliveryCases(subject),
   ];
 }

@@ -1,6 +1,12 @@
 import type { KitError } from "../base/kit-error.ts";
 import type { ClusterState } from "../protocol/cluster.ts";
-import type { DispatchReceipt, DispatchRecord, DispatchStatus } from "../protocol/dispatch.ts";
+import type {
+  Delivery,
+  DeliveryQuery,
+  DispatchReceipt,
+  DispatchRecord,
+  DispatchStatus,
+} from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
@@ -34,6 +40,8 @@ export interface Engine {
   /** Whether accepted work outlives the process, and whether several machines share it. */
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
+  /** Records of deliveries of webhooks. An engine without it keeps none. */
+  readonly deliveries?: DeliveryLog | undefined;
   /** The nodes among which the work is divided; absent where one process at a time does all of it. */
   readonly cluster?: EngineCluster;
   /**
@@ -337,6 +345,21 @@ export interface StepOptions {
   readonly backoffMs?: number;
   /** Time limit of one attempt, in milliseconds; then its signal fires and the step fails with `unavailable`. */
   readonly timeoutMs?: number;
+}
+
+/** Records of what senders of webhooks deliver. All processes that share the engine's store list the same ones. */
+export interface DeliveryLog {
+  /**
+   * Keeps a record. An `open` one is replaced by the next with its `record_id`; one that has ended is never opened again. Resolves
+   * once it is on disk; one without a `delivery_id`, which any stranger can cause, is written a moment later together with others.
+   * Never rejects: while the store is away, the newest 1,000 wait in memory for it.
+   *
+   * An open record that is given in the turn of the event loop in which its work is admitted, before it, is written beside that work:
+   * on one machine in the same transaction.
+   */
+  record(delivery: Delivery): Promise<void>;
+  /** Newest first, those that this process has been given included. Throws `invalid_request` for a cursor that is none. */
+  list(filter?: DeliveryQuery): Promise<Page<Delivery>>;
 }
 
 /**

@@ -50,6 +50,13 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
       end: (stream) => engine?.events.end(stream),
       delete: async (stream) => await engine?.events.delete(stream),
     },
+    deliveries: {
+      record: async (delivery) => {
+        const target = await open().catch(() => undefined);
+        await target?.deliveries?.record(delivery);
+      },
+      list: async (filter) => (await (await open()).deliveries?.list(filter)) ?? { items: [] },
+    },
     problem: () => engine?.problem?.(),
     warning: () => engine?.warning?.(),
     async start(given) {

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { dispatchStatuses } from "./enums.ts";
+import { deliveryOutcomes, dispatchStatuses } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
 import { choiceField, cursorField, type Infer, limitField, nameField, textField } from "./fields.ts";
 import { workCauseSchema } from "./work-cause.ts";
 
-export type { DispatchStatus } from "./enums.ts";
+export type { DeliveryOutcome, DispatchStatus } from "./enums.ts";
 
 /** The receipt that a sender gets once its input cannot be lost any more. */
 export const dispatchReceiptSchema = z.object({
@@ -97,22 +97,39 @@ export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
 export const deliveryQuerySchema = z.strictObject({
   webhook: nameField.optional(),
   delivery_id: textField(200).optional().meta({ description: "As the `cause` of what it began names it." }),
+  outcome: choiceField(deliveryOutcomes)
+    .optional()
+    .meta({ description: "`failed` are those whose senders were told 5xx." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
 export interface DeliveryQuery extends Infer<typeof deliveryQuerySchema> {}
 
-const deliverySchema = z
+export const deliverySchema = z
   .object({
+    record_id: z
+      .string()
+      .meta({ description: "Names this request; a delivery that comes again has another." }),
     webhook: z.string(),
     received_at: z.string(),
-    status: z.int().meta({ description: "Of the reply that its sender got." }),
-    duration_ms: z.number(),
+    outcome: z.enum(deliveryOutcomes).meta({
+      description:
+        "`accepted` (2xx), `refused` (4xx) or `failed` (5xx), by its reply; `open` while there is none, also where the process ended before it.",
+    }),
+    status: z
+      .int()
+      .optional()
+      .meta({ description: "Of the reply that its sender got; absent where it is open." }),
+    duration_ms: z.number().optional().meta({ description: "Until the reply; absent where it is open." }),
     bytes: z.int().meta({ description: "Of the body; 0 where it was refused before it was read." }),
     delivery_id: z
       .string()
       .optional()
       .meta({ description: "As the `cause` of what it began names it; absent before it is verified." }),
+    node: z
+      .string()
+      .optional()
+      .meta({ description: "The node that received it, where several share the work." }),
     dispatches: z.array(z.string()).meta({ description: "Ids of what it was handed over as." }),
     runs: z.array(z.string()).meta({ description: "Ids of the runs that it began." }),
     error: z.object({ type: z.string(), message: z.string() }).optional(),

@@ -16,6 +16,13 @@ export type Lifecycle = (typeof lifecycles)[number];
 export const priorities = ["critical", "high", "medium", "low"] as const;
 export type Priority = (typeof priorities)[number];
 
+/**
+ * How a delivery of a webhook stands: by the status of its reply, 2xx, 4xx or 5xx. An `open` one has no reply yet, or its process has
+ * ended before it.
+ */
+export const deliveryOutcomes = ["accepted", "refused", "failed", "open"] as const;
+export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
+
 /** The EARS forms (Mavin et al., "Easy Approach to Requirements Syntax"). */
 export const earsPatterns = [
   "ubiquitous",

@@ -1,6 +1,8 @@
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
+import type { DeliveryPage } from "../../protocol/dispatch.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { beginKit, beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
@@ -39,6 +41,13 @@ export async function run(ctx: KitContext) {
 export async function run(ctx: KitContext) {
   await ctx.step("endless", () => new Promise(() => undefined));
 }
+`,
+  "src/webhooks/night.ts": `import { defineWebhook } from "kit/webhooks";
+export default defineWebhook({
+  scheme: "github",
+  secret: () => "night secret",
+  handle: async ({ startRun }) => [(await startRun("release")).runId],
+});
 `,
   "src/workflows/failing.ts": `import type { KitContext } from "kit";
 export async function run(ctx: KitContext) {
@@ -97,6 +106,21 @@ test("a run that is handed over is followed over the death of its server, and si
   const output = await kit("runs", "show", id);
   expect(output.stdout).toMatch(/^status +completed$/m);
   expect(output.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
+});
+
+test("a delivery that was answered is listed with its work after its server was killed", async () => {
+  const first = await serve("start", beginProcess);
+  const body = '{"night": 1}';
+  const digest = createHmac("sha256", "night secret").update(body).digest("hex");
+  const headers = { "content-type": "application/json", "x-hub-signature-256": `sha256=${digest}` };
+  const reply = await fetch(`${first.url}/webhooks/night`, { method: "POST", headers, body });
+  expect(reply.status).toBe(200);
+  const runs = (await reply.json()) as readonly string[];
+  await first.stop("SIGKILL");
+  const { url } = await serve("start");
+  const { deliveries } = (await (await fetch(`${url}/deliveries`)).json()) as DeliveryPage;
+  expect(deliveries).toMatchObject([{ webhook: "night", outcome: "accepted", status: 200, runs }]);
+  for (const id of runs) await kit("runs", "cancel", id);
 });
 
 test("Ctrl-C lets work end, says that it does, and a second one does not wait", async () => {

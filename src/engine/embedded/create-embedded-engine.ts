@@ -4,10 +4,12 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { type Database, query } from "../../sqlite/statements.ts";
 import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
+import { Deliveries } from "../shared/deliveries.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
 import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
+import { createDeliveryRows } from "./deliveries.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
 import { createEngineCore } from "./engine-core.ts";
@@ -67,8 +69,10 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   });
   const { store, part: outcomeRows } = createOutcomeRows(base);
   const outcomes = new Outcomes(base, store);
+  const deliveryRows = createDeliveryRows(base, limits);
+  const deliveries = new Deliveries(base, deliveryRows.store);
   const mayForget = createForgetting(base, { lease, events });
-  const parts = [dispatches, runs, scheduling, outcomeRows];
+  const parts = [dispatches, runs, scheduling, outcomeRows, deliveryRows.part];
   const tenure = createTenure(core, parts);
   const load = createLoadReader(base, () => dispatches.attached());
   const started = Promise.withResolvers<void>();
@@ -102,6 +106,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
       await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), clock);
     }
     core.stop();
+    await deliveries.close();
     await endsWithin(abortPatienceMs, queue.idle(), clock);
     try {
       events.close();
@@ -115,6 +120,10 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   return {
     capabilities: { durable: (folder ?? open) !== undefined, distributed: false },
     events,
+    deliveries: {
+      record: (delivery) => deliveries.record(delivery),
+      list: reading((filter) => deliveries.list(filter)),
+    },
     problem: () => (state === "closed" ? undefined : (core.file.problem() ?? events.problem())),
     load: reading(async () => load()),
     async start(handlers: EngineHandlers) {

@@ -2,6 +2,7 @@ import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { version } from "../../base/version.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
+import { Deliveries } from "../shared/deliveries.ts";
 import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
@@ -12,6 +13,7 @@ import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
+import { createDeliveryRows, pruneDeliveries } from "./deliveries.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
@@ -75,6 +77,7 @@ class PostgresEngine {
   readonly #runs: Runs;
   readonly #schedules: Schedules;
   readonly #outcomes: Outcomes;
+  readonly #deliveries: Deliveries;
   readonly #waitingCalls: WaitingCallRows;
   readonly #cluster: PostgresCluster;
   #asked: AskedWork | undefined;
@@ -158,6 +161,7 @@ class PostgresEngine {
         this.#state === "started" && !this.#draining.signal.aborted && this.#asked?.takesAll !== false,
     });
     this.#outcomes = new Outcomes(base, createOutcomeRows(base));
+    this.#deliveries = new Deliveries(base, createDeliveryRows(base));
     this.#waitingCalls = new WaitingCallRows(base);
     this.#cluster = new PostgresCluster(base, this.#waitingCalls);
     this.#news.start();
@@ -185,6 +189,10 @@ class PostgresEngine {
     return {
       capabilities: { durable: true, distributed: true },
       events: this.#events,
+      deliveries: {
+        record: (delivery) => this.#deliveries.record(delivery),
+        list: open((filter) => this.#deliveries.list(filter)),
+      },
       cluster: this.#cluster,
       warning: () => this.#called?.problem(),
       load: open(() => engineLoad(base, this.#dispatches.attached())),
@@ -338,6 +346,7 @@ class PostgresEngine {
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
     await this.#waitingCalls.prune(before);
+    await pruneDeliveries(this.#base, before);
     await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
   }
 
@@ -380,6 +389,7 @@ class PostgresEngine {
     this.#schedules.stop();
     await Promise.all(this.#background);
     await this.#called?.stop();
+    await this.#deliveries.close();
     await this.#events.close();
     await this.#ownership.stop();
     this.#news.publish(["shards"]);

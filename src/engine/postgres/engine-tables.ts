@@ -213,6 +213,21 @@ CREATE INDEX dispatches_without_result ON ${schema}.dispatches (dispatch_id) WHE
 /** The schedules that a node's files declare; null while it has not said so. */
 const declaredSchedules: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN schedules text[];`;
 
+/** Records of deliveries of webhooks, as in the embedded engine. Nodes of earlier versions leave it alone. */
+const deliveryTable: Migration = (schema) => `
+CREATE TABLE ${schema}.deliveries (
+  record_id text COLLATE "C" PRIMARY KEY,
+  webhook text NOT NULL,
+  outcome text NOT NULL,
+  delivery_id text,
+  record text NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX deliveries_by_webhook ON ${schema}.deliveries (webhook, record_id);
+CREATE INDEX deliveries_by_outcome ON ${schema}.deliveries (outcome, record_id) WHERE outcome <> 'accepted';
+CREATE INDEX deliveries_by_sender ON ${schema}.deliveries (delivery_id, record_id) WHERE delivery_id IS NOT NULL;
+CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) WHERE delivery_id IS NULL;
+`;
+
 /** A step that was released never changes; what comes later is a further one, at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -222,6 +237,7 @@ const steps: readonly Migration[] = [
   nodeProblems,
   cheapClaims,
   declaredSchedules,
+  deliveryTable,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createId } from "../../base/id.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { handlers } from "../cases/engine-check.ts";
 import { agentStream } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
+import { createDeliveryRows, pruneDeliveries } from "./deliveries.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { pruneBytes, pruneStreams } from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -49,5 +51,39 @@ test("the oldest events go above the limit of a stream, and above that of all by
   expect(left?.count).toBeLessThanOrEqual(15);
   expect((await indexes()).at(-1)).toBe(40);
   await engine.drain({ timeoutMs: 0 });
+  await database.close();
+});
+
+test("deliveries go with their age, and beyond the newest of their webhook; strangers push out none but their own", async () => {
+  const database = await openEngineDatabase({ url: server.url, schema: "delivery_limits" });
+  const rows = createDeliveryRows({ database });
+  const write = (count: number, webhook: string, delivery_id: string | null) =>
+    rows.write(
+      Array.from({ length: count }, () => {
+        const record_id = createId("delivery");
+        return { record_id, webhook, outcome: "accepted", delivery_id, record: "{}" } as const;
+      }),
+    );
+  await write(3, "quiet", "sent");
+  await write(95, "loud", "sent");
+  await write(600, "loud", null);
+  const limits = { deliveriesPerWebhook: 100 } as PostgresBase["limits"];
+  const counts = async () =>
+    await database.rows(
+      `SELECT webhook, delivery_id, count(*)::int AS count FROM $s.deliveries
+       GROUP BY webhook, delivery_id ORDER BY webhook, delivery_id`,
+    );
+  await pruneDeliveries({ database, limits }, Date.now() - 60_000);
+  const quiet = { webhook: "quiet", delivery_id: "sent", count: 3 };
+  expect(await counts()).toEqual([
+    { webhook: "loud", delivery_id: "sent", count: 95 },
+    { webhook: "loud", delivery_id: null, count: 10 },
+    quiet,
+  ]);
+  await write(300, "loud", "sent");
+  await pruneDeliveries({ database, limits }, Date.now() - 60_000);
+  expect(await counts()).toEqual([{ webhook: "loud", delivery_id: "sent", count: 110 }, quiet]);
+  await pruneDeliveries({ database, limits }, Date.now() + 60_000);
+  expect(await counts()).toEqual([]);
   await database.close();
 });

@@ -7,7 +7,7 @@ import type { JobQueue } from "./queue/job-queue.ts";
 /**
  * State and services that the parts of an engine share. Nothing in `src/engine/shared` knows a database: attempts,
  * execution, replay, waits, cron times, pages and the queue work on this interface and on the stores of rows
- * (`DispatchStore`, `RunStore`, `RunJournal`, `ScheduleStore`, `OutcomeStore`), which each engine implements.
+ * (`DispatchStore`, `RunStore`, `RunJournal`, `ScheduleStore`, `OutcomeStore`, `DeliveryStore`), which each engine implements.
  */
 export interface EngineBase {
   /** The time of day: what records say, and when schedules are due. */
@@ -107,6 +107,8 @@ export interface EngineLimits {
   readonly eventsPerStream: number;
   /** Bytes that all events together may take on disk; above it the oldest are deleted. Default 1 GiB. */
   readonly eventBytes: number;
+  /** The newest deliveries that are kept of each webhook, and a tenth as many that were not verified. Default 10,000. */
+  readonly deliveriesPerWebhook: number;
   /** How long the process that works may be silent before another takes over. Default 10,000. */
   readonly leaseMs: number;
   /** How often a process looks for what others have written. Default 50. */
@@ -123,6 +125,7 @@ export const defaultLimits: EngineLimits = {
   retentionMs: 7 * 24 * 3_600_000,
   eventsPerStream: 100_000,
   eventBytes: 1_073_741_824,
+  deliveriesPerWebhook: 10_000,
   leaseMs: 10_000,
   pollMs: 50,
 };

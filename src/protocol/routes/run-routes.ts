@@ -228,7 +228,8 @@ export const webhookRoutes = defineRoutes({
     tag: "webhooks",
     operation: "listDeliveries",
     summary: "What senders of webhooks have delivered, newest first",
-    description: "The last 1,000 since this server started, refused ones too, without their bodies.",
+    description:
+      "Refused ones too, without their bodies and headers. They are kept as long as ended work, the newest 10,000 of each webhook, and 1,000 that were not verified.",
     query: deliveryQuerySchema,
     reply: deliveryPageSchema,
     itemAction: "webhook.list",

@@ -1,7 +1,10 @@
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { WebhookAccepted } from "../../protocol/dispatch.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
+import { webhookSecrets } from "../testing/service-files.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
 let database: PostgresServer;
@@ -227,4 +230,28 @@ test("lists and records say the same on every machine", async () => {
     const [own, other] = await Promise.all(nodes.map((node) => node.send(path)));
     expect([path, other?.status, other?.body]).toEqual([path, 200, own?.body]);
   }
+});
+
+test("a delivery that comes to two nodes at once is done once, and each node lists both requests with who received them", async () => {
+  const body = '{"zen":"two nodes"}';
+  const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
+  const headers = { "content-type": "application/json", "x-hub-signature-256": `sha256=${digest}` };
+  const deliver = async (node: ServedNode): Promise<Response> => {
+    for (;;) {
+      const reply = await fetch(`${node.url}/webhooks/github`, { method: "POST", headers, body });
+      // The other node is at it: the sender comes again.
+      if (reply.status !== 503) return reply;
+      await reply.body?.cancel();
+    }
+  };
+  const replies = await Promise.all([one, two].map(deliver));
+  const [first, second] = (await Promise.all(replies.map((reply) => reply.json()))) as WebhookAccepted[];
+  expect(second).toEqual(first);
+  const lists = await Promise.all(
+    [one, two].map(async (node) => (await node.send("/deliveries?outcome=accepted")).body.deliveries),
+  );
+  expect(lists[1]).toEqual(lists[0]);
+  const nodes = lists[0].map(({ node }: { readonly node: string }) => node);
+  expect(nodes.toSorted()).toEqual([one, two].map(({ service }) => service.engine.cluster?.node).toSorted());
+  for (const { dispatches } of lists[0]) expect(dispatches).toEqual([first?.dispatches[0]?.dispatch_id]);
 });

@@ -66,7 +66,7 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "POST /runs/{run_id}/cancel": "any",
   "POST /runs/{run_id}/signal": "any",
   "GET /cluster": "any",
-  "GET /deliveries": "each",
+  "GET /deliveries": "any",
   "POST /webhooks/{name}": "any",
 };
 

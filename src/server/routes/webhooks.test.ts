@@ -1,6 +1,10 @@
 import { createHmac } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WebhookAccepted } from "../../protocol/dispatch.ts";
+import type { Delivery, WebhookAccepted } from "../../protocol/dispatch.ts";
+import { createTestService } from "../../testing/test-service.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { webhookSecrets } from "../testing/service-files.ts";
 
@@ -138,8 +142,10 @@ test("deliveries are listed newest first, refused ones too, to who may see those
     const { deliveries } = (await list()).body;
     expect(deliveries).toEqual([
       {
+        record_id: expect.stringMatching(/^delivery_/),
         webhook: "github",
         received_at: expect.any(String),
+        outcome: "refused",
         status: 401,
         duration_ms: expect.any(Number),
         bytes: 7,
@@ -156,9 +162,114 @@ test("deliveries are listed newest first, refused ones too, to who may see those
       202,
       undefined,
     ]);
-    for (const query of ["?limit=0", "?cursor=none", "?name=github"])
+    expect((await list("?outcome=refused")).body.deliveries).toHaveLength(1);
+    expect((await list("?outcome=failed")).body.deliveries).toEqual([]);
+    for (const query of ["?outcome=lost", "?limit=0", "?cursor=none", "?name=github"])
       expect([query, (await list(query)).status]).toEqual([query, 400]);
   } finally {
     await own.close();
   }
+});
+
+describe("records of deliveries", () => {
+  /** A delivery of Standard Webhooks with an id of the test's own. */
+  function standard(id: string, body: string): RequestInit {
+    const seconds = String(Math.floor(Date.now() / 1000));
+    const key = Buffer.from(webhookSecrets.standard.slice("whsec_".length), "base64");
+    const signature = createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64");
+    const headers = {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": seconds,
+      "webhook-signature": `v1,${signature}`,
+    };
+    return { method: "POST", headers, body };
+  }
+  const list = async (own: Pick<ServedService, "send">, query = "") =>
+    (await own.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } })).body;
+
+  test("are there after a restart, refused ones too, with the work that they began", async () => {
+    const engineFolder = await mkdtemp(join(tmpdir(), "kit-deliveries-"));
+    const open = () =>
+      serveService({
+        access: { apiKeys: ["a-key"] },
+        openService: (from) => createTestService({ ...from, engineFolder }),
+      });
+    let own = await open();
+    try {
+      const reply = await fetch(`${own.url}/webhooks/standard`, standard("msg_night", "{}"));
+      const accepted = (await reply.json()) as WebhookAccepted;
+      const dispatch_id = accepted.dispatches[0]?.dispatch_id;
+      expect((await fetch(`${own.url}/webhooks/github`, { method: "POST", body: "{}" })).status).toBe(401);
+      expect(
+        (await fetch(`${own.url}/webhooks/standard`, standard("msg_fails", '{"fail":true}'))).status,
+      ).toBe(500);
+      const before = await list(own);
+      await own.close();
+      own = await open();
+      const after = await list(own);
+      expect(after).toEqual(before);
+      expect(after.deliveries).toMatchObject([
+        { outcome: "failed", status: 500, delivery_id: "msg_fails", error: { type: "internal_error" } },
+        { outcome: "refused", status: 401, webhook: "github" },
+        { outcome: "accepted", status: 202, delivery_id: "msg_night", dispatches: [dispatch_id] },
+      ]);
+      expect(JSON.stringify(after)).not.toMatch(/secret|v1,|whsec/);
+      // Its repetition is a record of its own.
+      await fetch(`${own.url}/webhooks/standard`, standard("msg_night", "{}"));
+      const again = await list(own, "?delivery_id=msg_night");
+      expect(again.deliveries.map((one: Delivery) => one.dispatches)).toEqual([[dispatch_id], [dispatch_id]]);
+    } finally {
+      await own.close();
+      await rm(engineFolder, { recursive: true });
+    }
+  });
+
+  test("are open while the file is at work, once it has begun something", async () => {
+    const own = await serveService({
+      files: {
+        "src/webhooks/held.ts": `export default {
+  kind: "kit.webhook",
+  scheme: "standard",
+  secret: () => "${webhookSecrets.standard}",
+  handle: async ({ payload, dispatch }) => {
+    await dispatch("hidden", { id: "thread", input: payload });
+    await new Promise((resolve) => (globalThis.endHeldDelivery = resolve));
+  },
+};
+`,
+      },
+      access: { apiKeys: ["a-key"] },
+    });
+    try {
+      const reply = fetch(`${own.url}/webhooks/held`, standard("msg_held", "{}"));
+      await expect.poll(() => Reflect.has(globalThis, "endHeldDelivery")).toBe(true);
+      const [open] = (await list(own, "?outcome=open")).deliveries;
+      expect(open).toMatchObject({ webhook: "held", delivery_id: "msg_held", bytes: 2 });
+      expect([open.status, open.duration_ms]).toEqual([undefined, undefined]);
+      Reflect.get(globalThis, "endHeldDelivery")();
+      expect((await reply).status).toBe(202);
+      expect((await list(own)).deliveries).toMatchObject([
+        { record_id: open.record_id, outcome: "accepted" },
+      ]);
+    } finally {
+      Reflect.deleteProperty(globalThis, "endHeldDelivery");
+      await own.close();
+    }
+  });
+
+  test("hold what hostile senders write, bounded, and none of their headers and bodies", async () => {
+    const id = `\u00ff' OR 1=1; <img src=x> ${"x".repeat(8_000)}`;
+    const reply = await fetch(`${served.url}/webhooks/standard`, standard(id, '{"stolen":"body text"}'));
+    expect(reply.status).toBe(202);
+    const [record] = (await list(served, "?webhook=standard")).deliveries;
+    expect(record.delivery_id).toBe(id.slice(0, 200));
+    const query = new URLSearchParams({ delivery_id: record.delivery_id });
+    expect((await list(served, `?${query}`)).deliveries).toEqual([record]);
+    expect(JSON.stringify(record).length).toBeLessThan(1_000);
+    expect(JSON.stringify(record)).not.toContain("body text");
+    const huge = { method: "POST", headers: { "webhook-id": "x".repeat(15_000) }, body: "\0\ud800" };
+    expect((await fetch(`${served.url}/webhooks/standard`, huge)).status).toBe(401);
+    expect((await list(served, "?webhook=standard")).deliveries[0]).toMatchObject({ status: 401, bytes: 4 });
+  });
 });

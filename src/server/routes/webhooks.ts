@@ -1,7 +1,10 @@
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
+import { endsWithin } from "../../base/abort.ts";
+import { isoTime, systemClock } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { badCursor } from "../../engine/shared/read-page.ts";
-import type { Delivery, DeliveryQuery, WebhookAccepted } from "../../protocol/dispatch.ts";
+import type { DeliveryLog } from "../../engine/contract.ts";
+import type { Delivery, DeliveryOutcome, WebhookAccepted } from "../../protocol/dispatch.ts";
 import { errorCodes, isErrorCode } from "../../protocol/error-code.ts";
 import { webhookRoutes } from "../../protocol/routes/run-routes.ts";
 import type { ApplicationCalls, StartRun } from "../../protocol/run-calls.ts";
@@ -18,11 +21,13 @@ export function bindWebhookRoutes({
   masked,
   authorization,
 }: ServiceContext): readonly Route[] {
-  const deliveries = new Deliveries();
+  const { deliveries, cluster, once } = service.engine;
   const validateJson = createJsonValidator();
   const handlers: Handlers<typeof webhookRoutes> = {
     async "GET /deliveries"({ query, principal, itemAction: action }) {
-      const { items, next_cursor } = deliveries.page(query);
+      if (deliveries === undefined)
+        throw new KitError({ code: "unavailable", message: "This engine keeps no deliveries." });
+      const { items, next_cursor } = await deliveries.list(query);
       const visible = await authorization.permitted(items, ({ webhook }) => ({ principal, action, webhook }));
       return { deliveries: visible, next_cursor };
     },
@@ -31,30 +36,36 @@ export function bindWebhookRoutes({
       const webhook = service.app.webhooks().find((one) => one.name === name);
       if (webhook === undefined)
         throw new KitError({ code: "not_found", message: "There is no webhook of this name." });
-      const delivery = deliveries.begin(name);
+      const record = new DeliveryRecord(masked, { webhook: name, node: cluster?.node, log: deliveries });
       try {
         const bytes = await readBody({ raw, incoming }, limits);
-        delivery.bytes = bytes.length;
+        record.bytes = bytes.length;
         const { status, body } = await receiveWebhook(webhook.definition, {
           name,
           headers: raw.headers,
           body: bytes,
           env: service.app.env,
           callsOf(deliveryId) {
-            const delivery_id = deliveryId.slice(0, longestId);
+            record.deliveryId = deliveryId.slice(0, longestId);
             // The signer of this webhook is one sender, however many threads it writes to.
             const principal = `webhook/${name}`;
-            const cause = { type: "webhook", webhook: name, delivery_id } as const;
-            return delivery.record(service.callsFor({ principal, cause }), delivery_id);
+            const cause = { type: "webhook", webhook: name, delivery_id: record.deliveryId } as const;
+            return record.watch(service.callsFor({ principal, cause }));
           },
           signal: clientGone(),
           validateJson,
-          once: service.engine.once,
+          once: (key, work) =>
+            once(key, async () => {
+              const reply = await work();
+              // In one transaction with the outcome of the work.
+              void record.end(reply.status, reply.body);
+              return reply;
+            }),
         });
-        delivery.end(status, dispatchesIn(status, body));
+        await record.end(status, body);
         return jsonReply(masked(body), status);
       } catch (error) {
-        delivery.fail(error);
+        await record.fail(error);
         throw error;
       }
     },
@@ -65,108 +76,107 @@ export function bindWebhookRoutes({
 /** The most characters of a delivery's id that records keep. */
 const longestId = 200;
 
+/** The most ids of each kind that a delivery lists. */
+const mostBegun = 100;
+/** The most characters of an error's message that records keep. */
+const longestMessage = 2_000;
+/** A reply waits so long at most for its record, which is written beside what the reply waits for. */
+const recordMs = 100;
+
+/** The record of one request of a webhook's sender. */
+class DeliveryRecord {
+  bytes = 0;
+  deliveryId: string | undefined;
+  readonly #masked: ServiceContext["masked"];
+  readonly #log: DeliveryLog | undefined;
+  readonly #head: Pick<Delivery, "record_id" | "webhook" | "received_at" | "node">;
+  readonly #began = performance.now();
+  readonly #dispatches = new Set<string>();
+  readonly #runs = new Set<string>();
+  /** The write of a record without a reply, before the first work is begun. */
+  #opened: Promise<void> | undefined;
+  /** The outcome as it was recorded, and its write. */
+  #ended: { readonly status: number; readonly written: Promise<void> } | undefined;
+
+  constructor(
+    masked: ServiceContext["masked"],
+    { webhook, node, log }: Pick<Delivery, "webhook" | "node"> & { readonly log: DeliveryLog | undefined },
+  ) {
+    this.#masked = masked;
+    this.#log = log;
+    this.#head = { record_id: createId("delivery"), webhook, received_at: isoTime(Date.now()), node };
+  }
+
+  /** Notes what the calls begin. The record is written beside the first of it. */
+  watch(calls: ApplicationCalls): ApplicationCalls {
+    return {
+      getRun: calls.getRun,
+      dispatch: async (...asked) => {
+        const opened = this.#open();
+        const receipt = await calls.dispatch(...asked);
+        if (this.#dispatches.size < mostBegun) this.#dispatches.add(receipt.dispatch_id);
+        await opened;
+        return receipt;
+      },
+      startRun: (async (...asked: Parameters<StartRun>) => {
+        const opened = this.#open();
+        const run = await calls.startRun(...asked);
+        if (this.#runs.size < mostBegun) this.#runs.add(run.runId);
+        await opened;
+        return run;
+      }) as StartRun,
+    };
+  }
+
+  /** Records the reply, once; one that comes again has the dispatches of the first one's reply. */
+  end(status: number, body: unknown): Promise<void> {
+    for (const id of dispatchesIn(status, body).slice(0, mostBegun)) this.#dispatches.add(id);
+    return this.#end({ status });
+  }
+
+  /** The same where the reply is an error. */
+  fail(error: unknown): Promise<void> {
+    const { type, message } =
+      error instanceof KitError && isErrorCode(error.code)
+        ? { type: error.code, message: error.message.slice(0, longestMessage) }
+        : // What the project's own code threw is for its log.
+          { type: "internal_error" as const, message: "The webhook's file failed: the log says why." };
+    return this.#end({ status: errorCodes[type].status, error: { type, message } });
+  }
+
+  #open(): Promise<void> {
+    this.#opened ??= this.#write({ outcome: "open" });
+    return this.#opened;
+  }
+
+  #end(reply: { readonly status: number; readonly error?: Delivery["error"] }): Promise<void> {
+    if (this.#ended?.status === reply.status) return this.#ended.written;
+    const duration_ms = Math.round(performance.now() - this.#began);
+    const written = this.#write({ ...reply, outcome: outcomeOf(reply.status), duration_ms });
+    this.#ended = { status: reply.status, written };
+    return written;
+  }
+
+  async #write(known: Pick<Delivery, "outcome" | "status" | "duration_ms" | "error">): Promise<void> {
+    const record: Delivery = {
+      ...this.#head,
+      ...known,
+      bytes: this.bytes,
+      delivery_id: this.deliveryId,
+      dispatches: [...this.#dispatches],
+      runs: [...this.#runs],
+    };
+    await endsWithin(recordMs, this.#log?.record(this.#masked(record)) ?? Promise.resolve(), systemClock);
+  }
+}
+
+function outcomeOf(status: number): DeliveryOutcome {
+  if (status < 400) return "accepted";
+  return status < 500 ? "refused" : "failed";
+}
+
 /** The ids in the reply that kit itself gives; a file's own reply may say anything. */
 function dispatchesIn(status: number, body: unknown): readonly string[] {
   if (status !== 202) return [];
   return (body as WebhookAccepted).dispatches.map(({ dispatch_id }) => dispatch_id);
-}
-
-const mostDeliveries = 1_000;
-/** The most ids of each kind that a delivery lists. */
-const mostBegun = 100;
-
-interface NumberedDelivery extends Delivery {
-  /** Rises; cursors name it. */
-  readonly number: number;
-}
-
-/** The deliveries since the server started. Senders that are refused may be anybody: memory is bounded. */
-class Deliveries {
-  /** Oldest first. */
-  readonly #ended: NumberedDelivery[] = [];
-  #count = 0;
-
-  begin(webhook: string): {
-    bytes: number;
-    /** The calls of the delivery, which notes what they begin. */
-    record(calls: ApplicationCalls, deliveryId: string): ApplicationCalls;
-    /** `replied`: ids in the reply, which a delivery that comes again has of the first one. */
-    end(status: number, replied: readonly string[]): void;
-    fail(error: unknown): void;
-  } {
-    const received_at = new Date().toISOString();
-    const began = performance.now();
-    const dispatches = new Set<string>();
-    const runs = new Set<string>();
-    let delivery_id: string | undefined;
-    const add = (outcome: Pick<Delivery, "status" | "error">): void => {
-      this.#count += 1;
-      const duration_ms = Math.round(performance.now() - began);
-      const { bytes } = delivery;
-      const begun = { dispatches: [...dispatches], runs: [...runs] };
-      this.#ended.push({
-        number: this.#count,
-        webhook,
-        delivery_id,
-        received_at,
-        duration_ms,
-        bytes,
-        ...begun,
-        ...outcome,
-      });
-      if (this.#ended.length > mostDeliveries) this.#ended.shift();
-    };
-    const delivery = {
-      bytes: 0,
-      record(calls: ApplicationCalls, deliveryId: string): ApplicationCalls {
-        delivery_id = deliveryId;
-        return {
-          getRun: calls.getRun,
-          dispatch: async (...asked) => {
-            const receipt = await calls.dispatch(...asked);
-            if (dispatches.size < mostBegun) dispatches.add(receipt.dispatch_id);
-            return receipt;
-          },
-          startRun: (async (...asked: Parameters<StartRun>) => {
-            const run = await calls.startRun(...asked);
-            if (runs.size < mostBegun) runs.add(run.runId);
-            return run;
-          }) as StartRun,
-        };
-      },
-      end(status: number, replied: readonly string[]) {
-        for (const id of replied.slice(0, mostBegun)) dispatches.add(id);
-        add({ status });
-      },
-      fail(error: unknown) {
-        const { type, message } =
-          error instanceof KitError && isErrorCode(error.code)
-            ? { type: error.code, message: error.message }
-            : // What the project's own code threw is for its log.
-              { type: "internal_error" as const, message: "The webhook's file failed: the log says why." };
-        add({ status: errorCodes[type].status, error: { type, message } });
-      },
-    };
-    return delivery;
-  }
-
-  page({ webhook, delivery_id, limit = 50, cursor }: DeliveryQuery): {
-    readonly items: readonly Delivery[];
-    readonly next_cursor?: string;
-  } {
-    if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw badCursor();
-    const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
-    const found = this.#ended.filter(
-      (one) =>
-        one.number < before &&
-        (webhook === undefined || one.webhook === webhook) &&
-        (delivery_id === undefined || one.delivery_id === delivery_id),
-    );
-    const page = found.slice(-limit).reverse();
-    const items = page.map(({ number: _, ...delivery }) => delivery);
-    const last = page.at(-1);
-    return found.length > page.length && last !== undefined
-      ? { items, next_cursor: String(last.number) }
-      : { items };
-  }
 }

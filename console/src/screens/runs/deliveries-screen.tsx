@@ -1,9 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Delivery } from "../../../../src/client/index.ts";
+import type { Delivery, DeliveryOutcome } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import { Chip } from "../../ui/chips.tsx";
+import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
 import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
@@ -12,23 +13,66 @@ import { Age } from "../../ui/time.tsx";
 import { DispatchLink, RunLink } from "./cause-link.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 
+const outcomes: readonly DeliveryOutcome[] = ["accepted", "refused", "failed", "open"];
+
 /** Deliveries of webhooks, the newest first: accepted and refused. */
 export function DeliveriesScreen(): ReactNode {
   const client = useClient();
-  const { webhook, delivery_id } = useSearch({ from: "/console/deliveries" });
+  const { webhook, delivery_id, outcome } = useSearch({ from: "/console/deliveries" });
+  const navigate = useNavigate({ from: "/console/deliveries" });
+  const chosen = outcomes.find((one) => one === outcome);
   const deliveries = useInfiniteQuery({
-    queryKey: ["deliveries", webhook, delivery_id],
+    queryKey: ["deliveries", webhook, delivery_id, chosen],
     queryFn: ({ pageParam, signal }) =>
       asked(client, () =>
-        client.deliveries.list({ webhook, delivery_id, cursor: pageParam, limit: 100 }, { signal }),
+        client.deliveries.list(
+          { webhook, delivery_id, outcome: chosen, cursor: pageParam, limit: 100 },
+          { signal },
+        ),
       ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: 5_000,
   });
   const list = deliveries.data?.pages.flatMap((page) => page.deliveries);
+  const webhooks = new Set([
+    ...(webhook === undefined ? [] : [webhook]),
+    ...(list ?? []).map((one) => one.webhook),
+  ]);
+  const change = (filter: Readonly<Record<string, string | undefined>>) =>
+    void navigate({ search: (old) => ({ ...old, ...filter }), replace: true });
   return (
-    <Page title="Deliveries" isFixed bar={<RunTabs />}>
+    <Page
+      title="Deliveries"
+      isFixed
+      bar={
+        <>
+          <RunTabs />
+          <Filter
+            label="Outcome"
+            value={chosen}
+            choices={outcomes}
+            onChange={(value) => change({ outcome: value })}
+          />
+          <Filter
+            label="Webhook"
+            value={webhook}
+            choices={[...webhooks].sort()}
+            onChange={(value) => change({ webhook: value })}
+          />
+          {delivery_id === undefined ? null : (
+            <button
+              type="button"
+              className="h-8 max-w-64 truncate rounded-md border border-line bg-panel px-2 text-sm"
+              title={visible(delivery_id)}
+              onClick={() => change({ delivery_id: undefined })}
+            >
+              Delivery <bdi className="font-mono">{visible(delivery_id)}</bdi> ✕
+            </button>
+          )}
+        </>
+      }
+    >
       {list === undefined ? (
         deliveries.isError ? (
           <ErrorNotice error={deliveries.error} onRetry={() => void deliveries.refetch()} />
@@ -36,21 +80,26 @@ export function DeliveriesScreen(): ReactNode {
           <Loading />
         )
       ) : list.length === 0 && delivery_id !== undefined ? (
-        <Notice icon="dispatches" title="This delivery is not listed any more">
-          The last 1,000 deliveries are listed. What it began stays in the records of runs and dispatches.{" "}
+        <Notice icon="dispatches" title="There is no record of this delivery any more">
+          Deliveries are kept as long as ended work, the newest 10,000 of each webhook. What it began stays in
+          the records of runs and dispatches.{" "}
           <Link to="/console/deliveries" className="text-accent underline">
             All deliveries
           </Link>
         </Notice>
+      ) : list.length === 0 && (webhook !== undefined || chosen !== undefined) ? (
+        <Notice icon="dispatches" title="No delivery is like that">
+          Choose another outcome or webhook.
+        </Notice>
       ) : list.length === 0 ? (
         <Notice icon="dispatches" title="No webhook was delivered yet">
-          Files in <code className="font-mono">src/webhooks</code> take signed deliveries. What came since the
-          server started stands here, refused ones too.
+          Files in <code className="font-mono">src/webhooks</code> take signed deliveries. What comes stands
+          here, refused ones too.
         </Notice>
       ) : (
         <Rows
           items={list}
-          keyOf={(one) => `${one.received_at} ${one.webhook} ${one.bytes} ${one.duration_ms}`}
+          keyOf={({ record_id }) => record_id}
           label="Deliveries"
           onEnd={() => askForMore(deliveries)}
         >
@@ -62,17 +111,41 @@ export function DeliveriesScreen(): ReactNode {
 }
 
 function DeliveryRow({
-  delivery: { webhook, received_at, status, duration_ms, bytes, dispatches, runs, error },
+  delivery: {
+    webhook,
+    received_at,
+    outcome,
+    status,
+    duration_ms,
+    bytes,
+    delivery_id,
+    node,
+    dispatches,
+    runs,
+    error,
+  },
 }: {
   readonly delivery: Delivery;
 }): ReactNode {
   return (
     <div className="flex min-h-13 items-center gap-3 px-4 py-1.5 text-sm">
       <span className="w-12 shrink-0">
-        <Chip tone={status < 300 ? "good" : status < 500 ? "warn" : "bad"}>{status}</Chip>
+        <Chip tone={toneOf[outcome]}>{status ?? outcome}</Chip>
       </span>
       <span className="min-w-0 flex-1">
-        <bdi className="font-medium">{visible(webhook)}</bdi>
+        <span className="block truncate">
+          <bdi className="font-medium">{visible(webhook)}</bdi>
+          {delivery_id === undefined ? null : (
+            <Link
+              to="/console/deliveries"
+              search={{ webhook, delivery_id }}
+              title="Each time that this delivery came"
+              className="ml-2 font-mono text-faint text-xs"
+            >
+              <bdi>{visible(delivery_id)}</bdi>
+            </Link>
+          )}
+        </span>
         <span className="block truncate text-faint text-xs">
           {runs.map((id) => (
             <span key={id} className="mr-2">
@@ -85,10 +158,18 @@ function DeliveryRow({
             </span>
           ))}
           {error && visible(`${error.type}: ${error.message}`.slice(0, 300))}
+          {outcome === "open" && "No reply yet, or its process ended before one."}
         </span>
       </span>
-      <span className="hidden w-24 text-right text-faint text-xs tabular sm:block">
-        {formatTokens(bytes)} bytes, {formatDuration(duration_ms)}
+      <span className="hidden w-32 text-right text-faint text-xs tabular sm:block">
+        <span className="block">
+          {formatTokens(bytes)} bytes{duration_ms === undefined ? "" : `, ${formatDuration(duration_ms)}`}
+        </span>
+        {node === undefined ? null : (
+          <span className="block truncate font-mono" title={`Received by the node ${visible(node)}`}>
+            {visible(node)}
+          </span>
+        )}
       </span>
       <span className="w-20 text-right text-faint text-xs">
         <Age at={received_at} />
@@ -96,3 +177,5 @@ function DeliveryRow({
     </div>
   );
 }
+
+const toneOf = { accepted: "good", refused: "warn", failed: "bad", open: "plain" } as const;

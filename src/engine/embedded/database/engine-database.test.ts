@@ -39,7 +39,9 @@ test("a store of an older kit is brought up to date, with what it holds", () => 
   const old = folder();
   openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
-  database.exec("DROP INDEX run_journal_open; DROP TABLE outcomes; PRAGMA user_version = 1");
+  database.exec(
+    "DROP INDEX run_journal_open; DROP TABLE outcomes; DROP TABLE deliveries; PRAGMA user_version = 1",
+  );
   const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
   for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
   database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");

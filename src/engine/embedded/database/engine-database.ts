@@ -234,6 +234,25 @@ CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 `;
 
 /**
+ * Records of deliveries of webhooks. Ids sort by time. Most rows are of accepted deliveries, so the indices that serve the others
+ * leave those out. A row without `delivery_id` was never verified.
+ */
+const deliveryTable: string = `
+CREATE TABLE deliveries (
+  record_id TEXT NOT NULL,
+  webhook TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  delivery_id TEXT,
+  record TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX deliveries_by_id ON deliveries (record_id);
+CREATE INDEX deliveries_by_webhook ON deliveries (webhook, record_id);
+CREATE INDEX deliveries_by_outcome ON deliveries (outcome, record_id) WHERE outcome <> 'accepted';
+CREATE INDEX deliveries_by_sender ON deliveries (delivery_id, record_id) WHERE delivery_id IS NOT NULL;
+CREATE INDEX deliveries_unverified ON deliveries (webhook, record_id) WHERE delivery_id IS NULL;
+`;
+
+/**
  * The schema, as steps: a database whose `user_version` is n has had the first n. A step that was
  * released never changes; what comes later is a further one, at the end.
  */
@@ -245,6 +264,7 @@ export const migrations: readonly string[] = [
   timelineTable + scheduleRounds,
   traceColumns,
   parentColumn,
+  deliveryTable,
 ];
 
 const engineStore: StoreDefinition = {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type Clock, systemClock } from "../../../base/clock.ts";
+import { createId } from "../../../base/id.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 
 const day = 24 * 3_600_000;
@@ -59,5 +60,59 @@ test("ended dispatches are removed after seven days, in batches; waiting ones st
   const { items } = await engine.listDispatches();
   expect(items.map(({ input }) => input)).toEqual(["waits", "runs"]);
   expect((await engine.admit(old)).dispatch_id).not.toBe(broken.dispatch_id);
+  await engine.drain({ timeoutMs: 0 });
+});
+
+test("deliveries are removed with ended work; of each webhook the newest stay, and strangers push out their own only", async () => {
+  const clock = createTestClock();
+  const engine = createEmbeddedEngine({ clock, limits: { deliveriesPerWebhook: 1_000, leaseMs: 100 * day } });
+  const log = engine.deliveries;
+  await engine.start({ run: async () => undefined, dispatch: async () => undefined });
+  const record = (webhook: string, delivery_id?: string) =>
+    log?.record({
+      record_id: createId("delivery"),
+      webhook,
+      received_at: new Date().toISOString(),
+      outcome: delivery_id === undefined ? "refused" : "accepted",
+      bytes: 1,
+      delivery_id,
+      dispatches: [],
+      runs: [],
+    });
+  const sent = (count: number, webhook: string, id: (number: number) => string | undefined) =>
+    Promise.all(Array.from({ length: count }, (_, number) => record(webhook, id(number))));
+  await sent(3, "quiet", (number) => `quiet ${number}`);
+  await sent(900, "loud", (number) => `loud ${number}`);
+  for (let round = 0; round < 3; round += 1) {
+    await sent(900, "loud", () => undefined);
+    await log?.list({ limit: 1 });
+  }
+  const count = async (webhook: string, outcome: "accepted" | "refused"): Promise<number> => {
+    let found = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await log?.list({ webhook, outcome, limit: 1_000, cursor });
+      found += page?.items.length ?? 0;
+      cursor = page?.next_cursor;
+    } while (cursor !== undefined);
+    return found;
+  };
+  const pruned = async (outcome: "accepted" | "refused", left: number): Promise<void> => {
+    for (let turn = 0; turn < 1_000 && (await count("loud", outcome)) !== left; turn += 1) {
+      clock.passMinute();
+      await new Promise(setImmediate);
+    }
+    expect(await count("loud", outcome)).toBe(left);
+  };
+  await pruned("refused", 100);
+  expect([await count("loud", "accepted"), await count("quiet", "accepted")]).toEqual([900, 3]);
+  await sent(1_100, "loud", (number) => `again ${number}`);
+  // Requests that were not verified and are older went first.
+  await pruned("refused", 0);
+  await pruned("accepted", 1_100);
+  expect(await count("quiet", "accepted")).toBe(3);
+  clock.forward(7.1 * day);
+  await pruned("accepted", 0);
+  expect((await log?.list())?.items).toEqual([]);
   await engine.drain({ timeoutMs: 0 });
 });
