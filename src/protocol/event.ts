@@ -100,7 +100,7 @@ export const eventSchema = z
       prefix: z.optional(prefixSchema),
       /** The content in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
       receipt: z.optional(receiptSchema),
-      /** Names the system prompt, tools and settings, as the session store keeps them. Absent where it keeps none. */
+      /** Names the system prompt, tools and settings, and messages that no log holds, as the session store keeps them. Absent where it keeps none. */
       head: text.optional(),
       /** How many entries of the session's log the prompt is made of. */
       log_position: z.int().optional(),
@@ -116,6 +116,8 @@ export const eventSchema = z
       response_model: text.optional(),
       /** The entry of the session's log that holds the answer, from 1. */
       log_position: z.int().optional(),
+      /** Names the answer, as the session store keeps it. Set where no log holds it: in turns that shorten a history. */
+      answer: text.optional(),
       /** Until the first piece of the answer. */
       first_chunk_ms: ms.optional(),
       duration_ms: ms,

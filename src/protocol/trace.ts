@@ -165,11 +165,11 @@ export const turnSchema = z
       .optional()
       .meta({ description: "Temperature, reasoning and the like; without headers." }),
     missing: z
-      .array(choiceField(["system", "tools", "messages"]))
+      .array(choiceField(["system", "tools", "messages", "answer"]))
       .optional()
       .meta({
         description:
-          "What is not kept: the parts of prompts that were not used for 30 days, prompts of turns that shorten a history, and composed ones above 1 MiB.",
+          "What is not kept: the parts of prompts that were not used for 30 days, and composed ones above 1 MiB; of turns that shorten a history, messages above 4 MiB, and those of older versions of kit.",
       }),
     answer: promptMessageSchema.optional().meta({
       description: "What the model gave, what arrived of it where it broke off; absent while it goes on.",

@@ -1,3 +1,4 @@
+import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { textTokens } from "../../base/text-tokens.ts";
@@ -6,9 +7,11 @@ import type { CompactionReason } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { AgentRuntime, Operation } from "../agent-runtime.ts";
 import type { CompactionSettings } from "../define/limits.ts";
 import { estimateTokens } from "../log/session-state.ts";
+import { keepHead, keepMessages } from "../prompt/kept-prompt.ts";
 import { createUsageReader, spentEntries } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
@@ -116,6 +119,8 @@ interface CompactionRequest {
   /** The model that writes the summary. */
   readonly writer: ResolvedModel;
   readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
+  /** Keeps the prompts and answers, which no log holds. */
+  readonly store: SessionStore;
   /** Topic that the summary should cover, from the caller of `compact`. */
   readonly focus?: string;
 }
@@ -185,16 +190,21 @@ async function write(
   request: CompactionRequest,
   call: { readonly transcript: string; readonly turnId: string; readonly attempt: number },
 ): Promise<ModelReply> {
-  const { operation, writer, runtime, settings } = request;
+  const { operation, writer, runtime, settings, store } = request;
+  const { mask } = operation;
   const { turnId, attempt } = call;
   operation.spending.check();
   const { provider } = writer.model;
+  const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
+  const text = `${call.transcript}\n\n${instruction}${focus}`;
+  const messages: LanguageModelV4Message[] = [{ role: "user", content: [{ type: "text", text }] }];
+  const callSettings = { maxOutputTokens: Math.min(settings.reserveTokens, 8_192) };
+  const head = keepHead(store, { system: instructions, tools: [], settings: callSettings, mask, messages });
   operation.emit(
-    { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt },
+    { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt, head },
     turnId,
   );
   const headers = operation.tracing?.headers({ turn_id: turnId });
-  const focus = request.focus === undefined ? "" : `\nKeep in view: ${request.focus}`;
   const admission = await writer.limiter?.admit(textTokens(call.transcript), operation.signal);
   const started = runtime.clock.now();
   using watch = new CallWatch({
@@ -207,11 +217,8 @@ async function write(
     onDelta: () => undefined,
     options: {
       ...(headers === undefined ? undefined : { headers: { ...headers } }),
-      prompt: [
-        { role: "system", content: instructions },
-        { role: "user", content: [{ type: "text", text: `${call.transcript}\n\n${instruction}${focus}` }] },
-      ],
-      maxOutputTokens: Math.min(settings.reserveTokens, 8_192),
+      prompt: [{ role: "system", content: instructions }, ...messages],
+      ...callSettings,
     },
   });
   const usage = createUsageReader(writer.price)(reply.usage);
@@ -224,12 +231,21 @@ async function write(
       usage,
       finish_reason: reply.finishReason,
       purpose: "compaction",
+      answer: keepMessages(store, [answerOf(reply)], mask),
       ...reply.metadata,
       duration_ms: runtime.clock.now() - started,
     },
     turnId,
   );
   return reply;
+}
+
+/** The writer's answer as a message; it has no tools to call. */
+function answerOf({ content }: ModelReply): LanguageModelV4Message {
+  const parts = content.flatMap((part) =>
+    part.type === "tool_call" ? [] : [{ type: part.type, text: part.text }],
+  );
+  return { role: "assistant", content: parts };
 }
 
 /** The conversation as text, the newest part whole when it is too long for one call. */

@@ -9,7 +9,7 @@ import { ModelLine } from "./prepare.ts";
 
 /** Shortens a session's history on request of the caller. */
 export function runCompact(
-  harness: Pick<Harness, "runtime">,
+  harness: Pick<Harness, "runtime" | "store">,
   live: LiveSession,
   options: CompactOptions,
 ): Promise<boolean> {
@@ -26,7 +26,7 @@ export function runCompact(
 
 /** Shortens the history with the model of the settings, else with the one in use. */
 export async function compactWith(
-  harness: Pick<Harness, "runtime">,
+  harness: Pick<Harness, "runtime" | "store">,
   operation: Operation,
   wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
 ): Promise<boolean> {
@@ -41,6 +41,7 @@ export async function compactWith(
     windowTokens: wish.resolved.contextWindowTokens ?? settings.contextWindowTokens,
     writer,
     runtime,
+    store: harness.store,
     ...(wish.focus === undefined ? {} : { focus: wish.focus }),
   });
 }

@@ -16,6 +16,8 @@ export interface PromptHead {
   readonly tools: string;
   /** Temperature, reasoning and the like, as JSON. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** The messages below the system prompt, where they are not those of the session: to shorten its history. */
+  readonly messages?: string | undefined;
 }
 
 /** How a prompt that a backend or a hook composed differs from the session's own: what lies between equal ends. */
@@ -50,6 +52,8 @@ interface HeadSource {
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly settings: Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
   readonly mask: SecretMask | undefined;
+  /** Default: the session's log has them. */
+  readonly messages?: readonly LanguageModelV4Message[] | undefined;
 }
 
 /**
@@ -61,10 +65,12 @@ export function keepHead(store: SessionStore, source: HeadSource): string | unde
   const { system, mask } = source;
   const tools = toolsText(source.tools, mask);
   const { headers: _, abortSignal: __, ...settings } = source.settings;
+  const messages = source.messages && keepMessages(store, source.messages, mask);
   const head: PromptHead = {
     system: textName(system),
     tools: textName(tools),
     settings: mask === undefined ? settings : maskValue(settings, mask),
+    messages,
   };
   const text = JSON.stringify(head);
   const name = textName(text);
@@ -74,6 +80,23 @@ export function keepHead(store: SessionStore, source: HeadSource): string | unde
     [name, text],
   ] as const)
     keepText(store, part, content);
+  return name;
+}
+
+/**
+ * Keeps messages that no log holds, such as those that shorten a history. Gives the name of the text; undefined where the store
+ * keeps none.
+ */
+export function keepMessages(
+  store: SessionStore,
+  messages: readonly LanguageModelV4Message[],
+  mask: SecretMask | undefined,
+): string | undefined {
+  if (store.keepText === undefined) return undefined;
+  const text = `[${(mask === undefined ? messages : maskValue(messages, mask)).map(asSent).join()}]`;
+  // Such a text comes once and is long, so its digest is not remembered.
+  const name = digestOf(text);
+  keepText(store, name, text);
   return name;
 }
 

@@ -18,6 +18,7 @@ import type {
   TurnQuery,
 } from "../../protocol/trace.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import { type PromptForm, toPublicMessage } from "./public-message.ts";
 
 type EventOf<Type extends EventType> = Extract<KitEvent, { type: Type }>;
 
@@ -195,10 +196,15 @@ export async function readTurn(
   };
   const entries = await sources.store.read(key);
   const receipt = await readReceipt(sources.events, target, request);
-  const { messages, ...head } = await readPrompt(sources.store, { key, entries, request });
+  const { messages, missing, ...head } = await readPrompt(sources.store, { key, entries, request });
   const { limit = 100, before = messages.length + 1 } = query;
   const first = Math.max(0, before - 1 - limit);
-  const answer = answerAt(entries, turn?.log_position);
+  const answer =
+    turn?.answer === undefined
+      ? answerAt(entries, turn?.log_position)
+      : (await readMessages(sources.store, turn.answer))?.map(toPublicMessage)[0];
+  // A turn that has ended had an answer, which a log that was shortened or deleted does not hold.
+  if (turn !== undefined && answer === undefined) missing.add("answer");
   return {
     turn_id: target.turn_id,
     operation_id: request.operation_id,
@@ -216,6 +222,7 @@ export async function readTurn(
     message_count: messages.length,
     next_before: first > 0 ? first + 1 : undefined,
     ...head,
+    missing: missing.size === 0 ? undefined : [...missing],
     answer,
     receipt,
     receipt_count: request.receipt?.items,
@@ -281,7 +288,7 @@ async function findTurn(
   return { request, turn, errors };
 }
 
-type Part = "system" | "tools" | "messages";
+type Part = NonNullable<TurnDetail["missing"]>[number];
 
 async function readPrompt(
   store: SessionStore,
@@ -295,7 +302,10 @@ async function readPrompt(
     readonly request: EventOf<"turn_request">;
   },
 ): Promise<
-  Pick<TurnDetail, "tools" | "settings" | "missing"> & { readonly messages: readonly PromptMessage[] }
+  Pick<TurnDetail, "tools" | "settings"> & {
+    readonly messages: readonly PromptMessage[];
+    readonly missing: Set<Part>;
+  }
 > {
   const missing = new Set<Part>();
   const read = async (name: string | undefined): Promise<string | undefined> =>
@@ -308,8 +318,11 @@ async function readPrompt(
   if (tools === undefined) missing.add("tools");
   const { log_position } = request;
   let prompt: readonly unknown[] = [];
-  if (log_position === undefined || entries.length < log_position || request.purpose === "compaction")
-    missing.add("messages");
+  if (request.purpose === "compaction") {
+    const kept = await readMessages(store, head?.messages);
+    if (kept === undefined) missing.add("messages");
+    else prompt = [{ role: "system", content: system ?? "" }, ...kept];
+  } else if (log_position === undefined || entries.length < log_position) missing.add("messages");
   else {
     const own = promptOf(stateOf(key, entries.slice(0, log_position)), system ?? "");
     const composed = composedAt(entries, request.turn_id);
@@ -325,8 +338,17 @@ async function readPrompt(
       .filter(({ role }) => role !== "system" || !missing.has("system")),
     tools: tools === undefined ? undefined : (JSON.parse(tools) as TurnDetail["tools"]),
     settings: head?.settings,
-    missing: missing.size === 0 ? undefined : [...missing],
+    missing,
   };
+}
+
+/** Messages that the store keeps beside the logs; undefined where it does not have them. */
+async function readMessages(
+  store: SessionStore,
+  name: string | undefined,
+): Promise<readonly PromptForm[] | undefined> {
+  const text = name === undefined ? undefined : await store.readText?.(name);
+  return text === undefined ? undefined : (JSON.parse(text) as readonly PromptForm[]);
 }
 
 function composedAt(
@@ -349,52 +371,4 @@ function answerAt(entries: readonly SessionEntry[], position: number | undefined
   return message && message.role === "assistant"
     ? toPublicMessage(toPromptMessage(message) as PromptForm)
     : undefined;
-}
-
-/** A message in the form of the AI SDK, read back from JSON or just made. */
-interface PromptForm {
-  readonly role: PromptMessage["role"];
-  readonly content: string | readonly Readonly<Record<string, unknown>>[];
-}
-
-function toPublicMessage({ role, content }: PromptForm): PromptMessage {
-  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return { role, content: parts.map(toPublicPart) };
-}
-
-type PublicPart = PromptMessage["content"][number];
-
-function toPublicPart(part: Readonly<Record<string, unknown>>): PublicPart {
-  switch (part.type) {
-    case "text":
-    case "reasoning":
-      return { type: part.type, text: part.text };
-    case "tool-call":
-      return { type: "tool_call", tool_call_id: part.toolCallId, tool: part.toolName, args: part.input };
-    case "tool-result": {
-      const output = part.output as { readonly type: string; readonly value?: unknown };
-      const { value } = output;
-      return {
-        type: "tool_result",
-        tool_call_id: part.toolCallId,
-        tool: part.toolName,
-        is_error: output.type.startsWith("error"),
-        content: Array.isArray(value)
-          ? value.map((item) => toPublicPart(item as Readonly<Record<string, unknown>>))
-          : [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }],
-      };
-    }
-    case "file": {
-      const { data: source, mediaType: media_type, filename } = part;
-      const { url, data } = source as { readonly url?: URL | string; readonly data?: unknown };
-      return {
-        type: String(media_type).startsWith("image/") ? "image" : "file",
-        media_type,
-        ...(filename === undefined ? {} : { filename }),
-        data: url === undefined ? data : String(url),
-      };
-    }
-    default:
-      return { ...part, type: String(part.type) };
-  }
 }

@@ -17,6 +17,9 @@ beforeAll(async () => {
       "src/agents/looker.ts": agent(
         `{ instructions: "You look. The key is open-sesame-1234.", tools: [${lookTool}], modelSettings: { temperature: 0.5 } }`,
       ),
+      "src/agents/brief.ts": agent(
+        `{ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }`,
+      ),
       "src/agents/hooked.ts": agent(
         `{ hooks: { beforeModel: ({ prompt }) => ({ prompt: [...prompt, { role: "user", content: [{ type: "text", text: "From the hook." }] }] }) } }`,
       ),
@@ -63,6 +66,24 @@ test("a turn gives the system prompt, messages, tools and settings as they were 
   expect(earlier.messages).toHaveLength(2);
   // One system prompt and one list of tools for both turns.
   expect(second?.head).toBe(first?.head);
+});
+
+test("a turn that shortens a history gives the exact prompt and answer, its secrets masked", async () => {
+  for (const at of [1, 2, 3]) {
+    const message = `Message ${at} with open-sesame-1234. ${"word ".repeat(200)}`;
+    await client.agents.invoke("brief", { id: "shortened", message });
+  }
+  const request = (await turnsOf("brief", "shortened")).find(({ purpose }) => purpose === "compaction");
+  const turn = await client.agents.turn("brief", { id: "shortened", turn_id: request?.turn_id ?? "" });
+  expect(turn).toMatchObject({ purpose: "compaction", tools: [], settings: { maxOutputTokens: 100 } });
+  expect(turn.missing).toBeUndefined();
+  expect(turn.messages.map(({ role }) => role)).toEqual(["system", "user"]);
+  expect(turn.messages[0]?.content[0]?.text).toContain("a colleague needs");
+  const asked = String(turn.messages[1]?.content[0]?.text);
+  expect(asked).toMatch(/\[user\] Message 1 with .*\n.*Summarize the conversation above/s);
+  expect(asked).not.toContain("open-sesame-1234");
+  // The echo model answers with the text that it was sent.
+  expect(turn.answer?.content[0]?.text).toBe(asked);
 });
 
 test("a long prompt comes in pages, the newest messages first", async () => {

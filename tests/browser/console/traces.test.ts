@@ -15,11 +15,13 @@ beforeAll(async () => {
     files: {
       "CLAUDE.md": null,
       "AGENTS.md": `# Rules\n\nAmounts are whole cents. ${hostile}\n`,
+      "src/agents/brief.ts": `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => ({ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }) };\n`,
     },
     authorize: ({ action }) => action !== refuses,
   });
   for (const message of ["First.", `Second. ${hostile}`])
-    await served.send("/agents/echo/told", { body: { message } });
+    for (const path of ["/agents/echo/told", "/agents/brief/long"])
+      await served.send(path, { body: { message } });
   browser = await openBrowser();
 }, 60_000);
 afterAll(async () => {
@@ -46,6 +48,22 @@ test("a turn is opened to its exact prompt, answer, tools and settings", async (
   await page.getByText("read", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: "Settings" }).click();
   expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
+  expect(opened.faults).toEqual([]);
+});
+
+test("a turn that shortened the history is opened to its prompt and answer", async () => {
+  await using opened = await open("/console/agents/brief/long/trace");
+  const { page } = opened;
+  await page
+    .getByRole("button", { name: /, summary/ })
+    .first()
+    .click();
+  const asked = page.getByRole("region", { name: "message 2, user" });
+  await asked.getByText("Summarize the conversation above").waitFor();
+  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("region", { name: "assistant" }).getByText("[user] First.").waitFor();
+  await page.getByRole("button", { name: /^In front of the model/ }).click();
+  await page.getByText("the model was shown the conversation, and no rules").waitFor();
   expect(opened.faults).toEqual([]);
 });
 

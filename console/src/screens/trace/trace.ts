@@ -99,7 +99,8 @@ export function readTrace(events: readonly KitEvent[]): readonly Operation[] {
         const items = event.receipt?.items;
         const asked =
           event.turn_id === undefined ? undefined : { id: event.turn_id, eventIndex: event.index };
-        const title = event.attempt > 1 ? `${event.model}, attempt ${event.attempt}` : event.model;
+        const model = event.purpose === "compaction" ? `${event.model}, summary` : event.model;
+        const title = event.attempt > 1 ? `${model}, attempt ${event.attempt}` : model;
         if (event.attempt > 1) change(turn, { end: at, isError: true });
         begin(turn, { kind: "turn", title, depth: depth * 2 + 1, model: event.model, items, turn: asked });
         break;

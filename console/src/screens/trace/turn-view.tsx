@@ -28,7 +28,7 @@ export function TurnView({
   readonly isRunning: boolean;
 }): ReactNode {
   const client = useClient();
-  const [part, setPart] = useState<Part>("receipt");
+  const [chosen, choose] = useState<Part>();
   const turn = useInfiniteQuery({
     queryKey: ["turn", agent, id, turnId, eventIndex, isRunning],
     queryFn: ({ pageParam, signal }) =>
@@ -49,6 +49,8 @@ export function TurnView({
     ) : (
       <Loading rows={4} />
     );
+  // A turn that only shortens the history is shown no rules.
+  const part = chosen ?? (first.purpose === "compaction" ? "prompt" : "receipt");
   const messages = [...(turn.data?.pages ?? [])].reverse().flatMap((page) => page.messages);
   return (
     <Panel
@@ -68,15 +70,17 @@ export function TurnView({
             { value: "tools", label: "Tools", count: first.tools?.length ?? 0 },
             { value: "settings", label: "Settings" },
           ]}
-          onChoose={setPart}
+          onChoose={choose}
         />
       </div>
       {first.missing === undefined ? null : (
         <p className="border-line border-b px-4 py-2 text-sm text-warn">
-          No longer kept: {first.missing.join(", ")}.
+          {whyMissing(first.missing, first.purpose)}
         </p>
       )}
-      {part === "receipt" ? <Receipt items={first.receipt} count={first.receipt_count ?? 0} /> : null}
+      {part === "receipt" ? (
+        <Receipt items={first.receipt} count={first.receipt_count ?? 0} purpose={first.purpose} />
+      ) : null}
       {part === "prompt" ? (
         <Messages
           messages={messages}
@@ -84,7 +88,7 @@ export function TurnView({
           isBusy={turn.isFetching}
         />
       ) : null}
-      {part === "answer" ? <Answered turn={first} /> : null}
+      {part === "answer" ? <Answered turn={first} isRunning={isRunning} /> : null}
       {part === "tools" ? <Tools tools={first.tools} /> : null}
       {part === "settings" ? (
         <div className="p-3">
@@ -189,7 +193,30 @@ function PartView({
   return <LongText value={toReadable(part)} label={label} />;
 }
 
-function Answered({ turn }: { readonly turn: TurnDetail }): ReactNode {
+const partNames = {
+  system: "the system prompt",
+  tools: "the tools",
+  messages: "the messages",
+  answer: "the answer",
+} as const;
+
+/** Why parts of a turn cannot be shown, in a sentence. */
+function whyMissing(missing: NonNullable<TurnDetail["missing"]>, purpose: TurnDetail["purpose"]): string {
+  const names = missing.map((name) => partNames[name]).join(", ");
+  const reason =
+    purpose === "compaction"
+      ? "This turn shortened the history more than 30 days ago, or by an older version of kit, or the store keeps no prompts"
+      : "Parts that no turn has used for 30 days are removed, and some stores keep none";
+  return `Not kept: ${names}. ${reason}.`;
+}
+
+function Answered({
+  turn,
+  isRunning,
+}: {
+  readonly turn: TurnDetail;
+  readonly isRunning: boolean;
+}): ReactNode {
   return (
     <div className="flex flex-col gap-3 p-3">
       {(turn.errors ?? []).map(({ error, will_retry }, at) => (
@@ -200,7 +227,13 @@ function Answered({ turn }: { readonly turn: TurnDetail }): ReactNode {
         </p>
       ))}
       {turn.answer === undefined ? (
-        <p className="text-soft text-sm">There is no answer.</p>
+        <p className="text-soft text-sm">
+          {turn.missing?.includes("answer")
+            ? "The answer is no longer kept."
+            : isRunning
+              ? "There is no answer yet."
+              : "The model gave no answer."}
+        </p>
       ) : (
         <MessageView message={turn.answer} />
       )}
@@ -241,15 +274,21 @@ const firstItems = 100;
 function Receipt({
   items,
   count,
+  purpose,
 }: {
   readonly items: readonly ReceiptItem[] | undefined;
   readonly count: number;
+  readonly purpose: TurnDetail["purpose"];
 }): ReactNode {
   const [limit, setLimit] = useState(firstItems);
   if (items === undefined || items.length === 0)
     return (
       <p className="p-4 text-soft text-sm">
-        {items === undefined ? "This turn has no receipt." : "No rules and no specs."}
+        {items !== undefined
+          ? "No rules and no specs."
+          : purpose === "compaction"
+            ? "This turn shortened the history: the model was shown the conversation, and no rules."
+            : "This turn has no receipt."}
       </p>
     );
   return (
