@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { createPostgresEngine } from "../../src/engine/postgres/create-postgres-engine.ts";
-import { type Database, freePort } from "../../tests/cluster/harness/database.ts";
+import { freePort } from "../../src/testing/free-port.ts";
+import type { Database } from "../../tests/cluster/harness/database.ts";
 import { installPeer, loadPeer } from "../runtime/peers/install-peer.ts";
 import { withChildren } from "./processor-time.ts";
 import {

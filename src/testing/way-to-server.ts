@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { freePort } from "./free-port.ts";
 
 /** A proxy before a server, so that the server can be away, or hang. */
 export interface WayToServer {
@@ -41,20 +42,17 @@ export async function openWay(target: URL): Promise<WayToServer> {
     near.on("close", () => passes.delete(near));
   });
   const passes = new Map<Socket, { readonly pass: () => void; readonly stop: () => void }>();
-  const listen = async (port: number): Promise<number> => {
+  const port = await freePort();
+  const open = async (): Promise<void> => {
     server.listen(port, "127.0.0.1");
     await once(server, "listening");
-    const address = server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
   };
-  const port = await listen(0);
+  await open();
   const url = new URL(target);
   url.port = `${port}`;
   return {
     url: url.href,
-    async open() {
-      await listen(port);
-    },
+    open,
     async close() {
       const closed = server.listening ? once(server, "close") : undefined;
       server.close();

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +8,7 @@ import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../scripts/files.ts";
 import { KitClient } from "../../src/client/index.ts";
+import { freePort } from "../../src/testing/free-port.ts";
 import { servedCases } from "./served-cases.ts";
 import { outputVariables, ServerOutput } from "./server-output.ts";
 import { apiKey, createTargetProject, type TargetProject } from "./target-project.ts";
@@ -28,14 +28,6 @@ const newFolder = async (): Promise<string> => {
 afterAll(async () => {
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 /** workerd through `wrangler dev`, as a user runs it; the state of its objects lies in a folder and outlives a kill. */
 async function serveWorker(

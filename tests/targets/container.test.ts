@@ -1,10 +1,10 @@
 import { execFile, execFileSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../src/testing/free-port.ts";
 import { servedCases } from "./served-cases.ts";
 import { outputVariables, ServerOutput } from "./server-output.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
@@ -141,11 +141,3 @@ describe.skipIf(!hasBuildah)(
     });
   },
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}

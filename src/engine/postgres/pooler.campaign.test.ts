@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe } from "vitest";
+import { freePort } from "../../testing/free-port.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { engineContract } from "../contract.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
@@ -47,17 +48,6 @@ logfile =
   const child = spawn(program, [...asUser, file], { stdio: "ignore" });
   while (!(await answers(port))) await sleep(50);
   return { url: `postgres://${url.username}@127.0.0.1:${port}/${database}`, child, folder };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
 
 function answers(port: number): Promise<boolean> {

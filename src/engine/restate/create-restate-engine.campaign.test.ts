@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { freePort } from "../../testing/free-port.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
-import { freePort, hasRestate, type RestateServers, startRestate } from "../../testing/restate-server.ts";
+import { hasRestate, type RestateServers, startRestate } from "../../testing/restate-server.ts";
 import { type EngineCaseLimits, engineCases } from "../contract-cases.ts";
 import { createRestateEngine } from "./create-restate-engine.ts";
 import { Balancer } from "./testing/balancer.ts";

