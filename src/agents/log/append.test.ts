@@ -52,8 +52,12 @@ test("while the model thinks about the results of its calls, they are in the fil
   let seen = "";
   const model = createScriptedModel(async (_call, index) => {
     if (index === 0) return { toolCalls: [{ name: "look" }] };
-    await delay(20);
-    seen = JSON.stringify(reader.read(key));
+    await expect
+      .poll(() => {
+        seen = JSON.stringify(reader.read(key));
+        return seen;
+      })
+      .toContain("It is seven.");
     return { text: "seven" };
   });
   const agent = createTestAgent(model, { tools: [inspect] }, { store });
@@ -67,14 +71,17 @@ test("while the model thinks about the results of its calls, they are in the fil
 test("the model is asked while a slow store takes the results, and its calls wait until they and the answer are stored", async () => {
   const store = new InMemorySessionStore();
   const course: string[] = [];
+  let answered = Promise.withResolvers<void>();
   const slow = overNetwork(store, async (request) => {
     course.push(`append ${roleOf(request)}`);
-    await delay(10);
+    await (roleOf(request) === "tool" ? answered.promise : delay(1));
     course.push("stored");
   });
   const model = createScriptedModel(async (_call, index) => {
-    await delay(2);
+    await delay(20);
     course.push("answer");
+    answered.resolve();
+    answered = Promise.withResolvers();
     return index < 2 ? { toolCalls: [{ name: "look" }] } : { text: "seven" };
   });
   const tool = defineTool({ ...inspect, execute: () => course.push("tool").toString() });
@@ -134,13 +141,15 @@ test("a store that cannot take the results fails the operation, however the mode
   for (const answers of ["at once", "later", "fails"]) {
     const store = new InMemorySessionStore();
     let away = true;
+    const refused = Promise.withResolvers<void>();
     const leaving = overNetwork(store, async (request) => {
-      if (away && roleOf(request).startsWith("tool"))
-        throw storeUnavailable({ store: "The session store", reason: "it is away", hint: "Wait." });
+      if (!away || !roleOf(request).startsWith("tool")) return;
+      setImmediate(refused.resolve);
+      throw storeUnavailable({ store: "The session store", reason: "it is away", hint: "Wait." });
     });
     const model = createScriptedModel(async (_call, index) => {
       if (index === 0) return { toolCalls: [{ name: "look" }] };
-      if (answers !== "at once") await delay(5);
+      if (answers !== "at once") await refused.promise;
       return index === 1 && answers === "fails" ? { error: new Error("500") } : { text: "again" };
     });
     const agent = createTestAgent(model, { tools: [inspect] }, { store: leaving });

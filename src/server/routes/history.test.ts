@@ -131,14 +131,19 @@ test("a stream from now on tells what is made from now on, over a connection tha
   expect(first).toBe(`id: ${last}\n\n`);
   await reader?.cancel();
   const seen: KitEvent[] = [];
+  // The stream has begun once its head has come.
+  const begun = Promise.withResolvers<void>();
+  const listener = new KitClient({
+    baseUrl: served.url,
+    fetch: async (...input) => await fetch(...input).finally(begun.resolve),
+  });
   const following = (async () => {
-    for await (const event of client.agents.events("echo", { id, after: "now" })) {
+    for await (const event of listener.agents.events("echo", { id, after: "now" })) {
       seen.push(event);
       if (event.type === "idle") return;
     }
   })();
-  // The stream has begun once its place is taken.
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await begun.promise;
   await served.send(`/agents/echo/${id}`, { body: { message: "future" } });
   await following;
   expect(seen[0]).toMatchObject({ type: "operation_start", message: "future", index: last + 1 });
