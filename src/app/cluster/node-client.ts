@@ -40,8 +40,6 @@ export function isNotBegun(error: unknown): boolean {
 const connectMs = 2_000;
 /** After so long without a word, the database is asked whether the node lives. */
 const doubtMs = 2 * aliveMs;
-/** After so long it counts as lost, whatever the database says: the way to it may be cut. */
-const silenceMs = 10_000;
 const watchMs = 500;
 
 type Headers = Readonly<Record<string, string | number>>;
@@ -60,10 +58,16 @@ export class NodeClient {
   readonly #cluster: EngineCluster;
   readonly #agents = { "http:": keptAgent(Agent), "https:": keptAgent(SecureAgent) };
   readonly #watched = new Set<Watched>();
+  readonly #silenceMs: number;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(cluster: EngineCluster) {
+  /** After `silenceMs` without a word a node counts as lost, whatever the database says: the way to it may be cut. */
+  constructor(
+    cluster: EngineCluster,
+    { silenceMs = 10_000 }: { readonly silenceMs?: number | undefined } = {},
+  ) {
     this.#cluster = cluster;
+    this.#silenceMs = silenceMs;
   }
 
   /** Gives the answer. Throws what the call has thrown there, `NotBegun` where it has not begun, and `NodeLost`. */
@@ -177,7 +181,7 @@ export class NodeClient {
   #check(watched: Watched): void {
     const { waitsSince } = watched;
     const silence = waitsSince === undefined ? 0 : performance.now() - waitsSince;
-    if (silence > silenceMs) watched.lose();
+    if (silence > this.#silenceMs) watched.lose();
     else if (silence > doubtMs && !watched.isAsking) {
       watched.isAsking = true;
       watched
