@@ -92,22 +92,18 @@ export async function run(ctx) {
 const namesOf = (sessions: readonly { readonly instance_id: string }[]): readonly string[] =>
   sessions.map(({ instance_id }) => instance_id);
 
-/** Prunes until nothing is in use any more: what has just ended rests a moment later. Gives the instances removed. */
-async function removedInAll(
-  prune: () => Promise<{
-    readonly removed: readonly { readonly instance_id: string }[];
-    readonly in_use: number;
-  }>,
-): Promise<readonly string[]> {
+/** Prunes until all of these instances are removed: what has just ended rests, and is a millisecond old, a moment later. */
+async function expectRemoval(
+  instances: readonly string[],
+  prune: () => Promise<{ readonly removed: readonly { readonly instance_id: string }[] }>,
+): Promise<void> {
   const removed: string[] = [];
   await expect
     .poll(async () => {
-      const pruned = await prune();
-      removed.push(...namesOf(pruned.removed));
-      return pruned.in_use;
+      removed.push(...namesOf((await prune()).removed));
+      return removed.toSorted();
     })
-    .toBe(0);
-  return removed.toSorted();
+    .toEqual(instances.toSorted());
 }
 
 test("a session that was not used for long is removed with its workspace and events, as if it had never been", async () => {
@@ -161,9 +157,7 @@ test("an instance at work, waited for, listened to or connected to stays, howeve
   await service.engine.awaitRun(run_id);
   await service.engine.awaitDispatch(dispatch_id);
   detach();
-  expect(await removedInAll(() => service.sessions.prune({ olderThanMs: 1 }))).toEqual(
-    [...instances, "of-run"].toSorted(),
-  );
+  await expectRemoval([...instances, "of-run"], () => service.sessions.prune({ olderThanMs: 1 }));
 });
 
 test("a session that is touched between the look and its removal stays", async () => {
@@ -238,7 +232,7 @@ test("a session with a call that waits for approval is never removed, at rest or
   ]);
   for (const instance of ["dispatched", "keyed", "plain"])
     expect(JSON.stringify(await service.history(keyOf(instance)))).toContain("signed");
-  expect(await removedInAll(prune)).toEqual(instances.toSorted());
+  await expectRemoval(instances, prune);
 });
 
 test("a session that cannot be removed is named with its reason, and the others are removed", async () => {
