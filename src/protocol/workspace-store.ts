@@ -15,6 +15,8 @@ export interface WorkspaceCommit {
   readonly pieces: readonly string[];
   /** A fence that is lower than the one claimed for the instance is `lease_lost`, as with `SessionStore.append`. */
   readonly fence?: number | undefined;
+  /** The lease that `fence` belongs to, as with `SessionStore.append`; default: the lease on the key's instance. */
+  readonly lease_on?: { readonly agent: string; readonly instance_id: string } | undefined;
 }
 
 /** Keeps the workspaces of sessions, so that the next owner of an instance finds them. */

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
-import type { SessionKey } from "../protocol/session-entry.ts";
+import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../protocol/workspace-store.ts";
 import type { SessionStore } from "./contract.ts";
 
 const key: SessionKey = { agent: "writer", instance_id: "pr-7", session: "default" };
 const other: SessionKey = { ...key, session: "other" };
+const entry: SessionEntry = {
+  version: 1,
+  type: "message",
+  operation_id: "op_1",
+  message: { role: "user", content: [{ type: "text", text: "a" }], timestamp: "2026-11-20T10:00:00.000Z" },
+};
 const piece = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** The promises about workspaces, of stores that keep them. */
@@ -58,6 +64,28 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
     });
     await workspaces.commit(key, { expected: 0, manifest: "new", pieces: [] });
   }),
+  "with a session goes its workspace, in the same step, and that of no other": withWorkspaces(
+    async (workspaces, store) => {
+      for (const remove of [
+        () => store.delete(key),
+        async () => assert.equal((await store.deleteUntouched?.(key, Date.now() + 60_000)) ?? true, true),
+      ]) {
+        for (const each of [key, other]) {
+          const expected = (await store.info(each))?.position ?? 0;
+          await store.append({ key: each, expected, entries: [entry] });
+          await workspaces.remove(each);
+          await workspaces.writePiece(each, "a", piece("a"));
+          await workspaces.commit(each, { expected: 0, manifest: "one", pieces: ["a"] });
+        }
+        await store.deleteUntouched?.(key, 1);
+        assert.notEqual(await workspaces.read(key), undefined);
+        await remove();
+        assert.equal(await workspaces.read(key), undefined);
+        assert.equal(await workspaces.readPiece(key, "a"), undefined);
+        assert.notEqual(await workspaces.readPiece(other, "a"), undefined);
+      }
+    },
+  ),
   "a commit under a fence that is lower than the claimed one is refused": withWorkspaces(
     async (workspaces, store) => {
       await workspaces.commit(key, { expected: 0, manifest: "one", pieces: [], fence: 3 });
@@ -75,6 +103,21 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
       assert.equal((await workspaces.read(key))?.manifest, "two");
     },
   ),
+  "a commit under the lease of a run is compared with the run's fence, whoever owns the instance":
+    withWorkspaces(async (workspaces, store) => {
+      if (store.claim === undefined) return;
+      const lease_on = { agent: "", instance_id: "run-1" };
+      await store.claim(lease_on, 2);
+      await store.claim(key, 9);
+      await workspaces.commit(key, { expected: 0, manifest: "one", pieces: [], fence: 2, lease_on });
+      await store.claim(lease_on, 3);
+      await assert.rejects(
+        workspaces.commit(key, { expected: 1, manifest: "stale", pieces: [], fence: 2, lease_on }),
+        { code: "lease_lost" },
+      );
+      await workspaces.commit(key, { expected: 1, manifest: "two", pieces: [], fence: 3, lease_on });
+      assert.equal((await workspaces.read(key))?.manifest, "two");
+    }),
 };
 
 /** A store that keeps no workspaces promises nothing about them. */

@@ -29,6 +29,7 @@ import type { SourceFile, SourceModules, SourceProblem } from "../sources/discov
 import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
+import type { KeepWorkspaces } from "./open-sandbox.ts";
 import type { OpenProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
@@ -39,6 +40,8 @@ export interface AgentFactoryOptions {
   readonly defaults?: AgentProfile | undefined;
   /** Laid over every agent's own profile: options of a command line. */
   readonly overrides?: AgentProfile | undefined;
+  /** Set where stores keep workspaces: those of the runtime's sandbox are kept already. */
+  readonly keepWorkspaces?: KeepWorkspaces | undefined;
 }
 
 /** The context of an agent's function, and the identity of the agent. */
@@ -79,8 +82,10 @@ export class AgentFactory {
         name: name ?? file?.name ?? own.name ?? "agent",
         ...(file === undefined ? {} : { file: file.path }),
       },
-      this.#profileOf(own),
-      storeFor === undefined ? runtime : { ...runtime, store: storeFor(), guardStore: storeFor },
+      storeFor === undefined ? this.#profileOf(own) : this.#keptIn(storeFor(), this.#profileOf(own)),
+      storeFor === undefined
+        ? runtime
+        : { ...this.#keptIn(storeFor(), runtime), store: storeFor(), guardStore: storeFor },
     );
     const { close } = agent;
     return Object.assign(agent, {
@@ -121,9 +126,20 @@ export class AgentFactory {
     const known = this.#profiles.get(own);
     if (known?.of === of) return known.profile;
     const shared: AgentProfile = { ...defaults, skills: of.skills, roles: of.roles };
-    const profile = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), overrides);
+    const merged = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), overrides);
+    const profile = this.#keptIn(this.#options.runtime.store, merged);
     this.#profiles.set(own, { of, profile });
     return profile;
+  }
+
+  /** Has the store keep the workspaces of a profile's sandbox, or of a runtime's. */
+  #keptIn<Given extends { readonly sandbox?: SandboxFactory | undefined }>(
+    store: SessionStore,
+    given: Given,
+  ): Given {
+    const { keepWorkspaces } = this.#options;
+    if (keepWorkspaces === undefined || given.sandbox === undefined) return given;
+    return { ...given, sandbox: keepWorkspaces(given.sandbox, store) };
   }
 
   /** Asks a definition for its profile; an error of its code names the place. */

@@ -100,12 +100,18 @@ function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string
   return Array.isArray(env);
 }
 
-/** Has the store keep the workspaces of the sandbox, where the configuration asks for it. */
-export async function keptWorkspaces(
-  { persistedBytes: maxBytes, sandbox }: RuntimeParts,
-  store: SessionStore,
-): Promise<Partial<RuntimeParts>> {
-  if (maxBytes === undefined) return {};
+/** Gives a sandbox whose workspaces that store keeps, in place of the one that did; any other than a virtual one as it is. */
+export type KeepWorkspaces = (sandbox: SandboxFactory, store: SessionStore) => SandboxFactory;
+
+/**
+ * Has stores keep workspaces, where the configuration asks for it. `fenceOf` gives the fence of this machine's lease on an instance.
+ * Throws `invalid_request` for a store of sessions that keeps none.
+ */
+export async function workspaceKeeper(
+  { persistedBytes: maxBytes, store }: Pick<RuntimeParts, "persistedBytes" | "store">,
+  fenceOf?: (instance: { readonly agent: string; readonly instance_id: string }) => number | undefined,
+): Promise<KeepWorkspaces | undefined> {
+  if (maxBytes === undefined) return undefined;
   if (store.workspaces === undefined) {
     throw new KitError({
       code: "invalid_request",
@@ -114,5 +120,12 @@ export async function keptWorkspaces(
     });
   }
   const { persistWorkspaces } = await import("../../sandboxes/persist/persistent-sandbox.ts");
-  return { sandbox: persistWorkspaces(sandbox, { store: store.workspaces, maxBytes }) };
+  const within = new WeakMap<SandboxFactory, SandboxFactory>();
+  return (sandbox, { workspaces }) => {
+    if (sandbox.name !== "virtual" || workspaces === undefined) return sandbox;
+    const inner = within.get(sandbox) ?? sandbox;
+    const kept = persistWorkspaces(inner, { store: workspaces, maxBytes, fenceOf });
+    within.set(kept, inner);
+    return kept;
+  };
 }

@@ -11,7 +11,7 @@ import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import { AgentFactory, type RuntimeParts, serverProblems, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { Instances } from "../runtime/instances.ts";
 import { createObservers, origins } from "../runtime/observers.ts";
-import { keptWorkspaces } from "../runtime/open-sandbox.ts";
+import { workspaceKeeper } from "../runtime/open-sandbox.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createToCause } from "../sources/describe-failure.ts";
@@ -70,7 +70,8 @@ const unsavedPatienceMs = 1_000;
  */
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
   const { parts: shared, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
-  const parts = { ...shared, ...(await keptWorkspaces(shared, shared.store)) };
+  const keepWorkspaces = await workspaceKeeper(shared, (instance) => fenced?.fenceOf(instance));
+  const parts = { ...shared, sandbox: keepWorkspaces?.(shared.sandbox, shared.store) ?? shared.sandbox };
   const { keepsWork = true, onError = () => undefined } = options;
   /** The engine as this node has it: what others ask of it is answered by this one. */
   const own = options.engine;
@@ -100,7 +101,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     guardStore: fenced === undefined ? undefined : (own) => fenced.guard(own),
     approvals: parts.approvals === undefined ? undefined : slots.freeWhileDeciding(parts.approvals),
   });
-  const factory = new AgentFactory({ sources, runtime, ...defined(parts) });
+  const factory = new AgentFactory({ sources, runtime, keepWorkspaces, ...defined(parts) });
   const traces = createWorkTraces(observers, engine);
   const toAdmitted: WorkflowRuntime["toAdmitted"] = (agent, input) => {
     const { id, session = "default", input: given, idempotencyKey: _, ...choices } = input;

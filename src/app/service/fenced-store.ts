@@ -136,8 +136,22 @@ export class FencedStore implements RunStores {
         throw error;
       }
     };
+    const { workspaces } = inner;
     return {
       ...(inner === this.#inner ? this.store : this.guard(inner)),
+      ...(workspaces && {
+        workspaces: {
+          ...toWorkspaceStore(workspaces),
+          async read(key) {
+            await claim();
+            return await workspaces.read(key);
+          },
+          async commit(key, commit) {
+            await claim();
+            await workspaces.commit(key, { ...commit, fence, lease_on });
+          },
+        },
+      }),
       async append(request) {
         await claim();
         await inner.append({ ...request, fence, lease_on });
@@ -151,11 +165,9 @@ export class FencedStore implements RunStores {
 
   #fencedWorkspaces(inner: WorkspaceStore): WorkspaceStore {
     return {
-      read: (key) => inner.read(key),
-      readPiece: (...given) => inner.readPiece(...given),
-      writePiece: (...given) => inner.writePiece(...given),
-      commit: (key, commit) => inner.commit(key, { ...commit, fence: this.fenceOf(key) }),
-      remove: (key) => inner.remove(key),
+      ...toWorkspaceStore(inner),
+      // The opener of a workspace names the fence that it had then: a later lease of this node is another worker's.
+      commit: (key, commit) => inner.commit(key, { ...commit, fence: commit.fence ?? this.fenceOf(key) }),
     };
   }
 
@@ -197,6 +209,16 @@ export class FencedStore implements RunStores {
   #claimAgain(instance: OwnedInstance): void {
     this.#held.get(nameOf(instance))?.claimedIn.delete(this.#inner);
   }
+}
+
+function toWorkspaceStore(inner: WorkspaceStore): WorkspaceStore {
+  return {
+    read: (key) => inner.read(key),
+    readPiece: (...given) => inner.readPiece(...given),
+    writePiece: (...given) => inner.writePiece(...given),
+    commit: (...given) => inner.commit(...given),
+    remove: (key) => inner.remove(key),
+  };
 }
 
 function nameOf({ agent, instance_id }: OwnedInstance): string {

@@ -42,7 +42,9 @@ function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
   return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
 }
 
-const folderOf = (name: string): string => String(machine(name).locate?.(owner)?.folder);
+const placeOf = (name: string, key = owner): string =>
+  String(virtual({ folder: join(root, name) }).locate?.(key)?.folder);
+const folderOf = (name: string): string => placeOf(name);
 
 /** All that lies in a folder: kinds, modes, contents, targets. */
 function contentOf(folder: string, below = ""): Record<string, string> {
@@ -267,7 +269,7 @@ test("the content of a workspace comes back as it was, over whatever lies there"
       round += 1;
       const key = { ...owner, instance_id: `r${round}` };
       const [from, to] = [`from${round}`, `to${round}`];
-      const place = (machineName: string): string => String(machine(machineName).locate?.(key)?.folder);
+      const place = (machineName: string): string => placeOf(machineName, key);
       const fill = (folder: string, entries: typeof made): void => {
         for (const { path, kind, content, mode } of entries) {
           const file = join(folder, ...path);

@@ -35,7 +35,8 @@ interface Log {
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
   readonly #fences = new Map<string, number>();
-  readonly workspaces: WorkspaceStore = new MemoryWorkspaces((key) => this.#fences.get(instanceOf(key)));
+  readonly #workspaces = new MemoryWorkspaces((lease) => this.#fences.get(instanceOf(lease)));
+  readonly workspaces: WorkspaceStore = this.#workspaces;
   readonly #texts = new Map<string, { readonly text: string; readonly at: number }>();
   #made = 0;
 
@@ -95,6 +96,7 @@ export class InMemorySessionStore implements SessionStore {
 
   delete(key: SessionKey): void {
     for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
+    this.#workspaces.removeNow(key);
     this.#forgetFence(key);
   }
 
@@ -118,6 +120,7 @@ export class InMemorySessionStore implements SessionStore {
     if (!this.#logs.has(nameOf(key))) return false;
     if (doomed.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
     for (const name of doomed) this.#logs.delete(name);
+    this.#workspaces.removeNow(key);
     this.#forgetFence(key);
     const isOfRun = ({ key: other }: Log): boolean => other.instance_id === key.instance_id;
     const run = instanceOf({ agent: "", instance_id: key.instance_id });

@@ -2,6 +2,8 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { conflict, staleWriter } from "../session-row.ts";
 
+type Lease = Pick<SessionKey, "agent" | "instance_id">;
+
 interface Kept {
   stored: StoredWorkspace | undefined;
   readonly pieces: Map<string, Uint8Array>;
@@ -10,9 +12,9 @@ interface Kept {
 /** Workspaces that live as long as the process. */
 export class MemoryWorkspaces implements WorkspaceStore {
   readonly #kept = new Map<string, Kept>();
-  readonly #fenceOf: (key: SessionKey) => number | undefined;
+  readonly #fenceOf: (lease: Lease) => number | undefined;
 
-  constructor(fenceOf: (key: SessionKey) => number | undefined) {
+  constructor(fenceOf: (lease: Lease) => number | undefined) {
     this.#fenceOf = fenceOf;
   }
 
@@ -28,9 +30,10 @@ export class MemoryWorkspaces implements WorkspaceStore {
     this.#of(key).pieces.set(name, Uint8Array.from(data));
   }
 
-  async commit(key: SessionKey, { expected, manifest, pieces, fence }: WorkspaceCommit): Promise<void> {
+  async commit(key: SessionKey, commit: WorkspaceCommit): Promise<void> {
+    const { expected, manifest, pieces, fence, lease_on = key } = commit;
     const kept = this.#of(key);
-    if (fence !== undefined && fence < (this.#fenceOf(key) ?? 0)) throw staleWriter();
+    if (fence !== undefined && fence < (this.#fenceOf(lease_on) ?? 0)) throw staleWriter();
     if ((kept.stored?.version ?? 0) !== expected) throw conflict();
     kept.stored = { version: expected + 1, manifest };
     const needed = new Set(pieces);
@@ -38,6 +41,10 @@ export class MemoryWorkspaces implements WorkspaceStore {
   }
 
   async remove(key: SessionKey): Promise<void> {
+    this.removeNow(key);
+  }
+
+  removeNow(key: SessionKey): void {
     this.#kept.delete(nameOf(key));
   }
 

@@ -37,8 +37,9 @@ export class PostgresWorkspaces implements WorkspaceStore {
     );
   }
 
-  async commit(key: SessionKey, { expected, manifest, pieces, fence }: WorkspaceCommit): Promise<void> {
-    const { agent, instance_id } = key;
+  async commit(key: SessionKey, commit: WorkspaceCommit): Promise<void> {
+    const { expected, manifest, pieces, fence, lease_on = key } = commit;
+    const lease = [lease_on.agent, lease_on.instance_id];
     const change =
       expected === 0
         ? `INSERT INTO $s.workspaces (agent, instance_id, session, version, manifest)
@@ -48,7 +49,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
     // The row of the fence is held until the change is written: a claim that comes meanwhile waits.
     const rows = await this.#query(
       `WITH gate AS MATERIALIZED (
-         SELECT fence FROM $s.fences WHERE agent = $1 AND instance_id = $2 AND $7::bigint IS NOT NULL FOR SHARE
+         SELECT fence FROM $s.fences WHERE agent = $8 AND instance_id = $9 AND $7::bigint IS NOT NULL FOR SHARE
        ), passes AS (SELECT NOT EXISTS (SELECT 1 FROM gate WHERE fence > $7::bigint) AS ok),
        changed AS (${change}),
        unneeded AS (
@@ -56,13 +57,13 @@ export class PostgresWorkspaces implements WorkspaceStore {
            AND NOT (name = ANY($6::text[])) AND EXISTS (SELECT 1 FROM changed)
        )
        SELECT 1 FROM changed`,
-      [...toValues(key), manifest, expected, [...pieces], fence ?? null],
+      [...toValues(key), manifest, expected, [...pieces], fence ?? null, ...lease],
     );
     if (rows.length > 0) return;
-    const claimed = await this.#query("SELECT fence FROM $s.fences WHERE agent = $1 AND instance_id = $2", [
-      agent,
-      instance_id,
-    ]);
+    const claimed = await this.#query(
+      "SELECT fence FROM $s.fences WHERE agent = $1 AND instance_id = $2",
+      lease,
+    );
     throw claimed.some((row) => fence !== undefined && fence < Number(row.fence))
       ? staleWriter()
       : conflict();

@@ -132,6 +132,10 @@ export function statementsFor(schema: string): Statements {
         WHERE agent = $${fence + 1} AND instance_id = $${fence + 2} AND $${fence}::bigint IS NOT NULL FOR SHARE
       ), `;
   const passes = (fence: number): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > $${fence}::bigint)`;
+  // In the step that deletes the session: one of the same name begins without its files.
+  const workspace = (condition: string): string => `files AS (
+        DELETE FROM ${schema}.workspaces WHERE ${itself} AND ${condition}
+      ), pieces AS (DELETE FROM ${schema}.workspace_pieces WHERE ${itself} AND ${condition})`;
   return {
     fence: `SELECT fence FROM ${schema}.fences WHERE agent = $1 AND instance_id = $2`,
     forgetFence: `
@@ -178,15 +182,17 @@ export function statementsFor(schema: string): Statements {
         SELECT id, touched_at FROM ${schema}.sessions WHERE ${itself}
         UNION ALL
         SELECT s.id, s.touched_at FROM ${schema}.sessions s JOIN below ON s.parent_id = below.id
-      )
-      DELETE FROM ${schema}.sessions WHERE ${itself} AND touched_at < $4::bigint
-        AND NOT EXISTS (SELECT 1 FROM below WHERE touched_at >= $4::bigint)
-      RETURNING id`,
+      ), gone AS (
+        DELETE FROM ${schema}.sessions WHERE ${itself} AND touched_at < $4::bigint
+          AND NOT EXISTS (SELECT 1 FROM below WHERE touched_at >= $4::bigint)
+        RETURNING id
+      ), ${workspace("EXISTS (SELECT 1 FROM gone)")}
+      SELECT id FROM gone`,
     keepText: `
       INSERT INTO ${schema}.texts (name, text, at) VALUES ($1, $2, ${now})
       ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
     readText: `SELECT text FROM ${schema}.texts WHERE name = $1`,
     pruneTexts: `DELETE FROM ${schema}.texts WHERE at < $1::bigint RETURNING name`,
-    delete: `DELETE FROM ${schema}.sessions WHERE ${itself}`,
+    delete: `WITH ${workspace("true")} DELETE FROM ${schema}.sessions WHERE ${itself}`,
   };
 }

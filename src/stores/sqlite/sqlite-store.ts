@@ -73,6 +73,7 @@ export class SqliteSessionStore implements SessionStore {
     repair: "Put its file back from a backup.",
   });
   readonly #writes = new LockedWrites(this.#faults);
+  readonly #workspaces: SqliteWorkspaces;
   readonly workspaces: WorkspaceStore;
   #due: DueAppend[] = [];
   // Sessions seen lately: an append then is inserts only.
@@ -85,7 +86,8 @@ export class SqliteSessionStore implements SessionStore {
     this.#database = openDatabase(database ?? options.file, options.durability ?? "normal");
     this.#file = new DatabaseFile({ store: "The session store", file: options.file });
     this.#transaction = createTransaction(this.#database);
-    this.workspaces = new SqliteWorkspaces(this.#database, this.#writes);
+    this.#workspaces = new SqliteWorkspaces(this.#database, this.#writes);
+    this.workspaces = this.#workspaces;
     this.#statements = prepareStatements(this.#database);
   }
 
@@ -218,6 +220,7 @@ export class SqliteSessionStore implements SessionStore {
       // With its last session, an instance needs no fence: its next owner claims it before it writes.
       this.#transaction(() => {
         this.#statements.delete.run(key.agent, key.instance_id, key.session);
+        this.#workspaces.removeNow(key);
         this.#statements.forgetFence.run(key.agent, key.instance_id);
       });
       this.#known.clear();
@@ -243,6 +246,7 @@ export class SqliteSessionStore implements SessionStore {
       const { deleteUntouched, forgetFence, forgetRun } = this.#statements;
       deleted = this.#transaction(() => {
         if (deleteUntouched.run(agent, instance_id, session, before).changes !== 1) return false;
+        this.#workspaces.removeNow(key);
         forgetFence.run(agent, instance_id);
         forgetRun.run(instance_id);
         return true;

@@ -53,22 +53,20 @@ export class SqliteWorkspaces implements WorkspaceStore {
   }
 
   async remove(key: SessionKey): Promise<void> {
-    await this.#writes.run(() =>
-      this.#transaction(() => {
-        for (const table of ["workspaces", "workspace_pieces"])
-          this.#run(
-            `DELETE FROM ${table} WHERE agent = ? AND instance_id = ? AND session = ?`,
-            toValues(key),
-          );
-      }),
-    );
+    await this.#writes.run(() => this.#transaction(() => this.removeNow(key)));
   }
 
-  #commit(key: SessionKey, { expected, manifest, pieces, fence }: WorkspaceCommit): void {
-    const { agent, instance_id } = key;
+  /** `remove` as a part of the caller's transaction. */
+  removeNow(key: SessionKey): void {
+    for (const table of ["workspaces", "workspace_pieces"])
+      this.#run(`DELETE FROM ${table} WHERE agent = ? AND instance_id = ? AND session = ?`, toValues(key));
+  }
+
+  #commit(key: SessionKey, commit: WorkspaceCommit): void {
+    const { expected, manifest, pieces, fence, lease_on = key } = commit;
     const row = this.#get("SELECT fence FROM fences WHERE agent = ? AND instance_id = ?", [
-      agent,
-      instance_id,
+      lease_on.agent,
+      lease_on.instance_id,
     ]);
     if (fence !== undefined && row !== undefined && fence < Number(row.fence)) throw staleWriter();
     const changed =

@@ -1,0 +1,144 @@
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import type { SandboxFactory } from "../contract.ts";
+import { virtual } from "../virtual/virtual-sandbox.ts";
+import { persistWorkspaces } from "./persistent-sandbox.ts";
+
+const owner = { agent: "writer", instance_id: "pr-7", session: "default" };
+let root: string;
+let store: WorkspaceStore;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-persist-")));
+  store = new InMemorySessionStore().workspaces;
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** The sandbox of one machine. */
+function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
+  return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
+}
+
+const folderOf = (name: string): string =>
+  String(virtual({ folder: join(root, name) }).locate?.(owner)?.folder);
+
+/** The texts of the files in a machine's folder; undefined for a folder. */
+function contentOf(name: string): Record<string, string | undefined> {
+  const folder = folderOf(name);
+  const read = (path: string): string | undefined =>
+    statSync(path).isFile() ? readFileSync(path, "utf8") : undefined;
+  return Object.fromEntries(readdirSync(folder).map((path) => [path, read(join(folder, path))]));
+}
+
+test("the files of a session that another machine has deleted do not come back with the next one of its name", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("secret.txt", "of the first");
+  await one.close();
+  const two = machine("two");
+  await (await two.open(owner)).close();
+  await two.remove?.(owner);
+  const again = await machine("one").open(owner);
+  expect((await again.list()).map(({ name }) => name)).toEqual([]);
+  await again.writeFile("new.txt", "of the second");
+  expect(Object.keys(contentOf("one"))).toEqual(["new.txt"]);
+  expect((await store.read(owner))?.manifest).not.toContain("secret.txt");
+});
+
+test("files of a time before workspaces were kept stay, and are kept from then on", async () => {
+  const before = await virtual({ folder: join(root, "one"), isolation: "off" }).open(owner);
+  await before.writeFile("old.txt", "old");
+  await before.close();
+  await (await machine("one").open(owner)).close();
+  await machine("two").open(owner);
+  expect(Object.keys(contentOf("two"))).toEqual(["old.txt"]);
+});
+
+test("a workspace is located once it is open: before that its folder may be of another time", async () => {
+  const one = machine("one");
+  expect(one.locate?.(owner)).toBeUndefined();
+  const first = await one.open(owner);
+  const second = await one.open(owner);
+  await first.close();
+  await first.close();
+  expect(one.locate?.(owner)?.folder).toBe(folderOf("one"));
+  await second.close();
+  expect(one.locate?.(owner)).toBeUndefined();
+});
+
+test("a change whose answer was lost is no conflict for the calls after it", async () => {
+  const answers = ["lost", "lost", "refused", "given", "lost", "given"];
+  const broken: WorkspaceStore = {
+    read: (key) => store.read(key),
+    readPiece: (...given) => store.readPiece(...given),
+    writePiece: (...given) => store.writePiece(...given),
+    remove: (key) => store.remove(key),
+    async commit(...given) {
+      const answer = answers.shift() ?? "given";
+      if (answer !== "refused") await store.commit(...given);
+      if (answer !== "given") throw new KitError({ code: "unavailable", message: "The connection is lost." });
+    },
+  };
+  const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
+    store: broken,
+    maxBytes: 10_000_000,
+  }).open(owner);
+  const outcomes: unknown[] = [];
+  for (let round = 0; round < 8; round += 1) {
+    await sandbox.rm(`file${round - 1}`).catch(() => undefined);
+    outcomes.push(
+      await sandbox.writeFile(`file${round % 3}`, `${round}`).catch((error: KitError) => error.code),
+    );
+  }
+  expect(outcomes).not.toContain("conflict");
+  expect(outcomes.at(-1)).toBeUndefined();
+  await machine("two").open(owner);
+  expect(contentOf("two")).toEqual(contentOf("one"));
+});
+
+test("after another writer's change one call is refused, and the next one finds it", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeFile("a", "1");
+  const two = await machine("two").open(owner);
+  await two.writeFile("a", "2");
+  await expect(one.writeFile("b", "1")).rejects.toMatchObject({
+    code: "conflict",
+    hint: expect.stringContaining("Do again what is missing"),
+  });
+  await Promise.all([one.writeFile("c", "1"), one.mkdir("d")]);
+  expect(contentOf("one")).toEqual({ a: "2", c: "1", d: undefined });
+});
+
+test("a worker of an earlier lease keeps nothing under a later one of the same machine", async () => {
+  const sessions = new InMemorySessionStore();
+  store = sessions.workspaces;
+  let fence = 1;
+  const factory = persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
+    store,
+    maxBytes: 10_000_000,
+    fenceOf: () => fence,
+  });
+  sessions.claim(owner, 1);
+  const stale = await factory.open(owner);
+  await stale.writeFile("a", "kept");
+  fence = 3;
+  sessions.claim(owner, 3);
+  await expect(stale.writeFile("a", "half do")).rejects.toMatchObject({ code: "lease_lost" });
+  const next = await factory.open(owner);
+  expect(await next.readFile("a")).toBe("kept");
+  await next.writeFile("a", "done");
+});
+
+test("a workspace that has grown too large can be opened, so that files can be removed", async () => {
+  const one = await machine("one").open(owner);
+  await one.writeBytes("large", new Uint8Array(200_000));
+  const small = await machine("two", 100_000).open(owner);
+  await expect(small.writeFile("a", "a")).rejects.toMatchObject({ code: "payload_too_large" });
+  await small.rm("large");
+  await machine("three").open(owner);
+  expect(Object.keys(contentOf("three"))).toEqual(["a"]);
+});
