@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createPostgresEngine } from "../../engine/postgres/create-postgres-engine.ts";
+import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { PostgresSessionStore } from "../../stores/postgres/postgres-store.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
-import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";
 import { describeEngine, sharedEngineOf } from "../config/engine-config.ts";
@@ -28,15 +30,13 @@ const files = {
 async function openNode(
   schema: string,
   agents: Readonly<Record<string, string>> = files,
-  whileAnswering = async (): Promise<void> => undefined,
+  answer: (call: number) => ScriptedTurn | Promise<ScriptedTurn> = () => ({ text: "Hello yourself." }),
+  store = new PostgresSessionStore({ url: server.url, schema }),
 ): Promise<ProjectService> {
-  const store = new PostgresSessionStore({ url: server.url, schema });
   const { root } = await createTemporaryRepository(agents);
-  const model = createScriptedModel(async () => {
-    await whileAnswering();
-    return { text: "Hello yourself." };
-  });
-  const parts = await openTestParts({ root, store, model });
+  const model = createScriptedModel(async (_, call) => await answer(call));
+  const sandbox = virtual({ root, isolation: "off" });
+  const parts = { ...(await openTestParts({ root, store, model, sandbox })), persistedBytes: 1_000_000 };
   const engine = await createPostgresEngine({ url: server.url, schema });
   const service = await createService(parts, { engine });
   onTestFinished(async () => {
@@ -92,6 +92,7 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
   const key = { agent: "helper", instance_id: "pr-7", session: "default" };
   const node = await openNode("service_3", { "src/workflows/greet.ts": workflow }, async () => {
     if (isTakenOver) await store.claim({ agent: "", instance_id: run.run_id }, Number.MAX_SAFE_INTEGER);
+    return { text: "Hello yourself." };
   });
   let isTakenOver = false;
   let run = await node.startRun("greet", {});
@@ -107,6 +108,67 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
   expect(JSON.stringify(after)).toContain("Hello.");
   expect(JSON.stringify(after)).not.toContain("Hello yourself.");
 });
+
+function toMethods(store: WorkspaceStore): WorkspaceStore {
+  return {
+    read: (key) => store.read(key),
+    readPiece: (...given) => store.readPiece(...given),
+    writePiece: (...given) => store.writePiece(...given),
+    commit: (...given) => store.commit(...given),
+    remove: (key) => store.remove(key),
+  };
+}
+
+const writer = `{ name: "writer", allowWrite: true, allowShell: true }`;
+const ownSandbox = `{ name: "writer", allowWrite: true, sandbox: (await import("kit/sandboxes/virtual")).virtual() }`;
+
+test.each([
+  ["an agent", "agents", `export default { kind: "kit.agent", describe: async () => (${writer}) };`],
+  [
+    "an agent with a virtual sandbox of its own",
+    "agents",
+    `export default { kind: "kit.agent", describe: async () => (${ownSandbox}) };`,
+  ],
+  [
+    "a run's agent",
+    "workflows",
+    `const agent = { kind: "kit.agent", describe: async () => (${writer}) };
+export default { kind: "kit.workflow", run: async ({ init }) => (await (await init(agent, { id: "pr-7" })).session()).prompt("Write.") };`,
+  ],
+])(
+  "the workspace of %s is not saved any more once another node has its lease",
+  async (name, kind, source) => {
+    const schema = `workspaces_${name.replaceAll(/\W/g, "_")}`;
+    const store = new PostgresSessionStore({ url: server.url, schema });
+    onTestFinished(() => store.close());
+    let lease = { agent: "writer", instance_id: "pr-7" };
+    let pieces = 0;
+    // In the middle of the save after the second call.
+    class TakenOver extends PostgresSessionStore {
+      override readonly workspaces: WorkspaceStore = {
+        ...toMethods(store.workspaces),
+        async writePiece(...given) {
+          pieces += 1;
+          if (pieces === 2) await store.claim(lease, Number.MAX_SAFE_INTEGER);
+          await store.workspaces.writePiece(...given);
+        },
+      };
+    }
+    const answer = (call: number): ScriptedTurn =>
+      call < 2
+        ? { toolCalls: [{ name: "write", input: { path: `file${call}`, content: `of call ${call}` } }] }
+        : { text: "Written." };
+    const files = { [`src/${kind}/writer.ts`]: source };
+    const node = await openNode(schema, files, answer, new TakenOver({ url: server.url, schema }));
+    const key = { agent: "writer", instance_id: "pr-7", session: "default" };
+    if (kind === "agents") await node.dispatch(key, "Write.");
+    else lease = { agent: "", instance_id: (await node.startRun("writer", {})).run_id };
+    await expect.poll(() => pieces, { timeout: 10_000 }).toBe(2);
+    await node.close({ timeoutMs: 500 });
+    const { version, manifest } = (await store.workspaces.read(key)) ?? {};
+    expect({ version, files: manifest?.match(/file\d/g) }).toEqual({ version: 1, files: ["file0"] });
+  },
+);
 
 test("the configuration names the database, or says what is missing", () => {
   const url = "postgres://kit@db.example/kit";
