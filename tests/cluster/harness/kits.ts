@@ -4,7 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
 import { createRandom } from "../../faults/seeded-random.ts";
 import { createKitProcess, type KitProcess } from "../../faults/service/kit-process.ts";
-import { answerTo, type ModelServer, startModelServer } from "../../faults/service/model-server.ts";
+import {
+  answerTo,
+  type ModelScript,
+  type ModelServer,
+  startModelServer,
+} from "../../faults/service/model-server.ts";
 import { Database } from "./database.ts";
 import type { ClusterEngine } from "./engines.ts";
 import { checkHistory, type Finding, type HistoryEntry } from "./history.ts";
@@ -30,6 +35,13 @@ export interface LoadSize {
   readonly each: number;
   /** How long the effect of an input takes. */
   readonly ms: number;
+}
+
+/** What a test adds to the project, and what the model says there. */
+export interface Around {
+  /** More tables of its kit.toml. */
+  readonly toml?: string;
+  readonly script?: ModelScript;
 }
 
 /** How long a sender waits for an answer before it asks another node. */
@@ -60,17 +72,22 @@ export class Kits {
     this.#remove = parts.remove;
   }
 
-  static async start(engine: ClusterEngine, count = 3): Promise<Kits> {
+  static async start(engine: ClusterEngine, count = 3, { toml = "", script }: Around = {}): Promise<Kits> {
     const database = await Database.start();
-    const model = await startModelServer(createRandom(1));
-    const repository = await createTemporaryRepository(project(model.baseUrl, engine.toml));
+    const model = await startModelServer(createRandom(1), script);
+    const repository = await createTemporaryRepository();
+    const { root } = repository;
     const kits: Kit[] = [];
     for (let number = 0; number < count; number += 1) {
-      const process = await createKitProcess(repository.root);
+      // A machine has a folder of its own.
+      const machine = `machine${number}/project`;
+      for (const [path, text] of Object.entries(project(model.baseUrl, `${engine.toml}\n${toml}`)))
+        await repository.write(`${machine}/${path}`, text);
+      const process = await createKitProcess(join(root, machine));
       kits.push({ process, way: await Way.to(database.port), isUp: false });
     }
     const remove = async (): Promise<void> => await repository[Symbol.asyncDispose]();
-    const all = new Kits({ engine, root: repository.root, kits, model, database, remove });
+    const all = new Kits({ engine, root, kits, model, database, remove });
     await engine.start?.(all);
     // The first one makes the tables.
     for (const kit of kits) await all.startKit(kit);

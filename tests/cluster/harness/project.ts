@@ -33,6 +33,20 @@ export default createAgent(({ id }) => ({
 }));
 `;
 
+/** It runs the commands that its model says. */
+const builder = `import { createAgent } from "kit";
+
+export const triggers = { webhook: true };
+export default createAgent(() => ({
+  model: "local/any",
+  instructions: "You build.",
+  allowShell: true,
+  allowCompoundCommands: true,
+  specs: false,
+  guidelines: false,
+}));
+`;
+
 /** A run of five steps, a sleep, and a wait for a signal; each step is written down. */
 const steps = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -64,6 +78,7 @@ export function project(modelUrl: string, engineToml: string): Readonly<Record<s
   return {
     "kit.toml": `[providers.local]\nbase_url = "${modelUrl}"\n\n[engine]\nmax_attempts = 1000\n${engineToml}\n`,
     "src/agents/worker.ts": agent,
+    "src/agents/builder.ts": builder,
     "src/workflows/steps.ts": steps,
     "src/workflows/tick.ts": tick,
   };

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { providerProtocols } from "../../../src/testing/provider-server/protocols.ts";
+import { type ProviderAnswer, providerProtocols } from "../../../src/testing/provider-server/protocols.ts";
 
 /** A provider over HTTP that outlives the servers that ask it. */
 export interface ModelServer {
@@ -30,11 +30,17 @@ interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
+/** What the model says to a prompt, once so many calls of it have a result. */
+export type ModelScript = (asked: string, results: number) => ProviderAnswer;
+
 /**
- * Starts a provider whose model answers `#7` with a call of the tool `keep` (odd numbers) or `note` (even
+ * Starts a provider whose model answers as the script says, else `#7` with a call of the tool `keep` (odd numbers) or `note` (even
  * ones), and then with a text; it takes a few milliseconds, as `random` says.
  */
-export async function startModelServer(random: (below: number) => number): Promise<ModelServer> {
+export async function startModelServer(
+  random: (below: number) => number,
+  script: ModelScript = answer,
+): Promise<ModelServer> {
   const protocol = providerProtocols.find(({ provider }) => provider === "local");
   if (protocol === undefined) throw new Error("No protocol of that name.");
   const refused: string[] = [];
@@ -60,7 +66,8 @@ export async function startModelServer(random: (below: number) => number): Promi
     const user = messages.findLastIndex(({ role }) => role === "user");
     const asked = textOf(messages[user]);
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const chunk of protocol.chunks(answer(asked, messages.length - user > 1))) {
+    const results = messages.slice(user).filter(({ role }) => role === "tool").length;
+    for (const chunk of protocol.chunks(script(asked, results))) {
       await delay(asked === "endless" ? 1_000 : random(4));
       if (response.destroyed) return;
       response.write(chunk);
@@ -88,18 +95,12 @@ export async function startModelServer(random: (below: number) => number): Promi
   };
 }
 
-function answer(asked: string, hasResult: boolean): { text: string } | { toolCall: ToolCall } {
+function answer(asked: string, results: number): ProviderAnswer {
   const number = Number(/^#(\d+)$/.exec(asked)?.[1]);
   if (asked === "long") return { text: "x".repeat(longAnswer) };
-  if (Number.isNaN(number) || hasResult) return { text: answerTo(asked) };
+  if (Number.isNaN(number) || results > 0) return { text: answerTo(asked) };
   const name = number % 2 === 1 ? "keep" : "note";
   return { toolCall: { id: `call_${number}`, name, args: JSON.stringify({ number }) } };
-}
-
-interface ToolCall {
-  readonly id: string;
-  readonly name: string;
-  readonly args: string;
 }
 
 /** Every call has its result right behind it, as providers demand. */
