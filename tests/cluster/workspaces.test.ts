@@ -117,7 +117,8 @@ async function findings(lines: readonly string[]): Promise<readonly string[]> {
     });
     await cluster.until(async () => (await cluster.engine.open(cluster.database, [dispatch_id])) === 0);
     const made = await callsOf(line);
-    if (made.filter(({ result }) => result !== undefined).length < calls) found.push(`${line}: hardly a call`);
+    if (made.filter(({ result }) => result !== undefined).length < calls)
+      found.push(`${line}: hardly a call`);
     let possible = new Set(["none"]);
     for (const { label, result } of made) {
       if (result === undefined) {

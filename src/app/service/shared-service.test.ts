@@ -27,11 +27,19 @@ const files = {
 `,
 };
 
+interface NodeOptions {
+  readonly agents?: Readonly<Record<string, string>>;
+  readonly answer?: (call: number) => ScriptedTurn | Promise<ScriptedTurn>;
+  readonly store?: PostgresSessionStore;
+}
+
 async function openNode(
   schema: string,
-  agents: Readonly<Record<string, string>> = files,
-  answer: (call: number) => ScriptedTurn | Promise<ScriptedTurn> = () => ({ text: "Hello yourself." }),
-  store = new PostgresSessionStore({ url: server.url, schema }),
+  {
+    agents = files,
+    answer = () => ({ text: "Hello yourself." }),
+    store = new PostgresSessionStore({ url: server.url, schema }),
+  }: NodeOptions = {},
 ): Promise<ProjectService> {
   const { root } = await createTemporaryRepository(agents);
   const model = createScriptedModel(async (_, call) => await answer(call));
@@ -68,7 +76,7 @@ test("any machine does what one accepts, and sessions go on wherever their insta
 
 test("work for an agent that a node's files lack waits while others live, and goes on where one has it", async () => {
   const other = { "src/agents/other.ts": files["src/agents/echo.ts"] };
-  const [one, two] = [await openNode("service_2"), await openNode("service_2", other)];
+  const [one, two] = [await openNode("service_2"), await openNode("service_2", { agents: other })];
   const ids = Array.from({ length: 16 }, (_, number) => `i${number}`);
   const owned = () => ids.filter((instance_id) => two.engine.cluster?.owns({ agent: "echo", instance_id }));
   await expect.poll(() => owned().length).toBeGreaterThan(0);
@@ -90,9 +98,12 @@ test("a run's agents append nothing more once another node has taken the run ove
 export default { kind: "kit.workflow", run: async ({ init }) => (await (await init(agent, { id: "pr-7" })).session()).prompt("Hello.") };
 `;
   const key = { agent: "helper", instance_id: "pr-7", session: "default" };
-  const node = await openNode("service_3", { "src/workflows/greet.ts": workflow }, async () => {
-    if (isTakenOver) await store.claim({ agent: "", instance_id: run.run_id }, Number.MAX_SAFE_INTEGER);
-    return { text: "Hello yourself." };
+  const node = await openNode("service_3", {
+    agents: { "src/workflows/greet.ts": workflow },
+    async answer() {
+      if (isTakenOver) await store.claim({ agent: "", instance_id: run.run_id }, Number.MAX_SAFE_INTEGER);
+      return { text: "Hello yourself." };
+    },
   });
   let isTakenOver = false;
   let run = await node.startRun("greet", {});
@@ -158,8 +169,12 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
       call < 2
         ? { toolCalls: [{ name: "write", input: { path: `file${call}`, content: `of call ${call}` } }] }
         : { text: "Written." };
-    const files = { [`src/${kind}/writer.ts`]: source };
-    const node = await openNode(schema, files, answer, new TakenOver({ url: server.url, schema }));
+    const agents = { [`src/${kind}/writer.ts`]: source };
+    const node = await openNode(schema, {
+      agents,
+      answer,
+      store: new TakenOver({ url: server.url, schema }),
+    });
     const key = { agent: "writer", instance_id: "pr-7", session: "default" };
     if (kind === "agents") await node.dispatch(key, "Write.");
     else lease = { agent: "", instance_id: (await node.startRun("writer", {})).run_id };
