@@ -29,9 +29,11 @@ import type { SourceFile, SourceModules, SourceProblem } from "../sources/discov
 import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
-import type { KeepWorkspaces } from "./open-sandbox.ts";
 import type { OpenProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
+
+/** Gives a sandbox whose workspaces that store keeps, in place of the one that did; any other than a virtual one as it is. */
+export type KeepWorkspaces = (sandbox: SandboxFactory, store: SessionStore) => SandboxFactory;
 
 export interface AgentFactoryOptions {
   readonly sources: Sources;

@@ -6,7 +6,7 @@ import type { SessionStore } from "../../stores/contract.ts";
 import type { VendorKind } from "../config/config-lists.ts";
 import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";
 import type { SandboxOptions } from "../config/sandbox-schema.ts";
-import type { RuntimeParts } from "./agent-factory.ts";
+import type { KeepWorkspaces, RuntimeParts } from "./agent-factory.ts";
 
 /** Keys and names of a configuration are looked up here: the environment, with what `--env` gave. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -99,9 +99,6 @@ async function valuesOf(
 function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string[] {
   return Array.isArray(env);
 }
-
-/** Gives a sandbox whose workspaces that store keeps, in place of the one that did; any other than a virtual one as it is. */
-export type KeepWorkspaces = (sandbox: SandboxFactory, store: SessionStore) => SandboxFactory;
 
 /**
  * Has stores keep workspaces, where the configuration asks for it. `fenceOf` gives the fence of this machine's lease on an instance.

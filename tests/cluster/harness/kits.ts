@@ -37,7 +37,7 @@ export interface LoadSize {
   readonly ms: number;
 }
 
-/** What a test adds to the project, and what the model says there. */
+/** A test adds this to the project and to its model. */
 export interface Around {
   /** More tables of its kit.toml. */
   readonly toml?: string;
