@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
-import type { SessionStore } from "../../stores/contract.ts";
 import type { VendorKind } from "../config/config-lists.ts";
 import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";
 import type { SandboxOptions } from "../config/sandbox-schema.ts";
