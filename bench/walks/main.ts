@@ -3,10 +3,11 @@
  *
  * V8's precise coverage is taken around one warm call in this process; a function counts when it ran at
  * least once. Only files below `src/` count, without tests and what they share. `--json` prints the rows,
- * `--list NAME` prints the functions of one walk by file.
+ * `--list NAME` prints the functions of one walk: line, length, calls.
  */
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import type { Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -45,8 +46,11 @@ async function walk(name: string, work: () => Promise<unknown>): Promise<void> {
   for (const script of result) {
     const path = script.url.startsWith("file:") ? relative(source, fileURLToPath(script.url)) : "..";
     if (path.startsWith("..") || path.includes("testing/") || /\.(test|suite)\.ts$/.test(path)) continue;
-    // The first entry of a script is its module, which ran when it was loaded.
-    const ran = script.functions.slice(1).filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0);
+    // A module is a function without a name from the file's first character on: it runs when it is loaded.
+    const ran = script.functions.filter(
+      ({ functionName, ranges: [range] }) =>
+        (range?.count ?? 0) > 0 && (functionName !== "" || range?.startOffset !== 0),
+    );
     if (ran.length === 0) continue;
     const room = rooms.get(path.split("/")[0] ?? "") ?? { files: 0, functions: 0 };
     rooms.set(path.split("/")[0] ?? "", {
@@ -56,8 +60,7 @@ async function walk(name: string, work: () => Promise<unknown>): Promise<void> {
     files += 1;
     functions += ran.length;
     calls += ran.reduce((sum, { ranges }) => sum + (ranges[0]?.count ?? 0), 0);
-    if (values.list === name)
-      console.log(path, ran.map(({ functionName }) => functionName || "(anonymous)").join(" "));
+    if (values.list === name) await list(path, ran);
   }
   const busiest = [...rooms].toSorted(([, one], [, other]) => other.functions - one.functions);
   walks.push({
@@ -67,6 +70,19 @@ async function walk(name: string, work: () => Promise<unknown>): Promise<void> {
     calls,
     rooms: busiest.map(([room, count]) => `${room} ${count.files}/${count.functions}`).join(", "),
   });
+}
+
+/** One line for each function: where it begins, how many lines it has, how often it ran. */
+async function list(path: string, ran: readonly Profiler.FunctionCoverage[]): Promise<void> {
+  const content = await readFile(join(source, path), "utf8");
+  const lineAt = (offset: number): number => content.slice(0, offset).split("\n").length;
+  console.log(path);
+  for (const { functionName, ranges } of ran) {
+    const { startOffset, endOffset, count } = ranges[0] ?? { startOffset: 0, endOffset: 0, count: 0 };
+    const first = lineAt(startOffset);
+    const name = functionName || content.slice(startOffset, endOffset).split("\n")[0]?.slice(0, 60);
+    console.log(`  ${first} +${lineAt(endOffset) - first} x${count} ${name}`);
+  }
 }
 
 const folder = await mkdtemp(join(tmpdir(), "kit-walks-"));
