@@ -5,7 +5,7 @@ import type { ModelResolver } from "../models/contract.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
-import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
+import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
 import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
@@ -14,6 +14,7 @@ import type { AgentProfile } from "./define/agent-profile.ts";
 import type { ProfileModel } from "./define/model-settings.ts";
 import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
 import type { EventHub, EventListener, EventScope, OperationTracing } from "./events.ts";
+import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
 import type { Suspension } from "./log/suspension.ts";
@@ -98,9 +99,9 @@ export interface Origins {
 export interface Harness {
   readonly name: string;
   /** The file that describes it, relative to the project's root. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   readonly id: string;
-  readonly run_id?: string;
+  readonly run_id?: string | undefined;
   readonly profile: AgentProfile;
   readonly runtime: AgentRuntime;
   readonly store: SessionStore;
@@ -118,9 +119,11 @@ export interface Harness {
   ): Promise<{ readonly text: string }>;
   /** The live session of that name, created if there is none. */
   live(name: string, options?: LiveSessionOptions): LiveSession;
-  /** Marks a session as busy or idle; the session that has been idle longest is evicted first. */
-  markBusy(live: LiveSession): void;
-  markIdle(live: LiveSession): void;
+  /** Evicts the session that has been idle longest. */
+  readonly lives: {
+    markBusy(live: LiveSession): void;
+    markIdle(live: LiveSession): void;
+  };
   /** Forgets a session that gets no more calls, such as a task's. */
   drop(live: LiveSession): void;
   /** The Python of a session, with its variables. Throws `unavailable` where the runtime has none. */
@@ -143,12 +146,12 @@ export interface Toolkit {
   readonly schemas: readonly LanguageModelV4FunctionTool[];
 }
 
-/** One call on a session while it runs. */
 /** An operation as records name it. */
 export interface OperationName extends SessionKey {
   readonly operation_id: string;
 }
 
+/** One call on a session while it runs. */
 export interface Operation {
   readonly id: string;
   /** Secrets granted to this operation, by name; empty until its options are read. */
@@ -176,22 +179,8 @@ export interface Operation {
   readonly tracing: OperationTracing | undefined;
   /** Tasks that the operation has started and that still run. */
   tasks: readonly Promise<unknown>[];
-  /** Appends entries that follow from the history that the operation knows; see `appendWork`. */
-  commit(entries: readonly SessionEntry[]): MaybePromise<void>;
-  /** Like `commit`, but the caller continues before the log has the entries; see `appendAhead`. */
-  commitAhead(entries: readonly SessionEntry[]): MaybePromise<void>;
-  /** Waits until the log has all entries of `commitAhead`; throws if writing them failed. */
-  stored(): MaybePromise<void>;
-  /** Reads what another process has added, then appends; see `appendLatest`. */
-  append(entries: readonly SessionEntry[], input?: string): MaybePromise<void>;
-  /**
-   * Appends entries with `write` that cannot be produced again, such as tool results. While the store is unavailable,
-   * it rejects as the append does and keeps the entries in memory: they are written first once the store is back.
-   */
-  appendOrKeep(
-    entries: readonly SessionEntry[],
-    write: (entries: readonly SessionEntry[]) => MaybePromise<void>,
-  ): MaybePromise<void>;
+  /** Appends what the operation adds to the history. */
+  readonly log: OperationLog;
   emit(body: EventBody, turnId?: string): void;
 }
 
@@ -201,10 +190,10 @@ export interface OperationRequest {
   readonly message?: string | undefined;
   /** How many pictures come with the text. */
   readonly images?: number | undefined;
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** The id may name an interrupted operation, which is then resumed. */
-  readonly resumes?: boolean;
-  readonly signal?: AbortSignal;
+  readonly resumes?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
   readonly scope?: Partial<EventScope>;
   /** Set when the operation is enqueued. */
   readonly origin?: OperationOrigin | undefined;

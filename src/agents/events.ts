@@ -30,10 +30,10 @@ export interface EventHub {
 export function createEventHub(options: {
   readonly clock: Clock;
   /** The index of the newest event of the stream so far; default 0. */
-  readonly last?: number;
+  readonly last?: number | undefined;
   /** Further listeners for every event; the set may change at any time. */
   readonly observers?: ReadonlySet<EventListener>;
-  readonly onListenerError?: (error: unknown) => void;
+  readonly onListenerError?: ((error: unknown) => void) | undefined;
 }): EventHub {
   const { observers = noObservers } = options;
   const listeners = new Set<{ readonly listener: EventListener }>();

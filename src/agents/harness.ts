@@ -7,9 +7,8 @@ import { notWaiting } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
 import { createEventHub, type EventListener } from "./events.ts";
 import { PythonSessions } from "./operations/run-python.ts";
-import { startTask } from "./operations/run-task.ts";
-import { createLiveSession } from "./session/live-session.ts";
-import { createSession, type Session } from "./session/session.ts";
+import { OpenSession } from "./session/live-session.ts";
+import { NamedSession, type Session } from "./session/session.ts";
 
 /** An instance of an agent: its profile, sessions and events. */
 export interface Agent {
@@ -49,11 +48,11 @@ export interface AgentIdentity {
   readonly name: string;
   readonly id: string;
   /** The file that describes the agent, relative to the project's root. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** The workflow run that created the instance; every event of its sessions carries it. */
-  readonly run_id?: string;
+  readonly run_id?: string | undefined;
   /** The index of the newest event that the instance emitted in an earlier process; default 0. */
-  readonly last_event?: number;
+  readonly last_event?: number | undefined;
 }
 
 /** Creates an instance of an agent. Stores and sandboxes are opened on first use. */
@@ -61,8 +60,8 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   const events = createEventHub({
     clock: runtime.clock,
     observers: runtime.observers,
-    ...(identity.last_event !== undefined && { last: identity.last_event }),
-    ...(runtime.onListenerError && { onListenerError: runtime.onListenerError }),
+    last: identity.last_event,
+    onListenerError: runtime.onListenerError,
   });
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const { guardStore = (own) => own } = runtime;
@@ -77,13 +76,15 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     runtime,
     store,
     events,
-    startTask: (operation, task) => startTask(harness, operation, task),
+    lives,
+    async startTask(operation, task) {
+      const { startTask } = await import("./operations/run-task.ts");
+      return startTask(harness, operation, task);
+    },
     live(name, options) {
       if (closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
-      return lives.get(name) ?? lives.add(name, createLiveSession(harness, name, options ?? {}));
+      return lives.get(name) ?? lives.add(name, new OpenSession(harness, name, options ?? {}));
     },
-    markBusy: (live) => lives.markBusy(live),
-    markIdle: (live) => lives.markIdle(live),
     drop(live) {
       lives.drop(live);
       pythons?.delete(live.key.session);
@@ -94,7 +95,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     },
   };
   const own = { agent: identity.name, instance_id: identity.id };
-  const open = (name: string): Session => createSession(harness, checkedName(name));
+  const open = (name: string): Session => new NamedSession(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
     instance_id: identity.id,

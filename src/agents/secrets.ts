@@ -185,9 +185,9 @@ function maskKnown(error: Error, mask: (text: string) => string, depth: number):
   const masked = new KitError({
     code,
     message: mask(error.message),
-    ...(maskedFields.hint === undefined ? {} : { hint: maskedFields.hint }),
-    ...(maskedFields.meta === undefined ? {} : { meta: maskedFields.meta }),
-    ...(cause === undefined ? {} : { cause }),
+    hint: maskedFields.hint,
+    meta: maskedFields.meta,
+    cause,
   });
   return withStack(masked, stack);
 }

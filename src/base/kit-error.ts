@@ -4,9 +4,9 @@ export interface KitErrorInit<Code extends string = string> {
   /** Safe for any caller: no path of the machine, no key, no stack. */
   readonly message: string;
   /** Advice on what to do about the error. The terminal shows it to the user; a server never sends it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** Machine-readable details that are as safe as the message. */
-  readonly meta?: Readonly<Record<string, unknown>>;
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 

@@ -97,12 +97,12 @@ export interface PythonResourceLimits {
 
 export interface PythonRunOptions {
   /** Variables set before the run, by name; they stay, as any variable does. */
-  readonly inputs?: Readonly<Record<string, unknown>>;
-  readonly functions?: Readonly<Record<string, PythonFunction>>;
-  readonly resourceLimits?: PythonResourceLimits;
-  readonly signal?: AbortSignal;
+  readonly inputs?: Readonly<Record<string, unknown>> | undefined;
+  readonly functions?: Readonly<Record<string, PythonFunction>> | undefined;
+  readonly resourceLimits?: PythonResourceLimits | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** `repr`: the result is the text that Python's `repr` gives, at most 20,000 characters. Default `value`. */
-  readonly returns?: "value" | "repr";
+  readonly returns?: "value" | "repr" | undefined;
 }
 
 /** A variable that the next run does not have, and why. */

@@ -38,34 +38,34 @@ export interface SandboxIsolation {
 /** The access of one command. A wall enforces it for any program; without a wall it is not enforced. */
 export interface CommandAccess {
   /** Whether files of the workspace may be changed; default true, for a program's own calls. */
-  readonly write?: boolean;
+  readonly write?: boolean | undefined;
   /**
    * The hosts that may be reached: `"api.github.com"`, `"*.example.com"`, with a port
    * `"registry.npmjs.org:443"`. Default: none.
    */
-  readonly network?: readonly string[];
+  readonly network?: readonly string[] | undefined;
   /** Paths of the workspace, from its root, that stay as they are although `write` is set. Missing ones are passed over. */
-  readonly readOnlyPaths?: readonly string[];
+  readonly readOnlyPaths?: readonly string[] | undefined;
 }
 
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */
   readonly command: readonly string[] | string;
   /** Relative to the sandbox's working folder, which is the default. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Added to the sandbox's environment for this call only: secrets come this way. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Without it, the command reads an end of file. */
-  readonly stdin?: string;
+  readonly stdin?: string | undefined;
   /** Milliseconds; default 120,000. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Bytes of stdout and of stderr that are kept each; the rest is dropped and counted. Default 1 MiB. */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputBytes?: number | undefined;
   /** Hears the output while the command runs, as long as all of it is kept. */
   readonly onOutput?: (chunk: { readonly stream: "stdout" | "stderr"; readonly text: string }) => void;
   /** The access of the command; by default it may write in the workspace, and reach no host. */
-  readonly access?: CommandAccess;
+  readonly access?: CommandAccess | undefined;
 }
 
 export interface ExecResult {
@@ -88,16 +88,16 @@ export interface GrepRequest {
   /** A regular expression that is matched in linear time (RE2 syntax), line by line. */
   readonly pattern: string;
   /** A file, or a folder whose files are searched; default: the working folder. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /**
    * Only files whose path below the searched folder matches; without a slash, whose name matches:
    * `*.ts` is in any folder.
    */
-  readonly glob?: string;
-  readonly ignoreCase?: boolean;
+  readonly glob?: string | undefined;
+  readonly ignoreCase?: boolean | undefined;
   /** Default 1,000. */
-  readonly maxMatches?: number;
-  readonly signal?: AbortSignal;
+  readonly maxMatches?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface GrepMatch {
@@ -111,10 +111,10 @@ export interface GrepMatch {
 
 export interface GlobOptions {
   /** The folder that the pattern is relative to; default: the working folder. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Default 1,000. */
-  readonly maxResults?: number;
-  readonly signal?: AbortSignal;
+  readonly maxResults?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -216,13 +216,13 @@ export interface SandboxOwner {
   readonly instance_id: string;
   readonly session: string;
   /** The root of the agent's project on this machine, where it has one: the place to work in by default. */
-  readonly project_root?: string;
+  readonly project_root?: string | undefined;
   /** Folders of the project with the agent's skills, from its root: a workspace that is none of the project's holds them, too. */
-  readonly skill_folders?: readonly string[];
+  readonly skill_folders?: readonly string[] | undefined;
   /** Hosts that the agent's commands may reach: a machine of a vendor is closed to all others. */
-  readonly network?: readonly string[];
+  readonly network?: readonly string[] | undefined;
   /** Isolation settings of the project's configuration; an option of the sandbox takes precedence. */
-  readonly isolation?: IsolationOptions;
+  readonly isolation?: IsolationOptions | undefined;
 }
 
 /** Where a workspace lies on this machine. */

@@ -14,7 +14,7 @@ export interface AppendRequest {
    * The id of the input that the entries bring into the session, which takes each once: where it has one of this
    * id, the append is a `conflict`.
    */
-  readonly input?: string;
+  readonly input?: string | undefined;
   /**
    * The fence of the writer's lease on the instance. An append with a lower one than `claim` was given for the instance is
    * `lease_lost`: another process works there now. Without one, an append is not checked.
@@ -26,7 +26,7 @@ export interface AppendRequest {
    */
   readonly lease_on?: { readonly agent: string; readonly instance_id: string } | undefined;
   /** Recorded when the first append creates the session. */
-  readonly parent?: SessionKey;
+  readonly parent?: SessionKey | undefined;
 }
 
 /** A page of the sessions of a store. */

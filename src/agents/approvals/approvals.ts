@@ -22,7 +22,7 @@ export type ApprovalFilter = { readonly [Key in keyof SessionKey]?: SessionKey[K
  */
 export interface Approvals {
   /** Milliseconds before a waiting call is denied; without it, calls wait without limit. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Resolves with the decision, or with a denial at `expires_at`. Rejects with
    * `signal.reason` and withdraws the request when the signal fires first. `maySuspend` is for services, which can
@@ -113,7 +113,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
   }
 
   return {
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    timeoutMs: options.timeoutMs,
     async request(request, signal) {
       signal.throwIfAborted();
       if (waiting.size >= maxWaiting) {

@@ -59,7 +59,7 @@ export class CallGate implements ToolGate {
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
       const edited = decision.args === undefined ? {} : { args: this.#masked(decision.args) };
-      const why = { ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) };
+      const why = { reason, by };
       emit({ type: "approval", approval_id, tool_call_id, tool, approved, ...why, ...edited }, gated.turnId);
       return decision;
     };
@@ -105,8 +105,8 @@ export class CallGate implements ToolGate {
 
   async keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
-    const { commit, appendOrKeep } = this.#operation;
-    if (notes.length > 0) await appendOrKeep(notes, commit);
+    const { log } = this.#operation;
+    if (notes.length > 0) await log.orKeep(notes, () => log.commit(notes));
   }
 
   /** Arguments as the approver reads them: a hook may have put a secret into them. */
@@ -133,9 +133,9 @@ export class CallGate implements ToolGate {
       tool: call.tool,
       args: this.#masked(call.args),
       requested_at: isoTime(now),
-      ...(expires_at === undefined ? {} : { expires_at }),
-      ...(run_id === undefined ? {} : { run_id }),
-      ...(task_id === undefined ? {} : { task_id }),
+      expires_at,
+      run_id,
+      task_id,
     };
   }
 
@@ -173,7 +173,7 @@ export class CallGate implements ToolGate {
       ? await this.#choices(tool, gated)
       : "Its arguments hold a secret, which a rule would show.";
     return {
-      ...(input_schema === undefined ? {} : { input_schema }),
+      input_schema,
       ...(touches.length === 0 ? {} : { touches }),
       ...(typeof choices === "string" ? { no_allow_rule: choices } : { allow_rules: choices }),
     };
@@ -192,7 +192,7 @@ export class CallGate implements ToolGate {
   }
 
   async #note(name: string, value: unknown): Promise<void> {
-    await this.#operation.commit([this.#toNote(name, value)]);
+    await this.#operation.log.commit([this.#toNote(name, value)]);
   }
 
   #toNote(name: string, value: unknown): SessionEntry {

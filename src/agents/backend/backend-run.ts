@@ -13,8 +13,8 @@ import { createId } from "../../base/id.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { notRun } from "../log/append.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
+import { notRun } from "../log/rebase.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "../turn/backend-work.ts";
 import { CallWatch } from "../turn/call-model.ts";
@@ -305,7 +305,7 @@ class BackendRun implements BackendOperation, Disposable {
       const result = storedResult({ state: loop.state, past: this.#work.past }, { ...done, at: 0 });
       if (result !== undefined) return { ...result, tool_call_id: callId(done.position, 0) };
     }
-    await this.#loop.commit([toEntry(loop, ownMessage(loop, [part]))]);
+    await this.#loop.log.commit([toEntry(loop, ownMessage(loop, [part]))]);
     const position = loop.state.positions.at(-1) ?? 0;
     const turnId = createId("turn");
     const open: OpenTurn = { loop, turnId, position, calls: [part], running: undefined, results: undefined };
@@ -328,7 +328,7 @@ class BackendRun implements BackendOperation, Disposable {
       save: (value) =>
         handled(
           this.#guarded(async () => {
-            await this.#loop.commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]);
+            await this.#loop.log.commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]);
           }),
         ),
     };
@@ -340,7 +340,9 @@ class BackendRun implements BackendOperation, Disposable {
     if (open === undefined || open.results !== undefined) return;
     const { loop, calls, turnId } = open;
     const content = calls.map((call) => notRun(call, "The call was not run: the agent had ended by then."));
-    await this.#loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
+    await this.#loop.log.commit([
+      toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) }),
+    ]);
     loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   }
 
@@ -352,12 +354,12 @@ class BackendRun implements BackendOperation, Disposable {
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
     if (!isNew) {
-      if (end.length > 0) await this.#loop.commit(end);
+      if (end.length > 0) await this.#loop.log.commit(end);
       return message;
     }
     const turnId = createId("turn");
     if (words !== undefined) emit({ type: "text_delta", text: words }, turnId);
-    await this.#loop.commit([toEntry(this.#loop, message), ...end]);
+    await this.#loop.log.commit([toEntry(this.#loop, message), ...end]);
     emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return message;
   }

@@ -9,7 +9,7 @@ import { textOf } from "../../protocol/message-text.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { isSuspension, Postponed } from "../log/suspension.ts";
-import { taskOfPart } from "../turn/backend-work.ts";
+import { taskIdOf, taskOfPart } from "../turn/backend-work.ts";
 import type { GatedCall } from "../turn/tool-gate.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
@@ -45,14 +45,6 @@ export async function requestDecision(
     if (!(error instanceof Postponed)) throw error;
     throw signal.aborted ? signal.reason : (error.cause ?? error);
   }
-}
-
-/** The id of a task, derived from its key: the same key always gives the same id. */
-export async function taskIdOf(key: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  let text = "";
-  for (const byte of new Uint8Array(digest, 0, 13)) text += byte.toString(16).padStart(2, "0");
-  return `task_${text}`;
 }
 
 /** Reports that an agent of the backend takes over, as the start of a task. */

@@ -29,7 +29,7 @@ export function needsCompaction(tokens: number, windowTokens: number, settings: 
 export async function compact(request: CompactionRequest): Promise<boolean> {
   const { operation, reason, settings } = request;
   const { state } = operation;
-  await operation.stored();
+  await operation.log.stored();
   // After an overflow, the provider's window is smaller than configured: keep half as much.
   const keepTokens =
     reason === "overflow" ? Math.floor(settings.keepRecentTokens / 2) : settings.keepRecentTokens;
@@ -56,7 +56,7 @@ export async function compact(request: CompactionRequest): Promise<boolean> {
     };
     const { clock } = request.runtime;
     const spent = spentEntries(operation.spending, { operationId: operation.id, clock });
-    await operation.commit([entry, ...spent]);
+    await operation.log.commit([entry, ...spent]);
     after = shortened;
     failed = false;
     return true;
@@ -122,7 +122,7 @@ interface CompactionRequest {
   /** Keeps the prompts and answers, which no log holds. */
   readonly store: SessionStore;
   /** Topic that the summary should cover, from the caller of `compact`. */
-  readonly focus?: string;
+  readonly focus?: string | undefined;
 }
 
 /** How often a transcript that exceeds the writer's window is halved. */

@@ -6,13 +6,13 @@ export interface Skill {
   readonly description: string;
   readonly instructions: string;
   /** JSON Schema of `args`. */
-  readonly inputSchema?: JsonSchema;
+  readonly inputSchema?: JsonSchema | undefined;
   /** JSON Schema of the result, where the caller names none. */
-  readonly outputSchema?: JsonSchema;
+  readonly outputSchema?: JsonSchema | undefined;
   /** Project-relative folder of a packaged skill, so that the model can read the other files in it. */
-  readonly folder?: string;
+  readonly folder?: string | undefined;
   /** The file that it was read from, relative to the project's root. */
-  readonly file?: string;
+  readonly file?: string | undefined;
 }
 
 /**

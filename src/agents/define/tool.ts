@@ -103,25 +103,27 @@ export interface ToolDefinition<Input = unknown> {
     context: ToolContext,
   ): ToolReturn | Promise<ToolReturn> | AsyncGenerator<unknown, ToolReturn>;
   /** Milliseconds before the call is stopped; default 120,000, at most 24 days. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Characters of result the model sees; the rest is cut and marked. Default 50,000. */
-  readonly maxResultChars?: number;
+  readonly maxResultChars?: number | undefined;
   /** Never runs in parallel with another call of the same turn; for tools that change what others read. */
-  readonly exclusive?: boolean;
+  readonly exclusive?: boolean | undefined;
   /** The workspace paths a call touches: their guidelines are shown to the model. */
   touches?(input: Input): readonly string[];
   /** May run again when a crash left its outcome unknown. */
-  readonly idempotent?: boolean;
+  readonly idempotent?: boolean | undefined;
   /**
    * Calls wait for approval: all of them, or those for which the function returns true. The function gets the
    * validated arguments; if it throws, the call fails and does not run.
    */
-  readonly needsApproval?: boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>);
+  readonly needsApproval?:
+    | (boolean | ((input: Input, context: ToolContext) => boolean | Promise<boolean>))
+    | undefined;
   /**
    * Whether an approver may change the arguments before the call runs: they are checked as the model's are, by the schema, the
    * hooks and the tool itself, and the model reads what was changed. Default false.
    */
-  readonly editableArguments?: boolean;
+  readonly editableArguments?: boolean | undefined;
   /** The tool that a call forwards to; approval rules match both names. */
   standsFor?(input: Input): string | undefined;
   /** The MCP server that executes a call; the call's `tool_start` event names it. */

@@ -182,8 +182,8 @@ export function commit(
       key: state.key,
       expected: state.position,
       entries,
-      ...(input === undefined ? undefined : { input }),
-      ...(state.parent === undefined ? undefined : { parent: state.parent }),
+      input,
+      parent: state.parent,
     });
   } catch (error) {
     state.stale = true;

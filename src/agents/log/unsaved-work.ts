@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { afterOthers, closingEntry, type RebasePlace } from "./append.ts";
+import { afterOthers, closingEntry, type RebasePlace } from "./rebase.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
 
 /** Work of an operation that its unavailable store could not append. */
@@ -119,8 +119,8 @@ export class UnsavedWork {
       const others = state.position > position ? await this.#store.read(key, position) : [];
       // The append had succeeded after all, or another process has continued the operation.
       if (others.some(({ operation_id }) => operation_id === id)) return;
-      const { now } = this.#clock;
-      const left = others.length === 0 ? entries : behindOthers(entries, others, { state, id, now });
+      const place = { state, id, clock: this.#clock };
+      const left = others.length === 0 ? entries : behindOthers(entries, others, place);
       try {
         if (left.length > 0) await commit({ store: this.#store, state }, left);
         return;

@@ -1,15 +1,13 @@
 import type { AgentBackend } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { AssistantMessage, FilePart, ImagePart, Message, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { endedRuns } from "../backend/backend-request.ts";
-import { askAgain } from "../log/append.ts";
 import type { PastOperation } from "../log/past-operation.ts";
+import { askAgain } from "../log/rebase.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 
 /** The progress of an interrupted prompt. */
@@ -37,7 +35,10 @@ export function pastPrompt({ past }: Operation): PastOperation | undefined {
 }
 
 /** Reads the progress of a prompt from its log. */
-export function progressOf(past: PastOperation, backend: AgentBackend | undefined): PromptProgress {
+export async function progressOf(
+  past: PastOperation,
+  backend: AgentBackend | undefined,
+): Promise<PromptProgress> {
   const { messages } = past;
   const refused: string[] = [];
   let nativeRefused = false;
@@ -56,6 +57,7 @@ export function progressOf(past: PastOperation, backend: AgentBackend | undefine
   if (backend?.capabilities?.state !== true)
     return { refused, nativeRefused, answer: newest, runs: asked + (newest === undefined ? 0 : 1) };
   // An answer may be one step of such a backend, which logs its end itself.
+  const { endedRuns } = await import("../backend/backend-request.ts");
   const runs = Math.max(asked, endedRuns(past));
   return { refused, nativeRefused, answer: runs > asked ? newest : undefined, runs };
 }
@@ -105,21 +107,6 @@ function answerIn(message: Message | undefined): AssistantMessage | undefined {
   return content.some((part) => part.type === "tool_call") ? undefined : message;
 }
 
-const idPattern = /^[\w.:-]{1,128}$/;
-
-/** The request fields of a caller's operation id. Throws `invalid_request` for an invalid id. */
-export function resumeFields(
-  operationId: string | undefined,
-  resumes = true,
-): { readonly id?: string; readonly resumes?: boolean } {
-  if (operationId === undefined) return {};
-  if (typeof operationId === "string" && idPattern.test(operationId)) return { id: operationId, resumes };
-  throw new KitError({
-    code: "invalid_request",
-    message: "An operation's id has 1 to 128 letters, digits, and the characters _ - . and :",
-  });
-}
-
 interface NewUserMessage {
   readonly text: string;
   /** Images and documents after the text. */
@@ -146,5 +133,5 @@ export function appendUserMessage(
     ...(shows === undefined ? {} : { shows }),
   };
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.append([...before, entry], isInput === true ? operation.id : undefined);
+  return operation.log.append([...before, entry], isInput);
 }

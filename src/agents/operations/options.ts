@@ -160,6 +160,17 @@ export function checkedText(prompt: string): string {
   return prompt;
 }
 
+const idPattern = /^[\w.:-]{1,128}$/;
+
+/** Returns the caller's id of an operation. Throws `invalid_request` for an invalid one. */
+export function checkedOperationId(id: string | undefined): string | undefined {
+  if (id === undefined || (typeof id === "string" && idPattern.test(id))) return id;
+  throw new KitError({
+    code: "invalid_request",
+    message: "An operation's id has 1 to 128 letters, digits, and the characters _ - . and :",
+  });
+}
+
 export interface PromptResult<Result = unknown> {
   readonly text: string;
   /** The validated result, if the options have a `result` schema. */

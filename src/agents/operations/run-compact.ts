@@ -1,34 +1,34 @@
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { CompactionReason } from "../../protocol/event.ts";
-import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
 import { compact } from "../compaction/compact.ts";
 import { compactionOf } from "../define/limits.ts";
-import { resumeFields } from "./input.ts";
 import type { CompactOptions } from "./options.ts";
 import { ModelLine } from "./prepare.ts";
 
 /** Shortens a session's history on request of the caller. */
-export function runCompact(
+export async function runCompact(
   harness: Pick<Harness, "runtime" | "store">,
-  live: LiveSession,
-  options: CompactOptions,
+  operation: Operation,
+  { focus }: CompactOptions,
 ): Promise<boolean> {
-  const { signal, focus, operationId } = options;
-  const request = { kind: "compact", ...resumeFields(operationId), ...(signal && { signal }) } as const;
-  return live.operate(request, async (operation) => {
-    if (operation.past?.compacted === true) return true;
-    operation.spending.budget = live.profile.budget ?? {};
-    const choice = live.profile.model ?? harness.runtime.defaultModel;
-    const { current: resolved } = await ModelLine.open(choice, harness.runtime);
-    return compactWith(harness, operation, { reason: "manual", resolved, ...(focus && { focus }) });
-  });
+  if (operation.past?.compacted === true) return true;
+  const { profile } = operation.live;
+  operation.spending.budget = profile.budget ?? {};
+  const choice = profile.model ?? harness.runtime.defaultModel;
+  const { current: resolved } = await ModelLine.open(choice, harness.runtime);
+  return compactWith(harness, operation, { reason: "manual", resolved, focus });
 }
 
 /** Shortens the history with the model of the settings, else with the one in use. */
 export async function compactWith(
   harness: Pick<Harness, "runtime" | "store">,
   operation: Operation,
-  wish: { readonly reason: CompactionReason; readonly resolved: ResolvedModel; readonly focus?: string },
+  wish: {
+    readonly reason: CompactionReason;
+    readonly resolved: ResolvedModel;
+    readonly focus?: string | undefined;
+  },
 ): Promise<boolean> {
   const { runtime } = harness;
   const settings = compactionOf(operation.live.profile);
@@ -42,6 +42,6 @@ export async function compactWith(
     writer,
     runtime,
     store: harness.store,
-    ...(wish.focus === undefined ? {} : { focus: wish.focus }),
+    focus: wish.focus,
   });
 }

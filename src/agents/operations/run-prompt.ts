@@ -5,7 +5,6 @@ import { textOf } from "../../protocol/message-text.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
-import { withParts } from "../backend/backend-steps.ts";
 import { needsCompaction } from "../compaction/compact.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
 import { compactionOf } from "../define/limits.ts";
@@ -60,7 +59,7 @@ export async function runPrompt<Result>(
   const { backend: choice = operation.live.profile.backend } = options;
   const resolving = harness.runtime.resolveBackend(choice);
   const backend = resolving instanceof Promise ? await resolving : resolving;
-  const progress = past === undefined ? noProgressYet : progressOf(past, backend);
+  const progress = past === undefined ? noProgressYet : await progressOf(past, backend);
   const given =
     progress.answer === undefined ? undefined : await loggedAnswer(harness, progress.answer, options);
   if (past !== undefined && given !== undefined) {
@@ -94,13 +93,13 @@ export async function runPrompt<Result>(
   const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
   if (past !== undefined) {
     await recoverHistory(harness, operation, plain);
-    if (prepared.news.length > 0) await operation.append(prepared.news);
+    if (prepared.news.length > 0) await operation.log.append(prepared.news);
   }
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
   });
-  const answer = await withParts(plain, async () => {
+  const answerTyped = async () => {
     const { loop, message } = await firstAnswer(harness, operation, {
       plain,
       native,
@@ -117,8 +116,11 @@ export async function runPrompt<Result>(
       refused: progress.refused,
       skill: request.skill,
     });
-  });
-  const { message, value: result } = answer;
+  };
+  const { message, value: result } =
+    backend === undefined
+      ? await answerTyped()
+      : await (await import("../backend/backend-steps.ts")).withParts(plain, answerTyped);
   return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
 }
 
@@ -139,8 +141,8 @@ function appendInput<Result>(
     before: news,
     text: options.result === undefined ? text : `${text}\n\n${resultInstruction}`,
     files,
-    ...(source === undefined ? {} : { source }),
-    ...(shows === undefined ? {} : { shows }),
+    source,
+    shows,
     isInput: true,
   });
 }
@@ -229,10 +231,7 @@ function toLoop(
       nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
     },
     state: operation.state,
-    commit: operation.commit,
-    commitAhead: operation.commitAhead,
-    stored: operation.stored,
-    appendOrKeep: operation.appendOrKeep,
+    log: operation.log,
     ...partsOf(models.current),
     ...(models.hasOthers && { fallback: toFallback(models) }),
     prompt: prepared.prompt,
@@ -250,13 +249,13 @@ function toLoop(
       signal: operation.signal,
       emit: operation.emit,
       validateJson: runtime.validateJson,
-      ...(runtime.causeOf === undefined ? {} : { causeOf: runtime.causeOf }),
+      causeOf: runtime.causeOf,
       gate: new CallGate(harness, operation),
       place: placeOf(harness, operation),
       hooks: toolHooks(hooksAt),
       begin: beginOf(harness, operation),
       tracing: operation.tracing,
-      ...(operation.mask === undefined ? undefined : { mask: operation.mask }),
+      mask: operation.mask,
     },
     settings: reasoningOf(prepared),
     modelSettings: prepared.modelSettings,

@@ -19,7 +19,7 @@ export function runPython(
 ): Promise<PythonResult> {
   const { code, options } = call;
   const { signal } = options;
-  return live.operate({ kind: "python", ...(signal && { signal }) }, async (operation) =>
+  return live.operate({ kind: "python", signal }, async (operation) =>
     harness
       .python(live.key.session)
       .run(code, { ...withProfile(live.profile, options), signal: operation.signal }),
@@ -33,7 +33,7 @@ function withProfile(profile: AgentProfile, options: PythonRunOptions): PythonRu
   return {
     ...options,
     functions: { ...functions, ...options.functions },
-    ...(limits === undefined ? {} : { resourceLimits: limits }),
+    resourceLimits: limits,
   };
 }
 

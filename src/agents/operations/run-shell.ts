@@ -2,10 +2,9 @@ import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
-import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
 import { secretsFor } from "../secrets.ts";
 import { cutText } from "../turn/running-call.ts";
-import { resumeFields } from "./input.ts";
 import type { ShellOptions } from "./options.ts";
 import { grant } from "./prepare.ts";
 
@@ -14,57 +13,47 @@ const begunNote = "shell_begun";
 const endedNote = "shell_ended";
 
 /** Runs a command under the agent's policy, and notes it in the history for the model to see. */
-export function runShell(
+export async function runShell(
   harness: Pick<Harness, "runtime">,
-  live: LiveSession,
-  call: { readonly command: string; readonly options: ShellOptions },
+  operation: Operation,
+  { command, options }: { readonly command: string; readonly options: ShellOptions },
 ): Promise<ExecResult> {
-  const { command, options } = call;
-  return live.operate(
-    {
-      kind: "shell",
-      ...resumeFields(options.operationId),
-      ...(options.signal && { signal: options.signal }),
-    },
-    async (operation) => {
-      const ended = noteOf(operation, endedNote);
-      if (ended !== undefined) return ended as ExecResult;
-      if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
-      grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
-      const sandbox = await live.sandbox();
-      const { runCommand } = await import("../tools/run-command.ts");
-      const hasOwnId = options.operationId !== undefined;
-      if (hasOwnId) await operation.commit([toNote(harness, operation, { name: begunNote, value: true })]);
-      const raw = await runCommand({
-        command,
-        sandbox,
-        policy: live.profile,
-        projectRoot: harness.runtime.projectRoot,
-        env: operation.secrets,
-        signal: operation.signal,
-        emit: operation.emit,
-        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-        ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-      }).catch(async (error: unknown) => {
-        // A refused command never started, so the caller may repeat it.
-        if (hasOwnId && !operation.signal.aborted)
-          await operation.commit([toNote(harness, operation, { name: begunNote, value: false })]);
-        throw error;
-      });
-      const { mask = asItIs } = operation;
-      const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
-      const output = cutText(result.stdout + result.stderr);
-      const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
-      const entries = [
-        toMessage(harness, operation, text),
-        ...(hasOwnId ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
-      ];
-      await operation.appendOrKeep(entries, operation.append);
-      // The history keeps the output of an aborted command; the caller gets the usual abort.
-      operation.signal.throwIfAborted();
-      return result;
-    },
-  );
+  const ended = noteOf(operation, endedNote);
+  if (ended !== undefined) return ended as ExecResult;
+  if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
+  grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
+  const sandbox = await operation.live.sandbox();
+  const { runCommand } = await import("../tools/run-command.ts");
+  const hasOwnId = options.operationId !== undefined;
+  if (hasOwnId) await operation.log.commit([toNote(harness, operation, { name: begunNote, value: true })]);
+  const raw = await runCommand({
+    command,
+    sandbox,
+    policy: operation.live.profile,
+    projectRoot: harness.runtime.projectRoot,
+    env: operation.secrets,
+    signal: operation.signal,
+    emit: operation.emit,
+    cwd: options.cwd,
+    timeoutMs: options.timeoutMs,
+  }).catch(async (error: unknown) => {
+    // A refused command never started, so the caller may repeat it.
+    if (hasOwnId && !operation.signal.aborted)
+      await operation.log.commit([toNote(harness, operation, { name: begunNote, value: false })]);
+    throw error;
+  });
+  const { mask = asItIs } = operation;
+  const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
+  const output = cutText(result.stdout + result.stderr);
+  const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
+  const entries = [
+    toMessage(harness, operation, text),
+    ...(hasOwnId ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
+  ];
+  await operation.log.orKeep(entries, () => operation.log.append(entries));
+  // The history keeps the output of an aborted command; the caller gets the usual abort.
+  operation.signal.throwIfAborted();
+  return result;
 }
 
 const asItIs = (text: string): string => text;
@@ -73,7 +62,7 @@ const asItIs = (text: string): string => text;
 async function outcomeUnknown(harness: Pick<Harness, "runtime">, operation: Operation): Promise<never> {
   if (operation.past?.messages.length === 0) {
     const text = "A command that the user ran was cut off: its outcome is unknown.";
-    await operation.append([toMessage(harness, operation, text)]);
+    await operation.log.append([toMessage(harness, operation, text)]);
   }
   throw new KitError({
     code: "conflict",

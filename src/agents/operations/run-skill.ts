@@ -1,39 +1,29 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { LiveSession } from "../agent-runtime.ts";
+import type { LiveSession, Operation } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
-import { resumeFields } from "./input.ts";
 import type { PromptOptions, PromptResult, SkillOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
 import { runPrompt } from "./run-prompt.ts";
 
 /** Runs a skill: its instructions and the arguments become the prompt. */
-export function runSkill<Result>(
+export async function runSkill<Result>(
   harness: PromptHost,
-  live: LiveSession,
+  operation: Operation,
   call: { readonly skill: string | Skill; readonly options: SkillOptions<Result> },
 ): Promise<PromptResult<Result>> {
   const { options } = call;
-  return live.operate(
-    {
-      kind: "skill",
-      ...resumeFields(options.operationId),
-      ...(options.signal && { signal: options.signal }),
-    },
-    async (operation) => {
-      const skill = typeof call.skill === "string" ? findSkill(live, call.skill) : call.skill;
-      if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});
-      const result = options.result ?? (skill.outputSchema as PromptOptions<Result>["result"]);
-      const text = toPrompt(skill, options.args);
-      return runPrompt(harness, operation, {
-        text,
-        shows: [skillItem(skill, "called", text)],
-        options: { ...options, ...(result === undefined ? {} : { result }) },
-        source: "skill",
-        skill: skill.name,
-      });
-    },
-  );
+  const skill = typeof call.skill === "string" ? findSkill(operation.live, call.skill) : call.skill;
+  if (skill.inputSchema !== undefined) await checkArgs(harness, skill, options.args ?? {});
+  const result = options.result ?? (skill.outputSchema as PromptOptions<Result>["result"]);
+  const text = toPrompt(skill, options.args);
+  return runPrompt(harness, operation, {
+    text,
+    shows: [skillItem(skill, "called", text)],
+    options: { ...options, result },
+    source: "skill",
+    skill: skill.name,
+  });
 }
 
 function findSkill(live: LiveSession, name: string): Skill {

@@ -1,11 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
-import { taskIdOf } from "../backend/backend-steps.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { mergeProfiles } from "../define/merge-profiles.ts";
 import { folderAt } from "../project-context.ts";
 import type { TaskCall } from "../tools/built-in-tools.ts";
-import { resumeFields } from "./input.ts";
+import { taskIdOf } from "../turn/backend-work.ts";
 import type { PromptResult, TaskOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
 import { runPrompt } from "./run-prompt.ts";
@@ -14,22 +13,6 @@ import { runPrompt } from "./run-prompt.ts";
 type TaskHost = PromptHost & Pick<Harness, "live" | "drop">;
 
 const defaultMaxTaskDepth = 8;
-
-/** Runs a task as an operation of its own on the session. */
-export function runTask<Result>(
-  harness: TaskHost,
-  live: LiveSession,
-  task: { readonly text: string; readonly options: TaskOptions<Result> },
-): Promise<PromptResult<Result>> {
-  return live.operate(
-    {
-      kind: "task",
-      ...resumeFields(task.options.operationId),
-      ...(task.options.signal && { signal: task.options.signal }),
-    },
-    (operation) => startTask(harness, operation, { ...task, key: operation.id }),
-  );
-}
 
 /**
  * Starts a session below that of `operation` and prompts it: own history, shared sandbox. It is
@@ -71,11 +54,11 @@ export async function startTask<Result>(
     {
       type: "task_start",
       task_id: taskId,
-      ...(call === undefined ? {} : { tool_call_id: call.toolCallId }),
+      tool_call_id: call?.toolCallId,
       prompt: task.text,
-      ...(role === undefined ? {} : { role }),
-      ...(options.agent === undefined ? {} : { task_agent: options.agent }),
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      role,
+      task_agent: options.agent,
+      cwd: options.cwd,
     },
     call?.turnId,
   );

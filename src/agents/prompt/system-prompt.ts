@@ -35,7 +35,7 @@ export interface SystemPrompt {
 interface Section {
   readonly name: string;
   readonly text: string;
-  readonly items?: readonly ReceiptItem[];
+  readonly items?: readonly ReceiptItem[] | undefined;
 }
 
 /** The newest prompt of each profile, reused while nothing changes. */
@@ -108,7 +108,7 @@ export function placeSections(place: Surroundings): Readonly<Record<string, Sect
   const section = (name: string, text: string, items?: readonly ReceiptItem[]): Section => ({
     name,
     text,
-    ...(items === undefined ? {} : { items }),
+    items,
   });
   return {
     project_instructions:

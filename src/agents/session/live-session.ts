@@ -21,17 +21,13 @@ import { SessionPrompt } from "../prompt/session-prompt.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
 
-export function createLiveSession(harness: Harness, name: string, options: LiveSessionOptions): LiveSession {
-  return new OpenSession(harness, name, options);
-}
-
 interface SessionSandbox {
   readonly opening: Promise<Sandbox>;
   opened: Sandbox | undefined;
 }
 
-// A class, because there may be thousands: their methods are shared.
-class OpenSession implements LiveSession {
+/** A class, because there may be thousands: their methods are shared. */
+export class OpenSession implements LiveSession {
   readonly key: SessionKey;
   readonly profile: AgentProfile;
   readonly depth: number;
@@ -56,7 +52,7 @@ class OpenSession implements LiveSession {
   }
 
   onIdle(): void {
-    this.#harness.markIdle(this);
+    this.#harness.lives.markIdle(this);
   }
 
   get current(): Operation | undefined {
@@ -127,15 +123,15 @@ class OpenSession implements LiveSession {
     const skills = (this.profile.skills ?? []).flatMap(({ folder }) => folder ?? []);
     return {
       ...this.key,
-      ...(this.profile.allowNetwork === undefined ? {} : { network: this.profile.allowNetwork }),
+      network: this.profile.allowNetwork,
       ...(skills.length === 0 ? {} : { skill_folders: skills }),
-      ...(projectRoot === undefined ? {} : { project_root: projectRoot }),
-      ...(isolation === undefined ? {} : { isolation }),
+      project_root: projectRoot,
+      isolation,
     };
   }
 
   operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
-    this.#harness.markBusy(this);
+    this.#harness.lives.markBusy(this);
     // A task's origin is that of its parent.
     const { runtime, events } = this.#harness;
     const origin =
@@ -187,7 +183,7 @@ class OpenSession implements LiveSession {
 
   async history(): Promise<readonly Message[]> {
     // The operation itself reports a failed write.
-    await Promise.resolve(this.current?.stored()).catch(() => undefined);
+    await Promise.resolve(this.current?.log.stored()).catch(() => undefined);
     const state = await this.load();
     const info = await this.#harness.store.info(this.key);
     const { position, messages } = state;

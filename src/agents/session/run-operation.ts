@@ -3,20 +3,11 @@ import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
-import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { EventScope, OperationTracing } from "../events.ts";
-import {
-  appendAhead,
-  appendLatest,
-  appendOrKeep,
-  appendWork,
-  flushAhead,
-  type LogEnd,
-} from "../log/append.ts";
 import { forkOf, rulesLeftOut } from "../log/fork.ts";
+import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import { isSuspension, suspensionBefore } from "../log/suspension.ts";
@@ -92,7 +83,7 @@ export async function runOperation<Value>(
     const operation = toOperation(start, { id, state, emit, past, suspension });
     running.operation = operation;
     if (past === undefined) {
-      const closed = operation.append([]);
+      const closed = operation.log.append([]);
       if (closed instanceof Promise) await closed;
     }
     signal.throwIfAborted();
@@ -102,7 +93,7 @@ export async function runOperation<Value>(
     } finally {
       // An operation ends after its tasks, which an abort may take a moment to stop.
       if (operation.tasks.length > 0) await Promise.allSettled(operation.tasks);
-      const written = operation.stored();
+      const written = operation.log.stored();
       if (written instanceof Promise) await written;
     }
     failed = false;
@@ -138,7 +129,7 @@ export async function runOperation<Value>(
 function scopeOf({ harness, live, request }: OperationStart): EventScope {
   return {
     ...live.key,
-    ...(harness.run_id === undefined ? undefined : { run_id: harness.run_id }),
+    run_id: harness.run_id,
     operation_id: request.id ?? createId("op"),
     ...request.scope,
   };
@@ -153,21 +144,16 @@ function toOperation(
   const spending = new Spending(request.parent?.spending);
   if (own.past !== undefined) spending.resume(own.past);
   const leftOut = rulesLeftOut(own.state);
-  const serialized = createSerializer();
-  const log: LogEnd = {
+  const log = new OperationLog({
     store,
     state: own.state,
     id: own.id,
-    now: runtime.clock.now,
-    checkOwner: () => refuseWhenLost(signal),
-    keepUnsaved(entries, position) {
-      const { key, parent } = own.state;
-      const resumes = request.resumes === true;
-      unsavedOf(store, runtime.clock).add({ key, parent, operationId: own.id, position, entries, resumes });
-    },
-    waits: false,
-    ahead: undefined,
-  };
+    // Only an id of the caller can have been logged by another process.
+    input: request.id,
+    clock: runtime.clock,
+    signal,
+    resumes: request.resumes === true,
+  });
   return {
     ...own,
     kind: request.kind,
@@ -182,36 +168,8 @@ function toOperation(
     rulesLeftOut: leftOut.size > 0 ? leftOut : (request.parent?.rulesLeftOut ?? leftOut),
     tasks: [],
     live,
-    commit: serialized((entries) => appendWork(entries, log)),
-    commitAhead: serialized((entries) => appendAhead(entries, log)),
-    stored: () => (log.ahead === undefined ? undefined : flushAhead(log)),
-    // Only an id of the caller can have been logged by another process.
-    append: (entries, input) => appendLatest(entries, log, request.id === undefined ? undefined : input),
-    appendOrKeep: (entries, write) => appendOrKeep(entries, log, write),
+    log,
   };
-}
-
-type Append = (entries: readonly SessionEntry[]) => MaybePromise<void>;
-
-/** Serializes appends: parallel parts of an operation would conflict at the same position. */
-function createSerializer(): (append: Append) => Append {
-  let last: Promise<void> | undefined;
-  return (append) => (entries) => {
-    const written = last === undefined ? append(entries) : last.then(() => append(entries));
-    if (written === undefined) return;
-    const own = written
-      .catch(() => undefined)
-      .then(() => {
-        if (last === own) last = undefined;
-      });
-    last = own;
-    return written;
-  };
-}
-
-/** Throws if another process has taken over the operation. */
-function refuseWhenLost({ aborted, reason }: AbortSignal): void {
-  if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
 }
 
 /** Masks an event, except deltas and results, which are masked at their source. */

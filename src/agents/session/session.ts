@@ -12,13 +12,13 @@ import type {
   PythonRunOptions,
 } from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
-import type { Harness, LiveSession } from "../agent-runtime.ts";
+import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import type { Skill } from "../define/skill.ts";
 import type { EventHub } from "../events.ts";
-import { resumeFields } from "../operations/input.ts";
 import {
   type CompactOptions,
   checkedCommand,
+  checkedOperationId,
   checkedText,
   checkOptions,
   type PromptOptions,
@@ -30,9 +30,6 @@ import {
 import { runCompact } from "../operations/run-compact.ts";
 import { runPrompt } from "../operations/run-prompt.ts";
 import { runPython } from "../operations/run-python.ts";
-import { runShell } from "../operations/run-shell.ts";
-import { runSkill } from "../operations/run-skill.ts";
-import { runTask } from "../operations/run-task.ts";
 
 /**
  * The events of one operation as they happen, and its result. Reading is optional and never delays the operation,
@@ -124,14 +121,10 @@ export interface Session {
 
 /**
  * The handle of a session. It holds only the name and looks up the live session on each call: an idle session may
- * have been evicted, and two live sessions of one name would not share a queue.
+ * have been evicted, and two live sessions of one name would not share a queue. A class, because there may be
+ * thousands: their methods are shared.
  */
-export function createSession(harness: Harness, name: string): Session {
-  return new NamedSession(harness, name);
-}
-
-// A class, because there may be thousands: their methods are shared.
-class NamedSession implements Session {
+export class NamedSession implements Session {
   readonly name: string;
   readonly #harness: Harness;
 
@@ -141,13 +134,13 @@ class NamedSession implements Session {
   }
 
   prompt<Result = unknown>(text: string, options: PromptOptions<Result> = {}): Promise<PromptResult<Result>> {
-    return this.#prompt("prompt", { text, options });
+    return this.#prompt({ kind: "prompt", text, options });
   }
 
   stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
     const events = collectEvents(this.#harness.events, id);
-    const result = this.#prompt("stream", { text, options, id }).finally(events.end);
+    const result = this.#prompt({ kind: "stream", text, options, id }).finally(events.end);
     // Avoid an unhandled rejection when only the events are read.
     result.catch(() => undefined);
     const stream = { [Symbol.asyncIterator]: events.iterate };
@@ -159,7 +152,10 @@ class NamedSession implements Session {
     options: SkillOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
     checkOptions("skill", options);
-    return runSkill(this.#harness, this.#live(), { skill, options });
+    return this.#operate({ kind: "skill" }, options, async (operation) => {
+      const { runSkill } = await import("../operations/run-skill.ts");
+      return runSkill(this.#harness, operation, { skill, options });
+    });
   }
 
   async task<Result = unknown>(
@@ -167,12 +163,20 @@ class NamedSession implements Session {
     options: TaskOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
     checkOptions("task", options);
-    return runTask(this.#harness, this.#live(), { text: checkedText(text), options });
+    checkedText(text);
+    return this.#operate({ kind: "task" }, options, async (operation) => {
+      const { startTask } = await import("../operations/run-task.ts");
+      return startTask(this.#harness, operation, { text, key: operation.id, options });
+    });
   }
 
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
     checkOptions("shell", options);
-    return runShell(this.#harness, this.#live(), { command: checkedCommand(command), options });
+    checkedCommand(command);
+    return this.#operate({ kind: "shell" }, options, async (operation) => {
+      const { runShell } = await import("../operations/run-shell.ts");
+      return runShell(this.#harness, operation, { command, options });
+    });
   }
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
@@ -194,7 +198,9 @@ class NamedSession implements Session {
 
   async compact(options: CompactOptions = {}): Promise<boolean> {
     checkOptions("compact", options);
-    return runCompact(this.#harness, this.#live(), options);
+    return this.#operate({ kind: "compact" }, options, (operation) =>
+      runCompact(this.#harness, operation, options),
+    );
   }
 
   async abort(): Promise<boolean> {
@@ -213,27 +219,40 @@ class NamedSession implements Session {
     return this.#harness.live(this.name);
   }
 
-  async #prompt<Result>(
-    kind: "prompt" | "stream",
-    call: { readonly text: string; readonly options: PromptOptions<Result>; readonly id?: string },
-  ): Promise<PromptResult<Result>> {
-    checkOptions("prompt", call.options);
-    const { signal, operationId, resumes } = call.options;
-    return this.#live().operate(
-      {
-        kind,
-        // A text of the wrong type is refused by the operation.
-        message: typeof call.text === "string" ? call.text : undefined,
-        images: call.options.images?.length,
-        ...(call.id && { id: call.id }),
-        ...resumeFields(operationId, resumes),
-        ...(signal && { signal }),
-      },
-      (operation) =>
-        runPrompt(this.#harness, operation, { text: checkedText(call.text), options: call.options }),
+  async #prompt<Result>({
+    kind,
+    text,
+    options,
+    id,
+  }: {
+    readonly kind: "prompt" | "stream";
+    readonly text: string;
+    readonly options: PromptOptions<Result>;
+    readonly id?: string;
+  }): Promise<PromptResult<Result>> {
+    checkOptions("prompt", options);
+    // A text of the wrong type is refused by the operation.
+    const message = typeof text === "string" ? text : undefined;
+    const request = { kind, message, images: options.images?.length, id };
+    return this.#operate(request, options, (operation) =>
+      runPrompt(this.#harness, operation, { text: checkedText(text), options }),
     );
   }
+
+  /** Enqueues an operation with the id and the signal of its caller. */
+  #operate<Value>(
+    request: OperationRequest,
+    { operationId, resumes = true, signal }: OperationOptions,
+    work: (operation: Operation) => Promise<Value>,
+  ): Promise<Value> {
+    const id = checkedOperationId(operationId) ?? request.id;
+    const own = { ...request, id, resumes: operationId !== undefined && resumes, signal };
+    return this.#live().operate(own, work);
+  }
 }
+
+/** The options that every operation has. */
+type OperationOptions = Pick<PromptOptions<unknown>, "operationId" | "resumes" | "signal">;
 
 /** Buffers the events of an operation and its tasks for a reader, which never delays the operation. */
 function collectEvents(

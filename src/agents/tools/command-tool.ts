@@ -47,8 +47,8 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         emit: environment.emit,
         begin: () => environment.sources?.begin(environment.writer("bash")) ?? nothing,
         toolCallId: tool_call_id,
-        ...(input.timeout_seconds === undefined ? {} : { timeoutMs: input.timeout_seconds * 1000 }),
-        ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
+        timeoutMs: input.timeout_seconds && input.timeout_seconds * 1000,
+        cwd: input.cwd,
       });
       return toOutput(result);
     },
@@ -96,8 +96,8 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
   const { action } = command;
   const base = {
     name: command.name,
-    ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
-    ...(command.needsApproval === undefined ? {} : { needsApproval: command.needsApproval }),
+    timeoutMs: command.timeoutMs,
+    needsApproval: command.needsApproval,
   };
   if (typeof action === "function") {
     const tool: ToolDefinition = {
@@ -127,7 +127,7 @@ function toTool(command: KitCommand, environment: ToolEnvironment): AnyTool {
         signal: context.signal,
         emit: environment.emit,
         toolCallId: context.toolCallId,
-        ...(command.timeoutMs === undefined ? {} : { timeoutMs: command.timeoutMs }),
+        timeoutMs: command.timeoutMs,
       });
       return toOutput(result);
     },

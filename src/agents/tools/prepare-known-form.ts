@@ -10,10 +10,10 @@ import { changedByGit } from "./git-changes.ts";
 /** Where a command is to run, and what it may change there. */
 export interface FormPlace {
   readonly sandbox: Sandbox;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   readonly policy: AgentPolicy;
   readonly projectRoot?: string | undefined;
-  readonly isLoaded?: PathChange["isLoaded"];
+  readonly isLoaded?: PathChange["isLoaded"] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -154,7 +154,7 @@ async function refuseProtectedChanges(
       env,
       access: { write: false },
       signal,
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     });
     if (result.exit_code !== 0 || result.dropped_bytes > 0) return undefined;
     return result.stdout.split("\0").filter((entry) => entry !== "");
@@ -204,7 +204,7 @@ async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<re
     env: gitEnvironment({ paths: [] }),
     access: { write: false },
     signal,
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
   });
   if (result.exit_code === null || result.dropped_bytes > 0)
     throw forbidden("Git does not say what its configuration names");
@@ -236,7 +236,7 @@ async function identity(program: string, place: FormPlace): Promise<Record<strin
     command: [program, "config", "-z", "--get-regexp", "^user\\.(name|email)$"],
     access: { write: false },
     signal,
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
   });
   const entries = stdout.split("\0").map((entry) => entry.split("\n"));
   return Object.fromEntries(entries.flatMap(([key, value]) => (key && value ? [[key, value]] : [])));

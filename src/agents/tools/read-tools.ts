@@ -126,9 +126,9 @@ export function createSearchTools(environment: ToolEnvironment): readonly AnyToo
         pattern: input.pattern,
         maxMatches,
         signal,
-        ...(input.path === undefined ? {} : { path: input.path }),
-        ...(input.glob === undefined ? {} : { glob: input.glob }),
-        ...(input.ignore_case === undefined ? {} : { ignoreCase: input.ignore_case }),
+        path: input.path,
+        glob: input.glob,
+        ignoreCase: input.ignore_case,
       });
       const printed: GrepMatch[] = [];
       const secret = new Map<string, boolean>();
@@ -158,7 +158,7 @@ export function createSearchTools(environment: ToolEnvironment): readonly AnyToo
       const { paths, truncated } = await (await sandbox()).glob(pattern, {
         maxResults,
         signal,
-        ...(path === undefined ? {} : { path }),
+        path,
       });
       if (paths.length === 0) return "No file matches.";
       return truncated ? `${paths.join("\n")}\n[… more files: narrow the pattern …]` : paths.join("\n");

@@ -14,14 +14,14 @@ export interface CommandRun {
   /** The folder of the agent's project on this machine. */
   readonly projectRoot?: string | undefined;
   /** Whether the process has loaded a file: then it is protected. */
-  readonly isLoaded?: PathChange["isLoaded"];
+  readonly isLoaded?: PathChange["isLoaded"] | undefined;
   /** Secrets granted to this call. */
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody) => void;
-  readonly cwd?: string;
-  readonly timeoutMs?: number;
-  readonly toolCallId?: string;
+  readonly cwd?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly toolCallId?: string | undefined;
   /** Paths of the workspace that stay as they are. */
   readonly kept?: readonly string[] | undefined;
   /** Called when a command that may write starts; returns the callback for its end. */
@@ -90,9 +90,9 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
     access: {
       write: run.policy.allowWrite === true,
       network: run.policy.allowNetwork ?? [],
-      ...(run.kept === undefined ? {} : { readOnlyPaths: run.kept }),
+      readOnlyPaths: run.kept,
     },
-    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
+    cwd: run.cwd,
   };
 }
 
@@ -106,7 +106,7 @@ function accessOf(known: KnownForm, { policy, kept }: CommandRun): CommandAccess
   return {
     write: known.writes === true && policy.allowWrite === true,
     network: known.connects === true ? (policy.allowNetwork ?? []) : [],
-    ...(kept === undefined ? {} : { readOnlyPaths: kept }),
+    readOnlyPaths: kept,
   };
 }
 
@@ -120,7 +120,7 @@ async function prepareAll(
 }
 
 function placeOf({ sandbox, cwd, policy, projectRoot, isLoaded, signal }: CommandRun): FormPlace {
-  return { sandbox, policy, projectRoot, isLoaded, signal, ...(cwd === undefined ? {} : { cwd }) };
+  return { sandbox, policy, projectRoot, isLoaded, signal, cwd };
 }
 
 /** Runs vetted commands one after the other, as `&&`, `||`, `;` and `|` say, each without a shell. */

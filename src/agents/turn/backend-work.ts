@@ -34,3 +34,11 @@ export interface OperationPart {
 export function taskOfPart(part: OperationPart | undefined, turnId: string | undefined): string | undefined {
   return part === undefined || part.turnId !== turnId ? part?.task_id : part.before;
 }
+
+/** The id of a task, derived from its key: the same key always gives the same id. */
+export async function taskIdOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  let text = "";
+  for (const byte of new Uint8Array(digest, 0, 13)) text += byte.toString(16).padStart(2, "0");
+  return `task_${text}`;
+}

@@ -8,7 +8,7 @@ import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-ca
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { ToolContext, ToolLookup, ToolOutput, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { outcomeUnknownText } from "../log/append.ts";
+import { outcomeUnknownText } from "../log/rebase.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
@@ -19,7 +19,7 @@ export type CallPlace = Omit<ToolPlace, "progress">;
 export interface CallSurroundings {
   readonly operationId: string;
   readonly emit: (body: EventBody, turnId: string) => void;
-  readonly mask?: SecretMask;
+  readonly mask?: SecretMask | undefined;
   readonly tracing?: OperationTracing | undefined;
   /** Where the call is made; undefined for an agent without an application. */
   readonly place?: CallPlace | undefined;
@@ -199,7 +199,7 @@ export async function readProgress(
 export function toResult(
   call: ToolCallPart,
   outcome: Outcome,
-  options: { readonly tools: ToolLookup; readonly mask?: SecretMask },
+  options: { readonly tools: ToolLookup; readonly mask?: SecretMask | undefined },
 ): ToolResultPart {
   const limit = options.tools.get(call.tool)?.maxResultChars ?? defaultMaxResultChars;
   const parts: readonly (TextPart | ImagePart)[] =

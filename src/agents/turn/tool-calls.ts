@@ -41,11 +41,13 @@ export interface ToolRunOptions {
   /** Called when a tool starts; returns the callback for its end. */
   readonly begin?: ((tool: string) => (() => void) | undefined) | undefined;
   /** Masks secrets in every text of a result, before it is cut to its length. */
-  readonly mask?: SecretMask;
+  readonly mask?: SecretMask | undefined;
   /** The operation's spans; undefined if tracing is off. */
   readonly tracing?: OperationTracing | undefined;
   /** The cause of a failure for its event. */
-  readonly causeOf?: (error: unknown, mask?: (text: string) => string) => ErrorCause | undefined;
+  readonly causeOf?:
+    | ((error: unknown, mask?: (text: string) => string) => ErrorCause | undefined)
+    | undefined;
 }
 
 /** The turn that requested the calls. */

@@ -16,10 +16,10 @@ import type {
 } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { Operation } from "../agent-runtime.ts";
 import type { ModelSettings } from "../define/model-settings.ts";
 import type { OperationTracing } from "../events.ts";
-import { notRun } from "../log/append.ts";
+import type { OperationLog } from "../log/operation-log.ts";
+import { notRun } from "../log/rebase.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { PartialResult } from "../output/partial-result.ts";
@@ -60,12 +60,7 @@ export interface TurnLoop extends ModelParts {
   /** The backend that decides the turns. */
   readonly work: BackendWork;
   readonly state: SessionState;
-  readonly commit: (entries: readonly SessionEntry[]) => MaybePromise<void>;
-  /** Appends while the model is already being called. */
-  readonly commitAhead: (entries: readonly SessionEntry[]) => MaybePromise<void>;
-  readonly stored: () => MaybePromise<void>;
-  /** Keeps entries in memory while the store is unavailable; see `Operation`. */
-  readonly appendOrKeep: Operation["appendOrKeep"];
+  readonly log: OperationLog;
   /** The models that take over if this one fails permanently. */
   readonly fallback?: {
     /** The parts of the fallback model, once it has taken over. */
@@ -175,7 +170,7 @@ export async function runTools(
   } finally {
     // Results of tools are kept even if a later step fails.
     entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
-    const written = loop.commitAhead(entries);
+    const written = loop.log.commitAhead(entries);
     if (written !== undefined) await written;
   }
   return results;
@@ -232,7 +227,7 @@ export async function runModelTurn(
         overflowed = true;
         await loop.makeRoom("overflow");
       } else if (plan.retries) {
-        await loop.stored();
+        await loop.log.stored();
         await waitToRetry(plan.delayMs, loop);
       } else if (next !== undefined) {
         loop = withModel(given);
@@ -356,8 +351,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   const own = loop.toEntries?.(logged, message) ?? [logged];
   const entries = timing.composed === undefined ? own : [...own, timing.composed];
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const written =
-    callsOf(message).length === 0 ? loop.appendOrKeep(entries, loop.commit) : loop.commit(entries);
+  const store = (): MaybePromise<void> => loop.log.commit(entries);
+  const written = callsOf(message).length === 0 ? loop.log.orKeep(entries, store) : store();
   if (written !== undefined) await written;
   loop.emit(
     {
@@ -384,7 +379,7 @@ async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing)
   const content = calls.map((call) =>
     notRun(call, "The call was never run: the answer that asked for it broke off."),
   );
-  await loop.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
+  await loop.log.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
 }
 
 export function toEntry(

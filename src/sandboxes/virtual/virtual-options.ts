@@ -3,13 +3,13 @@ import type { IsolationOptions, SandboxOwner } from "../contract.ts";
 
 export interface VirtualOptions extends IsolationOptions {
   /** Workspaces lie in its `.kit/sandboxes`; default: the agent's project, else the folder that the process was started in. */
-  readonly root?: string;
+  readonly root?: string | undefined;
   /** The folder of all workspaces, in place of `.kit/sandboxes` below `root`. */
-  readonly folder?: string;
+  readonly folder?: string | undefined;
   /** Files of a new workspace, by path; one that exists is left as it is. */
-  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  readonly files?: Readonly<Record<string, string | Uint8Array>> | undefined;
   /** Variables for commands beside `PATH`, a home of their own and the language. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The folder that all workspaces lie in. */

@@ -1,0 +1,249 @@
+import type { Clock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
+import { afterOthers, closingEntry } from "./rebase.ts";
+import { applyEntries, applyNew, commit, reloadState, type SessionState } from "./session-state.ts";
+import { unsavedOf } from "./unsaved-work.ts";
+
+/** Conflicts with other writers before an append gives up. */
+const maxReloads = 20;
+
+export interface OperationLogOptions {
+  readonly store: SessionStore;
+  readonly state: SessionState;
+  /** The operation that appends. */
+  readonly id: string;
+  /** The id of its input, which the log accepts once; undefined where no other process can have logged it. */
+  readonly input: string | undefined;
+  readonly clock: Pick<Clock, "now">;
+  /** Fires with `lease_lost` once another process has taken over the operation, which then writes nothing more. */
+  readonly signal: AbortSignal;
+  /** Whether the operation will be resumed, which writes its unsaved work. */
+  readonly resumes: boolean;
+}
+
+interface Ahead {
+  /** Length of the log before these entries. */
+  readonly from: number;
+  readonly entries: readonly SessionEntry[];
+  /** Undefined until the write has started. */
+  written: Promise<void> | undefined;
+}
+
+/** Entries at the end of the log, once it is known what others have appended since. */
+interface Appended {
+  /** The entries to append behind those of others; may be none. */
+  readonly behind: (others: readonly SessionEntry[]) => readonly SessionEntry[];
+  /** The id of an input that the log accepts once. */
+  readonly input?: string | undefined;
+  /** Whether a deleted session is created again. */
+  readonly creates: boolean;
+}
+
+/** The end of a session's log, as one operation appends to it. Synchronous if the store is. */
+export class OperationLog {
+  readonly #options: OperationLogOptions;
+  /** Whether the store appends asynchronously: only then does batching appends help. */
+  #waits = false;
+  /** Entries that the state has and the log does not have yet. */
+  #ahead: Ahead | undefined;
+  /** The newest commit that is under way: parallel ones would conflict at the same position. */
+  #last: Promise<void> | undefined;
+
+  constructor(options: OperationLogOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Appends at the current end of the log; entries of another process are read first. For entries that do not depend
+   * on the history, such as a user's message. `isInput` marks the operation's input.
+   *
+   * Calls that a killed process left without a result get one first. Throws `conflict` if another process
+   * works on this operation.
+   */
+  append(entries: readonly SessionEntry[], isInput = false): MaybePromise<void> {
+    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, isInput));
+    const behind = (): readonly SessionEntry[] => {
+      const closing = closingEntry(this.#options.state, this.#options);
+      return closing === undefined ? entries : [closing, ...entries];
+    };
+    return this.#append({ behind, input: isInput ? this.#options.input : undefined, creates: true });
+  }
+
+  /**
+   * Appends entries that follow from the history that the operation knows: an answer of the model, results of its
+   * calls. If another process has continued the session, the entries follow at the end with a note of what they
+   * answer. Throws `conflict` if that process works on this operation, or the session was deleted.
+   */
+  commit(entries: readonly SessionEntry[]): MaybePromise<void> {
+    return this.#inTurn(() => this.#commit(entries));
+  }
+
+  /**
+   * Like `commit`, for a caller that calls the model without waiting for the store: the state has the entries at once;
+   * the log gets them in the next turn of the event loop, or together with an earlier answer. The next commit or
+   * `stored`, one of which must follow, throws what failed.
+   */
+  commitAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
+    return this.#inTurn(() => {
+      if (!this.#waits || this.#ahead !== undefined) return this.orKeep(entries, () => this.#commit(entries));
+      const { state } = this.#options;
+      const ahead: Ahead = { from: state.position, entries, written: undefined };
+      this.#ahead = ahead;
+      applyEntries(state, entries);
+      setImmediate(() => {
+        if (ahead.written === undefined) this.#writeAhead(ahead, []).catch(() => undefined);
+      });
+    });
+  }
+
+  /** Waits until the log has all entries of `commitAhead`; throws if writing them failed. */
+  stored(): MaybePromise<void> {
+    return this.#ahead === undefined ? undefined : this.#flush();
+  }
+
+  /**
+   * Appends entries with `write` that cannot be produced again, such as tool results. While the store is unavailable,
+   * it rejects as the append does and keeps the entries in memory: they are written first once the store is back.
+   */
+  orKeep(entries: readonly SessionEntry[], write: () => MaybePromise<void>): MaybePromise<void> {
+    const { position } = this.#options.state;
+    const keepWhenAway = (error: unknown): never => {
+      if (isStoreUnavailable(error)) this.#keepUnsaved(entries, position);
+      throw error;
+    };
+    try {
+      const written = write();
+      return written instanceof Promise ? written.catch(keepWhenAway) : written;
+    } catch (error) {
+      return keepWhenAway(error);
+    }
+  }
+
+  #inTurn(write: () => MaybePromise<void>): MaybePromise<void> {
+    const written = this.#last === undefined ? write() : this.#last.then(write);
+    if (written === undefined) return;
+    const own = written
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#last === own) this.#last = undefined;
+      });
+    this.#last = own;
+    return written;
+  }
+
+  #commit(entries: readonly SessionEntry[]): MaybePromise<void> {
+    const ahead = this.#ahead;
+    if (ahead === undefined) return this.#appendBehind(entries, []);
+    // An answer that is already there joins the pending append: both are written or none.
+    if (ahead.written === undefined && entries[0]?.type === "message")
+      return this.#writeAhead(ahead, entries);
+    return this.#flush().then(() => this.#commit(entries));
+  }
+
+  /** Appends behind the entries that other writers have added since the operation's last one. */
+  #appendBehind(entries: readonly SessionEntry[], others: readonly SessionEntry[]): MaybePromise<void> {
+    const behind = (more: readonly SessionEntry[]): readonly SessionEntry[] => {
+      const all = [...others, ...more];
+      return all.length === 0 ? entries : afterOthers(entries, all, this.#options);
+    };
+    return this.#append({ behind, creates: false });
+  }
+
+  #append(appended: Appended): MaybePromise<void> {
+    this.#checkOwner();
+    let written: MaybePromise<void>;
+    try {
+      written = this.#write(appended, []);
+    } catch (error) {
+      return this.#appendAgain(appended, error);
+    }
+    if (!(written instanceof Promise)) return;
+    this.#waits = true;
+    return written.catch((error) => this.#appendAgain(appended, error));
+  }
+
+  /** On a conflict, applies the other writers' entries and appends behind them, until that succeeds. */
+  async #appendAgain(appended: Appended, refusal: unknown): Promise<void> {
+    const { store, state, id } = this.#options;
+    const others: SessionEntry[] = [];
+    let error = refusal;
+    for (let reload = 0; reload < maxReloads; reload += 1) {
+      if (!(error instanceof KitError) || error.code !== "conflict") throw error;
+      const came = await store.read(state.key, state.position);
+      if (came.some(({ operation_id }) => operation_id === id)) throw error;
+      if (came.length > 0) applyNew(state, came);
+      else if (appended.creates) await reloadState(store, state);
+      else throw error;
+      others.push(...came);
+      try {
+        await this.#write(appended, others);
+        return;
+      } catch (refused) {
+        error = refused;
+      }
+    }
+    throw error;
+  }
+
+  #write({ behind, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
+    const entries = behind(others);
+    return entries.length === 0 ? undefined : commit(this.#options, entries, input);
+  }
+
+  /** Waits until the log has all entries of the state. */
+  async #flush(): Promise<void> {
+    const ahead = this.#ahead;
+    if (ahead !== undefined) await (ahead.written ?? this.#writeAhead(ahead, []));
+  }
+
+  /** Appends the entries that are ahead, and the following ones with them. */
+  #writeAhead(ahead: Ahead, following: readonly SessionEntry[]): Promise<void> {
+    ahead.written = this.#writeTogether(ahead, following).catch((error: unknown) => {
+      // The calls of such an answer have not started: a resumed operation asks the model again.
+      const kept = following.some(hasToolCalls) ? ahead.entries : [...ahead.entries, ...following];
+      if (isStoreUnavailable(error)) this.#keepUnsaved(kept, ahead.from);
+      throw error;
+    });
+    return ahead.written;
+  }
+
+  async #writeTogether({ from, entries: first }: Ahead, following: readonly SessionEntry[]): Promise<void> {
+    const { store, state, id } = this.#options;
+    const { key, parent } = state;
+    const entries = [...first, ...following];
+    try {
+      this.#checkOwner();
+      await store.append({ key, expected: from, entries, parent });
+      applyEntries(state, following);
+    } catch (error) {
+      state.stale = true;
+      if (!(error instanceof KitError) || error.code !== "conflict") throw error;
+      await reloadState(store, state);
+      const others = (await store.read(key, from)).slice(0, state.position - from);
+      if (others.length === 0 || others.some(({ operation_id }) => operation_id === id)) throw error;
+      await this.#appendBehind(entries, others);
+    }
+    // Only after success: no entry may follow one that the log does not have.
+    this.#ahead = undefined;
+  }
+
+  #keepUnsaved(entries: readonly SessionEntry[], position: number): void {
+    const { store, state, id: operationId, clock, resumes } = this.#options;
+    const { key, parent } = state;
+    unsavedOf(store, clock).add({ key, parent, operationId, position, entries, resumes });
+  }
+
+  /** Throws if another process has taken over the operation. */
+  #checkOwner(): void {
+    const { aborted, reason } = this.#options.signal;
+    if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
+  }
+}
+
+function hasToolCalls(entry: SessionEntry): boolean {
+  if (entry.type !== "message" || entry.message.role !== "assistant") return false;
+  return entry.message.content.some(({ type }) => type === "tool_call");
+}
