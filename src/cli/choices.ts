@@ -25,7 +25,6 @@ import type { RunStatus } from "../protocol/run.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
-import { type ManagerName, managerNames } from "./add/package-manager.ts";
 import { usageError } from "./report-error.ts";
 
 /** A name that people write for a value, and the value that records carry. */
@@ -168,6 +167,9 @@ export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (te
 export function toolLabel(tool: ExplainTool): string {
   return tools.find(({ value }) => value === tool)?.label ?? tool;
 }
+
+export const managerNames = ["npm", "pnpm", "yarn", "bun"] as const;
+export type ManagerName = (typeof managerNames)[number];
 
 export const parsePackageManager: (text: string) => ManagerName = oneOf(
   "package manager",

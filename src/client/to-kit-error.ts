@@ -30,7 +30,7 @@ export function unreachable(cause: unknown, target?: URL): KitError {
   return new KitError({
     code: "unavailable",
     message: "The server cannot be reached.",
-    ...(target === undefined ? {} : { hint: `Nothing answers at ${target.origin}.` }),
+    hint: target && `Nothing answers at ${target.origin}.`,
     cause,
   });
 }
@@ -39,7 +39,7 @@ export function connectionLost(cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: "The connection to the server was lost.",
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 
@@ -54,7 +54,7 @@ export function notAnAnswer(status: number, cause?: unknown): KitError {
     message: "The server's answer is none of kit's.",
     hint: "Look at baseUrl: it leads to another service, or to a proxy.",
     meta: { status },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

@@ -132,7 +132,7 @@ function notAnAddress(cause?: unknown): KitError {
     code: "invalid_request",
     message: "The client's `baseUrl` is not the address of a server.",
     hint: "Such as http://127.0.0.1:2024; a name and password go into `headers`.",
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

@@ -92,7 +92,7 @@ function nameRun(error: unknown, runId: string): unknown {
   return new KitError({
     code,
     message,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
     meta: { ...meta, run_id: runId },
     cause,
   });

@@ -195,9 +195,9 @@ export interface RunReceipt {
 export interface RunSignal {
   readonly name: string;
   /** JSON. */
-  readonly payload?: unknown;
+  readonly payload?: unknown | undefined;
   /** The same id is taken once. */
-  readonly idempotency_key?: string;
+  readonly idempotency_key?: string | undefined;
 }
 
 export interface WaitOptions {

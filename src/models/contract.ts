@@ -8,26 +8,26 @@ export interface ResolvedModel {
   readonly name: string;
   readonly model: LanguageModelV4;
   /** Tokens; the configured default where the model is not known. */
-  readonly contextWindowTokens?: number;
-  readonly price?: ModelPrice;
+  readonly contextWindowTokens?: number | undefined;
+  readonly price?: ModelPrice | undefined;
   /**
    * Files beside pictures that it reads: media types (`audio/*` for a whole kind) of bytes, and of those that it
    * fetches by their address. Default: kit does not know, and passes all on.
    */
   readonly files?: { readonly types: readonly string[]; readonly urls: readonly string[] };
   /** Holds calls back to what its provider allows in a minute; shared by the provider's models. */
-  readonly limiter?: CallLimiter;
+  readonly limiter?: CallLimiter | undefined;
   /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */
-  readonly quotesOnly?: boolean;
+  readonly quotesOnly?: boolean | undefined;
   /**
    * Whether the provider makes JSON of a schema itself: also while tools are offered (`always`), while they are offered and may
    * not be called (`without_calls`), or without any (`without_tools`).
    */
   readonly structuredOutput: "never" | "without_tools" | "without_calls" | "always";
   /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */
-  readonly looseSchemaOptions?: SharedV4ProviderOptions;
+  readonly looseSchemaOptions?: SharedV4ProviderOptions | undefined;
   /** Absent where the provider caches by itself, or is not to. */
-  readonly promptCache?: PromptCache;
+  readonly promptCache?: PromptCache | undefined;
 }
 
 /**

@@ -6,19 +6,19 @@ import { knownModel, type ModelName, parseModelName } from "./known-models.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 import { promptCacheOf } from "./prompt-cache.ts";
 import { compatibleBaseUrls, isKnownProvider, knownProviders } from "./provider-config.ts";
-import { ProviderLimiter } from "./provider-limiter.ts";
+import type { ProviderLimiter } from "./provider-limiter.ts";
 import type { ProviderConfig, ProviderConfigs } from "./provider-schema.ts";
 import type { Recorder } from "./recording/record-fetch.ts";
 
 export interface ModelResolverOptions {
-  readonly providers?: ProviderConfigs;
+  readonly providers?: ProviderConfigs | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Models of the caller's own, by their whole name; tests put the scripted model here. */
-  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
   /** Sends the requests of providers in place of `fetch`: a recorder, or a recording that answers. */
-  readonly fetchFor?: Recorder;
+  readonly fetchFor?: Recorder | undefined;
   /** Counts the minute of `limits`; default: the system's. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /**
@@ -28,9 +28,10 @@ export interface ModelResolverOptions {
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const made = new Map<string, Promise<ResolvedModel>>();
   const limiters = new Map<string, ProviderLimiter>();
-  const limiterOf = (provider: string): ProviderLimiter | undefined => {
+  const limiterOf = async (provider: string): Promise<ProviderLimiter | undefined> => {
     const { limits } = configOf(provider, options);
     if (limits === undefined) return undefined;
+    const { ProviderLimiter } = await import("./provider-limiter.ts");
     const limiter = limiters.get(provider) ?? new ProviderLimiter(limits, options.clock ?? systemClock);
     limiters.set(provider, limiter);
     return limiter;
@@ -63,7 +64,7 @@ export const defaultModels: Readonly<Record<string, string>> = {
 };
 
 interface ResolveOptions extends ModelResolverOptions {
-  readonly limiterOf: (provider: string) => ProviderLimiter | undefined;
+  readonly limiterOf: (provider: string) => Promise<ProviderLimiter | undefined>;
 }
 
 async function resolve(text: string, options: ResolveOptions): Promise<ResolvedModel> {
@@ -85,7 +86,7 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
   const config = configOf(name.provider, options);
   const known = knownModel(name);
   const price = ownOf(config.prices, name.model) ?? known?.price;
-  const limiter = options.limiterOf(name.provider);
+  const limiter = await options.limiterOf(name.provider);
   const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
   const model = await load(name, config, options);
   return {
@@ -94,9 +95,9 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
     ...structuredOutputOf(name, config),
     files: filesOf(name),
     ...cacheOf(model, config),
-    ...(price === undefined ? {} : { price }),
-    ...(limiter === undefined ? {} : { limiter }),
-    ...(contextWindowTokens === undefined ? {} : { contextWindowTokens }),
+    price,
+    limiter,
+    contextWindowTokens,
   };
 }
 

@@ -96,7 +96,7 @@ function toErrorCause(thrown: unknown, reader: CauseReader, above: readonly unkn
     name: cut(reader.clean(nameOf(thrown).slice(0, maxReadChars)), maxNameChars),
     message: cut(reader.clean(message.slice(0, maxReadChars)), maxMessageChars),
     ...place,
-    ...(cause === undefined ? {} : { cause }),
+    cause,
     ...(errors.length === 0 ? {} : { errors }),
   };
 }

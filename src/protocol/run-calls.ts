@@ -9,7 +9,7 @@ export interface DispatchInput extends PromptChoices {
   /** The message; other JSON becomes its text. */
   readonly input: unknown;
   /** Inputs of an instance with the same key are processed once. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /**

@@ -120,7 +120,7 @@ export function toErrorEnvelope(
   const errorBody = {
     message,
     details: detailsOf(known),
-    ...(meta === undefined ? {} : { meta }),
+    meta,
     ...(dev ? devOf(error, known) : {}),
   };
   return { error: { type: known.code, ...masked(errorBody) } };
@@ -152,7 +152,7 @@ function toKitError(error: unknown): KitError<ErrorCode> {
       return new KitError({
         code,
         message,
-        ...(hint === undefined ? {} : { hint }),
+        hint,
         ...(meta === undefined || !isJson(meta) ? {} : { meta }),
       });
     }

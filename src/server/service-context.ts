@@ -3,7 +3,6 @@ import type { App } from "../app/service/app.ts";
 import type { InstanceTarget, Service } from "../app/service/service.ts";
 import type { LoadedAgent } from "../app/sources/discover-sources.ts";
 import { KitError } from "../base/kit-error.ts";
-import type { Principal } from "../protocol/access.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
@@ -31,13 +30,6 @@ export interface ServiceContext extends WorkContext {
 /** The instance that a request to `/agents/{name}/{id}…` is about. */
 export function instanceOf({ segment }: Pick<RouteRequest<"name" | "id">, "segment">): InstanceTarget {
   return { agent: segment("name"), instance_id: segment("id") };
-}
-
-/** The principal whose share of the work a request takes from. */
-export function principalOf({ principal }: { readonly principal: Principal | undefined }): {
-  readonly principal?: string;
-} {
-  return principal === undefined ? {} : { principal: principal.id };
 }
 
 /** Refuses senders who may not do this with the instance, and agents that are not reachable. */
@@ -87,7 +79,7 @@ function checkMissing(app: App, name: string): void {
       problem === undefined
         ? "There is no agent of this name."
         : "This agent cannot be used: its file is broken.",
-    ...(problem === undefined ? {} : { hint: `${problem.path}: ${problem.message}` }),
+    hint: problem && `${problem.path}: ${problem.message}`,
   });
 }
 
@@ -101,7 +93,7 @@ export function checkWorkflow(app: App, name: string): void {
       problem === undefined
         ? "There is no workflow of this name."
         : "This workflow cannot be used: its file is broken.",
-    ...(problem === undefined ? {} : { hint: `${problem.path}: ${problem.message}` }),
+    hint: problem && `${problem.path}: ${problem.message}`,
   });
 }
 

@@ -45,7 +45,7 @@ export class AllowRuleFile {
     return {
       choices: rules.map((rule) => ({ rule, summary: summaryOf(rule), toml: toLines(rule) })),
       ...(file === undefined ? {} : { file: basename(file) }),
-      ...(problem === undefined ? {} : { problem }),
+      problem,
     };
   }
 

@@ -82,7 +82,7 @@ export class AgentFactory {
         ...identity,
         id,
         name: name ?? file?.name ?? own.name ?? "agent",
-        ...(file === undefined ? {} : { file: file.path }),
+        file: file?.path,
       },
       storeFor === undefined ? this.#profileOf(own) : this.#keptIn(storeFor(), this.#profileOf(own)),
       storeFor === undefined
@@ -155,7 +155,7 @@ export class AgentFactory {
         code: "internal_error",
         message: `The agent${file === undefined ? "" : ` "${file.name}"`} could not be made.`,
         hint: why,
-        ...(cause === undefined ? {} : { cause }),
+        cause,
       });
     if (!isAgentDefinition(definition)) throw refuse("Give it as createAgent makes it: createAgent({ … }).");
     let own: AgentProfile;

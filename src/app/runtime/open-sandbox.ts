@@ -33,8 +33,8 @@ export async function openSandbox(
   return virtual({
     ...shared,
     root: project.root,
-    ...(folder === undefined ? {} : { folder: resolve(project.root, folder) }),
-    ...(files === undefined ? {} : { files }),
+    folder: folder === undefined ? undefined : resolve(project.root, folder),
+    files,
   });
 }
 

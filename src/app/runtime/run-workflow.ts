@@ -212,17 +212,17 @@ function emitSteps(
 function endingOf(
   failed: boolean,
   { aborted = false, error }: { readonly aborted?: boolean; readonly error?: EventError | undefined } = {},
-): { is_error: boolean; is_aborted?: true; error?: EventError } {
+): { is_error: boolean; is_aborted?: true; error?: EventError | undefined } {
   if (!failed) return { is_error: false };
   if (aborted) return { is_error: true, is_aborted: true };
-  return { is_error: true, ...(error === undefined ? {} : { error }) };
+  return { is_error: true, error };
 }
 
 function toEventError(error: KitError, { causeOf }: Pick<WorkflowRuntime, "causeOf">): EventError {
   const { code, message } = error;
   const cause = causeOf(error);
   const known = isErrorCode(code) ? code : "internal_error";
-  return { type: known, message, ...(cause === undefined ? {} : { cause }) };
+  return { type: known, message, cause };
 }
 
 function masked(error: KitError, { mask }: Pick<WorkflowRuntime, "mask">): KitError {
@@ -242,7 +242,7 @@ function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime
     code: "internal_error",
     message,
     cause: error,
-    ...(cause === undefined ? {} : { hint: causeLine(cause) }),
+    hint: cause && causeLine(cause),
   });
 }
 
@@ -287,7 +287,7 @@ function toRunError(
   const meta = { ...known.meta, run_id: run.runId };
   // For an error that is not kit's, the cause is the thrown value.
   const cause = known === error ? known : error;
-  return new KitError({ code, message, meta, cause, ...(hint === undefined ? {} : { hint }) });
+  return new KitError({ code, message, meta, cause, hint });
 }
 
 interface RunAgents {

@@ -1,5 +1,5 @@
-import type { CheckOptions, checkJson, JsonIssue } from "../json-schema/check-json.ts";
-import { createSchemaDocument, type SchemaDocument } from "../json-schema/schema-document.ts";
+import type { CheckOptions, JsonIssue } from "../json-schema/check-json.ts";
+import type { SchemaDocument } from "../json-schema/schema-document.ts";
 
 const maxIssues = 20;
 
@@ -16,20 +16,33 @@ export function createJsonValidator(
   value: unknown,
 ) => readonly string[] | Promise<readonly string[]> {
   const documents = new WeakMap<object, SchemaDocument>();
-  let check: typeof checkJson | undefined;
-  const issuesOf = (schema: object, value: unknown): readonly string[] => {
+  let checker: Checker | undefined;
+  const issuesOf = (
+    { checkJson, createSchemaDocument }: Checker,
+    schema: object,
+    value: unknown,
+  ): readonly string[] => {
     const document = documents.get(schema) ?? createSchemaDocument(schema);
     documents.set(schema, document);
-    const issues = check?.(document, value, options) ?? [];
+    const issues = checkJson(document, value, options);
     return issues.length === 0 ? [] : [...new Set(issues.map(issueText))].slice(0, maxIssues);
   };
   return (schema, value) => {
-    if (check !== undefined) return issuesOf(schema, value);
-    return import("../json-schema/check-json.ts").then((module) => {
-      check = module.checkJson;
-      return issuesOf(schema, value);
+    if (checker !== undefined) return issuesOf(checker, schema, value);
+    return loadChecker().then((loaded) => {
+      checker = loaded;
+      return issuesOf(loaded, schema, value);
     });
   };
+}
+
+type Checker = Awaited<ReturnType<typeof loadChecker>>;
+
+/** Loaded with the first value that is checked. */
+async function loadChecker() {
+  const { checkJson } = await import("../json-schema/check-json.ts");
+  const { createSchemaDocument } = await import("../json-schema/schema-document.ts");
+  return { checkJson, createSchemaDocument };
 }
 
 function issueText({ path, message }: JsonIssue): string {

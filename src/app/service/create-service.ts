@@ -3,7 +3,6 @@ import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
-import type { KitEvent } from "../../protocol/event.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
@@ -19,8 +18,8 @@ import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
-import { checkKnownHere } from "./known-here.ts";
-import { Prompts, SessionWork, type TakenInput } from "./prompts.ts";
+import type { WorkTarget } from "./known-here.ts";
+import { type PromptSender, Prompts, SessionWork, type TakenInput } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
 import type { ProjectService, Service, WorkSender } from "./service.ts";
@@ -134,27 +133,22 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     const agent = await factory.createNamed(name, { ...around, id, payload, last_event });
     agent.onEvent((event) => {
       try {
-        if (isRecorded) record(event);
+        if (isRecorded) events.append(agentStream(name, id), event);
+      } catch (error) {
+        // This process has lost the lease: its late events are dropped.
+        if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
       } finally {
         // Listeners of the prompt receive the event even if the event log rejects it.
-        prompts.receive(event);
+        prompts.listeners.receive(event);
       }
     });
     return agent;
   }, parts.instances);
-  const record = (event: KitEvent): void => {
-    try {
-      events.append(agentStream(event.agent ?? "", event.instance_id), event);
-    } catch (error) {
-      // This process has lost the lease: its late events are dropped.
-      if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
-    }
-  };
   const work = new SessionWork(instances, { isShared: engine.capabilities.durable, fenced });
   /** Works on an input in its turn: `context` holds the line of its session and a slot. */
   const perform = async (
     context: WorkContext,
-    { principal, trace }: Pick<Parameters<typeof engine.admit>[0], "principal" | "trace">,
+    { principal, trace }: PromptSender,
     input: TakenInput,
   ): ReturnType<SessionWork["run"]> => {
     // The first event says what is wrong with the log.
@@ -164,13 +158,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     const held = { context, prompt, resting: input.resting, ...defined({ principal }) };
     return await origins.run({ ...trace }, () => slots.hold(held, () => work.run(context, input)));
   };
-  const prompts = new Prompts({
-    engine,
-    traces,
-    onError,
-    perform: (context, { agent, instance_id, session, ...place }, input) =>
-      perform(context, place, { ...input, key: { agent, instance_id, session } }),
-  });
+  const prompts = new Prompts({ engine, traces, onError, perform });
   const workflows: WorkflowRuntime = {
     env: parts.env,
     validateJson: runtime.validateJson,
@@ -182,6 +170,11 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     mask: parts.mask,
   };
   const runs = new WorkflowRuns({ sources, engine, slots, runtime: workflows, traces, onFailure: onError });
+  const checkKnownHere = async (work: WorkTarget): Promise<void> => {
+    if (engine.cluster === undefined) return;
+    const { checkKnownByNode } = await import("./known-here.ts");
+    await checkKnownByNode(work, { cluster: engine.cluster, sources });
+  };
   const admin = createInstanceAdmin({ sources, instances, engine: own, work, store, nodes });
   const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...around, id: key.instance_id });
 
@@ -340,7 +333,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       async dispatch(context, request) {
         try {
           const { agent, instance_id, session, input } = request;
-          await checkKnownHere({ kind: "agent", name: agent }, { engine, sources });
+          await checkKnownHere({ kind: "agent", name: agent });
           if (context.attempt > 1) await traces.recallSession(request);
           const key = { agent, instance_id, session };
           const operationId = operationOf(context.id);
@@ -360,7 +353,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
         }
       },
       async run(context, request) {
-        await checkKnownHere({ kind: "workflow", name: request.workflow }, { engine, sources });
+        await checkKnownHere({ kind: "workflow", name: request.workflow });
         return await origins.run({}, () =>
           slots.hold({ ...request, context }, () => runs.perform(context, request)),
         );

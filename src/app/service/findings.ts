@@ -92,8 +92,7 @@ async function serviceFindings({ app, engine }: Service): Promise<readonly Findi
       message: `${dead_letters.toLocaleString("en")} failed for good`,
       hint: "The screen Dispatches, or 'kit dispatches list --status failed', shows why; retry them once that is mended.",
     });
-  for (const { message, hint } of faults)
-    found.push({ name: "engine", status: "warning", message, ...(hint === undefined ? {} : { hint }) });
+  for (const { message, hint } of faults) found.push({ name: "engine", status: "warning", message, hint });
   return found;
 }
 
@@ -138,7 +137,7 @@ interface Configured {
 /** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
 export async function checkModel({ config, environment }: Configured): Promise<Finding> {
   const { providers } = config;
-  const options = { env: environment, ...(providers === undefined ? {} : { providers }) };
+  const options = { env: environment, providers };
   const names = [config.agent?.model ?? defaultModelName(options)].flat();
   const resolve = createModelResolver(options);
   const said: string[] = [];

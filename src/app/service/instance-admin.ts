@@ -60,7 +60,7 @@ export function createInstanceAdmin({
         instance_id,
         status,
         limit: 1_000,
-        ...(cursor === undefined ? {} : { cursor }),
+        cursor,
       });
       for (const dispatch of page.items) {
         if (session !== undefined && dispatch.session !== session) continue;
@@ -157,8 +157,8 @@ export function createInstanceAdmin({
     events(target, { after, session, signal }) {
       sources.checkAgent(target.agent);
       const all = log.subscribe(agentStream(target.agent, target.instance_id), {
-        ...(after === undefined ? {} : { after }),
-        ...(signal === undefined ? {} : { signal }),
+        after,
+        signal,
       });
       return session === undefined ? all : ofSession(all, session);
     },

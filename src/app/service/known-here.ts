@@ -12,12 +12,12 @@ export interface WorkTarget {
  * Lets accepted work wait, as for a store that is away, whose agent or workflow this node's files lack while other nodes live: in
  * the middle of a deploy one of them has it. A node that is alone goes on, and says that it is unknown.
  */
-export async function checkKnownHere(
+export async function checkKnownByNode(
   { kind, name }: WorkTarget,
-  { engine, sources }: { readonly engine: Engine; readonly sources: Sources },
+  { cluster, sources }: { readonly cluster: NonNullable<Engine["cluster"]>; readonly sources: Sources },
 ): Promise<void> {
-  if (engine.cluster === undefined || isKnown({ kind, name }, sources)) return;
-  const nodes = await engine.cluster.nodes();
+  if (isKnown({ kind, name }, sources)) return;
+  const nodes = await cluster.nodes();
   if (nodes.length < 2) return;
   throw storeUnavailable({
     store: `The ${kind} "${name}"`,

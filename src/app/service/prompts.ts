@@ -8,7 +8,6 @@ import {
   agentStream,
   type Engine,
   type EventLog,
-  type LinePlace,
   type WorkContext,
 } from "../../engine/contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
@@ -28,48 +27,51 @@ export interface PromptsOptions {
   readonly engine: Engine;
   readonly traces: Pick<WorkTraces, "asked">;
   /** Works on an input once its turn in the line of its session has come. */
-  perform(context: WorkContext, place: AdmitPlace, input: SessionInput): Promise<PromptReply>;
+  readonly perform: (
+    context: WorkContext,
+    sender: PromptSender,
+    input: SessionInput & { readonly key: SessionKey },
+  ) => Promise<PromptReply>;
   /** Receives what a listener of a prompt throws. */
   readonly onError: (error: unknown) => void;
 }
 
-export type AdmitPlace = LinePlace & Pick<AdmitRequest, "trace">;
+/** For whom a prompt is done, and within which trace. */
+export type PromptSender = Pick<AdmitRequest, "principal" | "trace">;
 
 /** Prompts whose callers wait for the reply. */
 export class Prompts {
   readonly #options: PromptsOptions;
-  readonly #listeners: OperationListeners;
+  /** Receive the events of the operations that callers wait for. */
+  readonly listeners: OperationListeners;
 
   constructor(options: PromptsOptions) {
     this.#options = options;
-    this.#listeners = new OperationListeners(options.onError);
+    this.listeners = new OperationListeners(options.onError);
   }
 
   /** Takes a place in the line of the session, prompts it, and gives the reply. */
-  async prompt(target: LinePlace, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
+  async prompt(target: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
     const { engine, traces, perform } = this.#options;
     const { signal, idempotencyKey, principal, onStart, onEvent } = call;
-    const place: AdmitPlace = { ...toSessionKey(target), ...defined({ principal }), ...traces.asked() };
+    const key = toSessionKey(target);
+    const sender: PromptSender = { principal, ...traces.asked() };
     if (idempotencyKey !== undefined) {
       const idempotency_key = toIdempotencyKey(idempotencyKey);
-      return await this.#promptOnce({ ...place, idempotency_key, input: toStoredPrompt(request) }, call);
+      const input = toStoredPrompt(request);
+      return await this.#promptOnce({ ...key, ...sender, idempotency_key, input }, call);
     }
-    const input = { request: checkedPrompt(request), operationId: createId("op") };
-    const stop = onEvent === undefined ? undefined : this.#listeners.add(input.operationId, onEvent);
+    const input = { key, request: checkedPrompt(request), operationId: createId("op") };
+    const stop = onEvent === undefined ? undefined : this.listeners.add(input.operationId, onEvent);
     try {
       const work = (context: WorkContext): Promise<PromptReply> => {
         onStart?.();
-        return perform(context, place, input);
+        return perform(context, sender, input);
       };
-      return await engine.inLine(place, work, { signal });
+      return await engine.inLine({ ...key, principal }, work, { signal });
     } finally {
       stop?.();
     }
-  }
-
-  /** Tells the listener of the operation that an event belongs to. */
-  receive(event: KitEvent): void {
-    this.#listeners.receive(event);
   }
 
   /**
@@ -114,6 +116,7 @@ class OperationListeners {
     };
   }
 
+  /** Tells the listener of the operation that an event belongs to. */
   receive(event: KitEvent): void {
     if (this.#families.size === 0) return;
     const family = this.#families.get(event.operation_id) ?? this.#adopt(event);

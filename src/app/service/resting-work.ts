@@ -225,7 +225,7 @@ export class WorkSlots {
   freeWhileDeciding(approvals: Approvals): Approvals {
     const { timeoutMs } = approvals;
     return {
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      timeoutMs,
       request: (request, signal, maySuspend) =>
         this.#whileSuspended((stop) => approvals.request(request, stop), {
           key: request.approval_id,

@@ -122,7 +122,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
     list: listAll,
     async prune({ olderThanMs, dryRun = false, limit = 200, cursor, everywhere, permit, onError }) {
       const before = Date.now() - olderThanMs;
-      const page = await listAll({ limit, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await listAll({ limit, cursor });
       const removed: TouchedSession[] = [];
       const failed: PruneFailure[] = [];
       let in_use = 0;
@@ -143,7 +143,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
         await setImmediate();
       }
       const { next_cursor } = page;
-      return { removed, in_use, failed, ...(next_cursor === undefined ? {} : { next_cursor }) };
+      return { removed, in_use, failed, next_cursor };
     },
     attach(target) {
       const name = nameOf(target);

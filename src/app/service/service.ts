@@ -70,7 +70,7 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: PromptChoices & { readonly idempotencyKey?: string; readonly principal?: string },
+    options?: PromptChoices & Pick<PromptCall, "idempotencyKey" | "principal">,
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
@@ -114,8 +114,8 @@ export interface Service {
     workflow: string,
     payload: Readonly<Record<string, unknown>>,
     options?: {
-      readonly idempotencyKey?: string;
-      readonly principal?: string;
+      readonly idempotencyKey?: string | undefined;
+      readonly principal?: string | undefined;
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;

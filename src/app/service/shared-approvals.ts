@@ -13,7 +13,7 @@ export function createSharedApprovals(local: Approvals, calls: WaitingCalls): Ap
   });
   const { timeoutMs } = local;
   return {
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     async request(request, signal, maySuspend) {
       signal.throwIfAborted();
       const { approval_id } = request;

@@ -27,8 +27,8 @@ export function createOutageLog(onError: (error: unknown) => void): (error: unkn
       new KitError({
         code,
         message: `${message} Accepted work waits for it, and goes on by itself.`,
-        ...(hint === undefined ? {} : { hint }),
-        ...(meta === undefined ? {} : { meta }),
+        hint,
+        meta,
         cause,
       }),
     );

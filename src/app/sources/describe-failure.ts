@@ -6,7 +6,7 @@ import { hidePaths } from "../../python/host-exception.ts";
 export interface CodeFailure {
   readonly message: string;
   /** Where, as far as the error tells: project-relative, with the line from 1. */
-  readonly place?: { readonly path: string; readonly line: number };
+  readonly place?: { readonly path: string; readonly line: number } | undefined;
 }
 
 /**
@@ -21,7 +21,7 @@ export function describeFailure(error: unknown, root: string): CodeFailure {
     .trim();
   return {
     message: `${message === "" ? error.name : message}${adviceFor(error)}`,
-    ...(place === undefined ? {} : { place }),
+    place,
   };
 }
 

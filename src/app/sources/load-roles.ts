@@ -50,9 +50,9 @@ function toRole(file: MarkdownFile): Role {
     name: fields.name(),
     description: fields.text("description") ?? "",
     instructions: file.body,
-    ...(model === undefined ? {} : { model }),
-    ...(thinkingLevel === undefined ? {} : { thinkingLevel }),
-    ...(file.path === undefined ? {} : { file: file.path }),
+    model,
+    thinkingLevel,
+    file: file.path,
   };
 }
 
@@ -194,7 +194,7 @@ async function readText(file: string): Promise<string> {
 
 function cannotRead(file: string, why: string, cause?: unknown): KitError {
   const message = `${basename(file)} ${why}.`;
-  return new KitError({ code: "invalid_request", message, ...(cause === undefined ? {} : { cause }) });
+  return new KitError({ code: "invalid_request", message, cause });
 }
 
 /**

@@ -39,10 +39,10 @@ export async function readSkill(
     name: fields.name(),
     description: fields.text("description") ?? "",
     instructions: read.body,
-    ...(inputSchema === undefined ? {} : { inputSchema }),
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    inputSchema,
+    outputSchema,
     ...(isPackaged && !folder.startsWith("..") ? { folder } : {}),
-    ...(read.path === undefined ? {} : { file: read.path }),
+    file: read.path,
   };
   const problems = isPackaged
     ? formatProblems(read.data, { name: skill.name, folder: basename(dirname(file)) })

@@ -3,8 +3,8 @@ import { KitError } from "../../base/kit-error.ts";
 /** Settings from OpenTelemetry's environment variables. */
 export interface TelemetrySettings {
   /** Absent where traces, or metrics, are not to be sent. */
-  readonly traces?: OtlpTarget;
-  readonly metrics?: OtlpTarget;
+  readonly traces?: OtlpTarget | undefined;
+  readonly metrics?: OtlpTarget | undefined;
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: { readonly name: SamplerName; readonly ratio: number };
   readonly queue: { readonly spans: number; readonly batch: number; readonly delayMs: number };
@@ -77,8 +77,8 @@ export function readTelemetrySettings(environment: Environment): TelemetrySettin
   const metrics = targetOf("METRICS");
   const spans = count("OTEL_BSP_MAX_QUEUE_SIZE", 1, 16_384);
   return {
-    ...(traces === undefined ? {} : { traces }),
-    ...(metrics === undefined ? {} : { metrics }),
+    traces,
+    metrics,
     resource: resourceOf(environment),
     sampler: samplerOf(environment, remarks),
     queue: {

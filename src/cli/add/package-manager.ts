@@ -6,12 +6,10 @@ import type { Readable } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
+import { type ManagerName, managerNames } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
-
-export const managerNames = ["npm", "pnpm", "yarn", "bun"] as const;
-export type ManagerName = (typeof managerNames)[number];
 
 const lockFiles: Readonly<Record<string, ManagerName>> = {
   "package-lock.json": "npm",

@@ -78,5 +78,5 @@ export async function connectWorkflow(
 }
 
 function toCompleted(run_id: string, result: unknown): RunCompleted {
-  return { status: "completed", run_id, ...(result === undefined ? {} : { result }) };
+  return { status: "completed", run_id, result };
 }

@@ -9,7 +9,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { readTraceContext } from "../../protocol/trace-context.ts";
 import type { ReplyParts } from "../reply.ts";
-import { createSendBuffer } from "../streams/event-streams.ts";
+import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 
 export interface NodeAnswersOptions {
   readonly cluster: ServiceCluster;
@@ -97,14 +97,13 @@ async function perform(
     if (!outgoing.writableFinished) abort("The client has gone.");
   });
   const answer = new Answer(outgoing);
-  const queue = createSendBuffer({
-    encode: toEventLine,
+  const queue = createFrameBuffer({
     maxLength: unreadBytes,
     onOverflow: () => abort("The client did not read fast enough."),
   });
   const sent = (async () => {
-    for (let lines = await queue.next(); lines !== undefined; lines = await queue.next())
-      await answer.write(lines.join(""));
+    for (let items = await queue.take(); items !== undefined; items = await queue.take())
+      await answer.write(items.map((item) => (typeof item === "string" ? item : toEventLine(item))).join(""));
   })();
   const end = async (frame: Frame): Promise<void> => {
     queue.end();
@@ -115,7 +114,7 @@ async function perform(
     const value = cluster.answer(name, asked, {
       signal: gone.signal,
       onStart: () => void answer.write(toLine({ is: "start" })),
-      onEvent: (event) => queue.push(event),
+      onEvent: (event) => queue.push(toFrameItem(event, toEventLine)),
       deliver: (event) => answer.write(toEventLine(event)),
     });
     // The call has its place in line by now.

@@ -1,3 +1,4 @@
+import type { PromptCall } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
@@ -5,13 +6,7 @@ import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
-import {
-  defaultInstance,
-  guardAgent,
-  instanceOf,
-  principalOf,
-  type ServiceContext,
-} from "../service-context.ts";
+import { defaultInstance, guardAgent, instanceOf, type ServiceContext } from "../service-context.ts";
 import { acceptsEvents } from "../streams/event-streams.ts";
 import { streamInstance } from "../streams/instance-stream.ts";
 import { streamPrompt } from "../streams/prompt-stream.ts";
@@ -44,13 +39,10 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
     },
     async "POST /agents/{name}/{id}/dispatch"(input) {
       const { input: message, session = defaultSession, ...choices } = input.body;
-      const idempotencyKey = readIdempotencyKey(input);
-      const options = {
+      const receipt = await service.dispatch({ ...instanceOf(input), session }, message, {
         ...choices,
-        ...principalOf(input),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      };
-      const receipt = await service.dispatch({ ...instanceOf(input), session }, message, options);
+        ...callOf(input),
+      });
       return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
     },
     "GET /agents/{name}/{id}/events"(input) {
@@ -95,11 +87,9 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       // The new session holds what the old one does.
       await authorization.check({ ...about, action: "agent.read" });
       if ((body.without ?? []).length > 0) await authorization.check({ ...about, action: itemAction });
-      const forked = await service.fork(
-        { ...target, turn_id: input.segment("turn_id") },
-        body,
-        principalOf(input),
-      );
+      const forked = await service.fork({ ...target, turn_id: input.segment("turn_id") }, body, {
+        principal: input.principal?.id,
+      });
       return { status: "accepted", ...forked };
     },
     "POST /agents/{name}/{id}/abort": async (input) => ({
@@ -161,9 +151,10 @@ function answerWithEvents(
 }
 
 /** Under an idempotency key the prompt outlives its client, which can ask again for the same reply. */
-function callOf(sender: Sender): { readonly idempotencyKey?: string; readonly principal?: string } {
-  const idempotencyKey = readIdempotencyKey(sender);
-  return { ...(idempotencyKey === undefined ? {} : { idempotencyKey }), ...principalOf(sender) };
+function callOf(
+  sender: Pick<Sender, "header" | "principal">,
+): Pick<PromptCall, "idempotencyKey" | "principal"> {
+  return { idempotencyKey: readIdempotencyKey(sender), principal: sender.principal?.id };
 }
 
 /** A message as clients see it, without the parts that are for its provider alone. */

@@ -104,7 +104,7 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
         agent,
         instance,
       }));
-      return { approvals, ...(last === undefined ? {} : { next_cursor: last.place }) };
+      return { approvals, next_cursor: last?.place };
     },
     "GET /agents/{name}/{id}/approvals": async (input) => ({
       approvals: await service.approvals.list({ ...instanceOf(input), ...input.query }),

@@ -79,7 +79,7 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       const key = readIdempotencyKey(input);
       await engine.signal(run_id, {
         ...input.body,
-        ...(key === undefined ? {} : { idempotency_key: key }),
+        idempotency_key: key,
       });
       return { status: "accepted" };
     },

@@ -2,7 +2,7 @@ import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
 import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
 import { readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
-import { checkWorkflow, principalOf, type ServiceContext } from "../service-context.ts";
+import { checkWorkflow, type ServiceContext } from "../service-context.ts";
 import { acceptsEvents } from "../streams/event-streams.ts";
 import { streamRun, toCompleted } from "../streams/run-stream.ts";
 
@@ -39,8 +39,8 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
       const gone = waits ? input.clientGone({ silent: true }) : undefined;
       const start = service.startRun(input.segment("name"), input.body, {
         request: input.raw,
-        ...principalOf(input),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        principal: input.principal?.id,
+        idempotencyKey,
       });
       start.catch(() => place?.release());
       const { run_id } = await start;

@@ -1,10 +1,11 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { decideCall } from "../routes/approvals.ts";
-import { checkAgent, principalOf, type ServiceContext } from "../service-context.ts";
-import { createSendBuffer } from "../streams/event-streams.ts";
+import { checkAgent, type ServiceContext } from "../service-context.ts";
+import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
 
 export interface ConnectionPeer {
@@ -79,8 +80,9 @@ export function serveAgent(
     { type: _, request_id, session = "default", traceparent, tracestate, ...request }: PromptFrame,
     controller: AbortController,
   ): Promise<unknown> => {
-    const queue = createSendBuffer({
-      encode: (event) => JSON.stringify({ type: "event", request_id, event } satisfies ServerFrame),
+    const encode = (event: KitEvent): string =>
+      JSON.stringify({ type: "event", request_id, event } satisfies ServerFrame);
+    const queue = createFrameBuffer({
       maxLength: limits.unreadBytes,
       onOverflow() {
         controller.abort(new KitError({ code: "aborted", message: "The client did not read fast enough." }));
@@ -88,14 +90,15 @@ export function serveAgent(
       },
     });
     const sent = (async () => {
-      for (let frames = await queue.next(); frames !== undefined; frames = await queue.next()) {
-        for (const frame of frames) await connection.deliver(frame);
+      for (let items = await queue.take(); items !== undefined; items = await queue.take()) {
+        for (const item of items) await connection.deliver(typeof item === "string" ? item : encode(item));
       }
     })();
     try {
       const { signal } = controller;
       const onStart = (): void => connection.send({ type: "started", request_id });
-      const asked = { signal, onStart, onEvent: queue.push, ...principalOf(peer) };
+      const onEvent = (event: KitEvent): void => queue.push(toFrameItem(event, encode));
+      const asked = { signal, onStart, onEvent, principal: peer.principal?.id };
       return await inTraceOf({ traceparent, tracestate }, peer.request, () =>
         service.prompt({ ...target, session }, request, asked),
       );
@@ -117,9 +120,9 @@ export function serveAgent(
       await authorization.check({ ...about, action: "agent.approve" });
       const decision = {
         approved,
-        ...(reason === undefined ? {} : { reason }),
-        ...(args === undefined ? {} : { args }),
-        ...(principal === undefined ? {} : { by: principal.id }),
+        reason,
+        args,
+        by: principal?.id,
       };
       await decideCall(service, { ...target, approval_id }, decision);
       if (request_id !== undefined) connection.send({ type: "result", request_id, result: { approved } });

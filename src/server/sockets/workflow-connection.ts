@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
-import { principalOf, type ServiceContext } from "../service-context.ts";
+import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../streams/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";
 import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
@@ -32,7 +32,7 @@ export function serveWorkflow(
     try {
       // The handshake was asked about, which may be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const asked = { request: peer.request, ...principalOf(peer) };
+      const asked = { request: peer.request, principal: peer.principal?.id };
       const { run_id } = await inTraceOf(trace, peer.request, () =>
         service.startRun(workflow, payload, asked),
       );

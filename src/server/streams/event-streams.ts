@@ -180,43 +180,29 @@ const joinBeyond = 64;
 /** The size of an event's common fields on the wire, about. */
 const deltaOverhead = 350;
 
-interface SendBufferOptions {
-  /** How an event goes over the wire. */
-  readonly encode: (event: KitEvent) => string;
+/** An unread event as its frame; a delta is encoded only when it is sent, because it may be joined with others. */
+export type FrameItem = string | DeltaEvent;
+
+export function toFrameItem(event: KitEvent, encode: (event: KitEvent) => string): FrameItem {
+  return toDelta(event) ?? encode(event);
+}
+
+/** Creates a buffer for the events of a prompt that wait until its client has read those before. */
+export function createFrameBuffer(limit: {
   /** How much may wait unread, in characters. */
   readonly maxLength: number;
   /** Called once, when more would wait than may; the client gets nothing more then. */
   readonly onOverflow: () => void;
-}
-
-/** Events of a prompt that wait until its client has read those before. */
-interface SendBuffer {
-  push(event: KitEvent): void;
-  end(): void;
-  /** All that waits, encoded, as soon as there is something; undefined at the end. */
-  next(): Promise<readonly string[] | undefined>;
-}
-
-export function createSendBuffer({ encode, maxLength, onOverflow }: SendBufferOptions): SendBuffer {
-  // Deltas are encoded when they are sent, because they may be joined; other events once, here.
-  const buffer = new EventBuffer<string | DeltaEvent>({
+}): EventBuffer<FrameItem> {
+  return new EventBuffer<FrameItem>({
     deltaOf: (item) => (typeof item === "string" ? undefined : item),
     ofDelta: (delta) => delta,
     joinBeyond,
     limit: {
-      maxLength,
+      ...limit,
       lengthOf: (item) => (typeof item === "string" ? item.length : item.text.length + deltaOverhead),
-      onOverflow,
     },
   });
-  return {
-    push: (event) => buffer.push(toDelta(event) ?? encode(event)),
-    end: () => buffer.end(),
-    async next() {
-      const items = await buffer.take();
-      return items?.map((item) => (typeof item === "string" ? item : encode(item)));
-    },
-  };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { createSendBuffer, encodeEvent, encodeOutcome } from "./event-streams.ts";
+import { createFrameBuffer, encodeEvent, encodeOutcome, toFrameItem } from "./event-streams.ts";
 
 /** How a prompt is begun: with who hears its events, and what aborts it. */
 type Begin = (call: {
@@ -40,13 +40,12 @@ export async function streamPrompt(
   const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
   gone.addEventListener("abort", abort, { once: true });
   const started = Promise.withResolvers<void>();
-  const queue = createSendBuffer({
-    encode: encodeEvent,
+  const queue = createFrameBuffer({
     maxLength: limits.unreadBytes,
     onOverflow: () => controller.abort(tooSlow()),
   });
   const onEvent = (event: KitEvent): void => {
-    queue.push(event);
+    queue.push(toFrameItem(event, encodeEvent));
     started.resolve();
   };
   const reply = begin({ signal: controller.signal, onEvent }).finally(() => queue.end());
@@ -60,8 +59,10 @@ export async function streamPrompt(
     clearTimeout(timer);
   }
   const source = async function* (): AsyncGenerator<string> {
-    for (let events = await queue.next(); events !== undefined; events = await queue.next()) {
-      yield events.join("");
+    for (let items = await queue.take(); items !== undefined; items = await queue.take()) {
+      let frames = "";
+      for (const item of items) frames += typeof item === "string" ? item : encodeEvent(item);
+      yield frames;
     }
     yield encodeOutcome("result", masked({ result: await reply }));
   };
