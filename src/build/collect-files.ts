@@ -73,8 +73,9 @@ export async function collectFiles(
 async function filesAt(root: string, path: string): Promise<readonly string[]> {
   const found = await stat(join(root, path)).catch(() => undefined);
   if (found?.isDirectory() !== true) return found?.isFile() === true ? [path] : [];
-  const { paths } = await findFiles(join(root, path), "", { accepts: () => true });
-  return paths.map((below) => posix.join(path, below));
+  const [folder, name] = [posix.dirname(path), posix.basename(path)];
+  const { paths } = await findFiles(join(root, folder), name, { accepts: () => true });
+  return paths.map((below) => posix.join(folder, below));
 }
 
 /** The files that a Markdown file imports as instructions do: `@docs/style.md`, from its folder or from the root. */
