@@ -105,7 +105,7 @@ export const deliveryQuerySchema = z.strictObject({
 });
 export interface DeliveryQuery extends Infer<typeof deliveryQuerySchema> {}
 
-export const deliverySchema = z
+const deliverySchema = z
   .object({
     record_id: z
       .string()
