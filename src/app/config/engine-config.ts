@@ -45,9 +45,10 @@ export function sharedEngineOf(
   const engine = toEngineTable(given);
   if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
   const { kind = "postgres" } = engine;
-  const url = engine.url ?? environment.KIT_ENGINE_URL ?? environment.DATABASE_URL;
+  const url =
+    engine.url ?? readVariable(environment.KIT_ENGINE_URL) ?? readVariable(environment.DATABASE_URL);
   if (url === undefined || !isPostgresUrl(url)) throw noAddress(url, kind);
-  const directUrl = engine.direct_url ?? environment.KIT_ENGINE_DIRECT_URL;
+  const directUrl = engine.direct_url ?? readVariable(environment.KIT_ENGINE_DIRECT_URL);
   if (directUrl !== undefined && !isPostgresUrl(directUrl)) throw noDirectAddress();
   if (store === "sqlite" || store === "memory") throw sessionsElsewhere(store, kind);
   if (typeof store === "object" && store.claim === undefined)
@@ -61,6 +62,12 @@ export function sharedEngineOf(
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The value of a variable; an empty one is not set. */
+function readVariable(variable: string | undefined): string | undefined {
+  const value = variable?.trim();
+  return value === "" ? undefined : value;
+}
 
 function restateOf({ restate = {} }: EngineConfig, environment: Environment): RestateOptions {
   const { ingress, admin, listen, address, identity_key, service } = restate;
@@ -89,7 +96,7 @@ function noAddress(url: string | undefined, kind: string): KitError {
       url === undefined
         ? `engine.kind is ${kind}, and no address of a database is set.`
         : "The address of the engine's database is none of Postgres.",
-    hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url.",
+    hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url; percent-encode special characters of the password, such as %2F for /.",
   });
 }
 
@@ -97,7 +104,7 @@ function noDirectAddress(): KitError {
   return new KitError({
     code: "invalid_request",
     message: "The direct address of the engine's database is none of Postgres.",
-    hint: "Set KIT_ENGINE_DIRECT_URL, or engine.direct_url, to postgres://user:password@host:5432/name: the database itself, not its pooler.",
+    hint: "Set KIT_ENGINE_DIRECT_URL, or engine.direct_url, to postgres://user:password@host:5432/name: the database itself, not its pooler. Percent-encode special characters of the password.",
   });
 }
 

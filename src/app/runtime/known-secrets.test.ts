@@ -21,6 +21,17 @@ test("the password in an address is a secret, as written and as meant, whatever 
   ]);
 });
 
+test.each([
+  ["postgres://kit:12/secretpass@db.example/kit", "12/secretpass"],
+  ["postgres://kit:12#secretpass@db.example/kit", "12#secretpass"],
+  ["postgres://kit:12?secretpass@db.example/kit", "12?secretpass"],
+  [" postgresql://kit:p@secretpass@a.example:5432,b.example:5432/kit", "p@secretpass"],
+  ["postgres://kit:secretpass@/kit?host=/run/postgresql", "secretpass"],
+  ["mongodb+srv://kit:sec/ret/pass@a.example,b.example/kit", "sec/ret/pass"],
+])("the password of %s, which parsers do not find, is a secret", (address, password) => {
+  expect(knownSecrets({ ANY_NAME: address })).toContain(password);
+});
+
 test("each of the keys that open the server is a secret, not only their list", () => {
   const env = { KIT_API_KEYS: "alpha-key, beta-key tiny,gamma-key-of-the-list" };
   expect(knownSecrets(env, { server: { api_keys: ["delta-key-1"] } })).toEqual([

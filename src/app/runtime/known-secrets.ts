@@ -161,6 +161,12 @@ function passwordsIn(text: string): readonly string[] {
     // Without a password, the name is the key: `https://<token>@host`.
     if (password === "" && username.length >= minDoubtfulLength && /\d/.test(username)) found.push(username);
   }
+  // Parsers find another password, or none, in an address whose password is not percent-encoded, or that names several hosts.
+  const [, written] =
+    /^\s*(?:postgres(?:ql)?|mysql|mariadb|rediss?|mongodb(?:\+srv)?|amqps?):\/\/[^:@/?#]*:(.+)@/is.exec(
+      text,
+    ) ?? [];
+  if (written !== undefined) found.push(written);
   const declared =
     /[?&;,\s](?:password|passwd|pwd|secret|token|access_?token|api_?key|key|sig|signature|account_?key|shared_?access_?key)=([^&;,\s]+)/gi;
   if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(declared)) found.push(value);

@@ -190,6 +190,9 @@ test("the configuration names the database, or says what is missing", () => {
   expect(sharedEngineOf({}, { DATABASE_URL: url })).toBeUndefined();
   expect(sharedEngineOf({ engine: { kind: "postgres" } }, { DATABASE_URL: url })).toMatchObject({ url });
   expect(sharedEngineOf({ engine: { url } }, {})).toMatchObject({ url });
+  expect(
+    sharedEngineOf({ engine: { kind: "postgres" } }, { KIT_ENGINE_URL: "", DATABASE_URL: ` ${url}\n` }),
+  ).toMatchObject({ url });
   expect(sharedEngineOf({ engine: url }, {})).toMatchObject({ url });
   const secret = "postgres://kit:s3cret-w0rd@db.example:5433/work";
   expect(describeEngine({ engine: secret }, {})).toBe(

@@ -37,6 +37,8 @@ test("a configuration is shown without its secrets, whatever they are called, an
           max_body_bytes: 5_000,
         },
         store: "postgres://kit:secret-2@db.example:5432/kit?password=secret-3",
+        engine: { url: "postgres://kit:12/secret-6@db.example/kit" },
+        telemetry: { endpoint: "postgres://kit:secret-7@a.example:1,b.example:2/kit?password=secret-8" },
         providers: { own: { api_key: "secret-4", base_url: "https://models.example/v1" } },
         mcp: { servers: { git: { command: "git-mcp", env: { ANYTHING: "secret-5" } } } },
       } as never,
@@ -54,6 +56,10 @@ test("a configuration is shown without its secrets, whatever they are called, an
     max_body_bytes: 5_000,
   });
   expect(state.configuration.store).toBe("postgres://db.example:5432/kit [hidden]");
+  expect(state.configuration.engine).toEqual({ url: "postgres://db.example/kit [hidden]" });
+  expect(state.configuration.telemetry).toEqual({
+    endpoint: "postgres://a.example:1,b.example:2/kit [hidden]",
+  });
   expect(state.configuration.providers).toEqual({
     own: { api_key: "[hidden]", base_url: "https://models.example/v1" },
   });

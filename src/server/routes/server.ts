@@ -100,8 +100,14 @@ function toReadable(value: unknown, at: { readonly depth: number; readonly hides
 
 /** An address without what stands before its host, and without its query, which may hold a password, too. */
 function withoutPassword(text: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return text;
-  const url = new URL(text);
+  const [scheme] = /^\s*[a-z][a-z0-9+.-]*:\/\//i.exec(text) ?? [];
+  if (scheme === undefined) return text;
+  const url = URL.parse(text);
+  // What is not percent-encoded, or names several hosts, has its password where parsers do not look for it.
+  if (url === null || url.pathname.includes("@") || url.hash.includes("@"))
+    return text.includes("@")
+      ? `${scheme}${text.slice(text.lastIndexOf("@") + 1).replace(/\?.*$/s, "")} ${hidden}`
+      : text;
   if (url.username === "" && url.password === "" && url.search === "") return text;
   url.username = "";
   url.password = "";
