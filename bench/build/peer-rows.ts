@@ -49,7 +49,7 @@ export const mastra = new Mastra({ agents: { reviewer } });
   server: "index.mjs",
 };
 
-/** Flue leaves packages outside of its output: they are installed beside it, which is no part of the build. */
+/** Flue leaves packages outside of its output: they are installed beside it, which is not part of the build. */
 const flue: Peer = {
   name: "flue",
   label: "Flue 2.1.0 (@flue/vite 2.0.3): `vite build`, with its packages",

@@ -89,7 +89,7 @@ test("the configuration says of every sandbox how it is walled in, and no option
   const off = await open({ "kit.toml": '[agent]\nsandbox = "local"\n[sandbox]\nisolation = "off"\n' });
   expect(await off.sandbox.isolation?.()).toEqual({
     wall: "none",
-    description: "Commands are not walled in: sandbox.isolation is off.",
+    description: "Commands run without isolation: sandbox.isolation is off.",
   });
   const limited = await open({ "kit.toml": "[sandbox.limits]\nmemory_mb = 99\nprocesses = 9\n" });
   const { wall, description } = (await limited.sandbox.isolation?.()) ?? {};
@@ -122,14 +122,23 @@ test.each([
 test.each([
   ['[agent]\nsandbox = "e2"\n', "e2b"],
   ['[agent]\nsandbox = "e2b"\n[sandbox.options]\ntemplat = "x"\n', "template"],
-  ['[agent]\nsandbox = "e2b"\n[sandbox.options]\nimage = "debian:12"\n', "is no option of the e2b sandbox"],
+  [
+    '[agent]\nsandbox = "e2b"\n[sandbox.options]\nimage = "debian:12"\n',
+    "is not an option of the e2b sandbox",
+  ],
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nidle_seconds = 1\n', "10 to 86400"],
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nnetwork = "all"\n', "network"],
   ['[agent]\nsandbox = "daytona"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nfolder = "workspace"\n', "absolute"],
   ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nsize = "HUGE"\n', "X_SMALL"],
-  ['[agent]\nsandbox = "runloop"\n[sandbox.options]\nimage = "x"\n', "is no option of the runloop sandbox"],
-  ['[agent]\nsandbox = "modal"\n[sandbox.options]\nsnapshot = "x"\n', "is no option of the modal sandbox"],
+  [
+    '[agent]\nsandbox = "runloop"\n[sandbox.options]\nimage = "x"\n',
+    "is not an option of the runloop sandbox",
+  ],
+  [
+    '[agent]\nsandbox = "modal"\n[sandbox.options]\nsnapshot = "x"\n',
+    "is not an option of the modal sandbox",
+  ],
   ['[agent]\nsandbox = "Modal"\n', "did you mean modal"],
 ])("a mistake in the machines of a vendor is told: %j", async (toml, reported) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { suggest } from "./suggest.ts";
+import { suggest, withArticle } from "./suggest.ts";
 
 /** The object that a schema describes; its fields cannot be assigned. */
 export type Fields<Schema extends z.core.$ZodType> = Readonly<z.output<Schema>>;
@@ -77,8 +77,8 @@ function keysError(
     if (issue.code !== "unrecognized_keys") return expecting(what)(issue);
     const lines = issue.keys.map((key) => {
       const near = Object.hasOwn(otherNames, key) ? otherNames[key] : suggest(key, known);
-      if (near === undefined) return `is no ${of}`;
-      return `is no ${of}; did you mean ${inFull ? here : ""}${near}?`;
+      if (near === undefined) return `is not ${withArticle(of)}`;
+      return `is not ${withArticle(of)}; did you mean ${inFull ? here : ""}${near}?`;
     });
     return lines.join("\n");
   };
@@ -194,7 +194,7 @@ export function checkSettings<Schema extends z.core.$ZodType>(
 
 /**
  * The first fault of a value that plain JavaScript may have written, as a sentence without its end: "`budget.maxTurn`
- * is no limit of a budget; did you mean maxTurns?". `path` is where the value stands: `["tools", 0]`.
+ * is not a limit of a budget; did you mean maxTurns?". `path` is where the value stands: `["tools", 0]`.
  */
 export function faultOf(
   schema: z.core.$ZodType,

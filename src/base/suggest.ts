@@ -14,6 +14,11 @@ export function suggest(text: string, candidates: Iterable<string>): string | un
   return best;
 }
 
+/** `a field`, `an option`. */
+export function withArticle(noun: string): string {
+  return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
+}
+
 /** The keys of an object, and what one is called: "field of a tool". */
 export interface KnownKeys {
   readonly of: string;
@@ -22,12 +27,12 @@ export interface KnownKeys {
   readonly otherNames?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The first key that no such object has: "`parameters` is no field of a tool; did you mean input?" */
+/** The first key that no such object has: "`parameters` is not a field of a tool; did you mean input?" */
 export function unknownKey(value: object, { of, keys, otherNames = {} }: KnownKeys): string | undefined {
   const unknown = Object.keys(value).find((key) => !keys.includes(key));
   if (unknown === undefined) return undefined;
   const near = Object.hasOwn(otherNames, unknown) ? otherNames[unknown] : suggest(unknown, keys);
-  return `\`${unknown.slice(0, 100)}\` is no ${of}${near === undefined ? `; there are ${keys.join(", ")}` : `; did you mean ${near}?`}`;
+  return `\`${unknown.slice(0, 100)}\` is not ${withArticle(of)}${near === undefined ? `; there are ${keys.join(", ")}` : `; did you mean ${near}?`}`;
 }
 
 /**

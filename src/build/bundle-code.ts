@@ -231,7 +231,7 @@ class CodeRound {
     for (const name of variables) this.#variables.add(name);
     for (const line of unclear)
       this.#warnings.push(
-        `${path}:${line} asks where it lies, and which files it reads there is not known: name them in build.include.`,
+        `${path}:${line} uses the path of its own file, so kit cannot know which files it reads there: list them in build.include.`,
       );
     for (const line of dynamicImports)
       this.#warnings.push(

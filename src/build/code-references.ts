@@ -63,7 +63,7 @@ export function findReferences(
     if (variable !== undefined) variables.add(variable);
     const fromRoot = fileOfRoot(node);
     if (fromRoot !== undefined) files.push({ path: fromRoot, from: "root" });
-    // The name of a property is no variable.
+    // The name of a property is not a variable.
     for (const field of namesOnly(node)) explained.add(node[field] as Node);
     if (isOwnPlace(node) && !declared.has(node.name) && !explained.has(node)) unclear.add(lineOf(node));
     if (node.type === "ImportExpression" && !isText(node.source)) dynamicImports.push(lineOf(node));

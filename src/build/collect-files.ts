@@ -39,7 +39,8 @@ export async function collectFiles(
   }
   for (const path of reads) {
     const found = await filesAt(root, path);
-    if (found.length === 0) warnings.push(`The code reads ${path}, which is not there: the output lacks it.`);
+    if (found.length === 0)
+      warnings.push(`The code reads ${path}, which does not exist: the output does not contain it.`);
     for (const file of found) included.add(file);
   }
   for (const pattern of include) {

@@ -68,7 +68,7 @@ export function boundNames(pattern: unknown): readonly unknown[] {
   }
 }
 
-/** The fields of a node that hold the name of a property, of an export or of a label, which is no variable. */
+/** The fields of a node that hold the name of a property, of an export or of a label, which is not a variable. */
 export function namesOnly({ type, computed }: Node): readonly string[] {
   switch (type) {
     case "MemberExpression":

@@ -62,7 +62,7 @@ async function checkEmpty(folder: string): Promise<void> {
     if (error.code === "ENOENT") return [];
     throw new KitError({
       code: "conflict",
-      message: `${basename(folder)} is no folder that can be written to.`,
+      message: `${basename(folder)} is not a folder that can be written to.`,
       cause: error,
     });
   });

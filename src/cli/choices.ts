@@ -1,4 +1,4 @@
-import { suggest } from "../base/suggest.ts";
+import { suggest, withArticle } from "../base/suggest.ts";
 import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/format-names.ts";
 import { toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
@@ -46,7 +46,7 @@ function oneOf<Value extends string>(
     const names = choices.map((choice) => choice.name);
     const meant = suggest(text, [...names, ...choices.map((choice) => choice.value)]);
     throw usageError(
-      `'${text}' is no ${what}.`,
+      `'${text}' is not ${withArticle(what)}.`,
       `${meant === undefined ? "" : `Did you mean ${meant}? `}It is one of ${names.join(", ")}.`,
     );
   };
@@ -186,7 +186,7 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw usageError(`'${text}' is no whole number from ${least} to ${most.toLocaleString("en")}.`);
+    throw usageError(`'${text}' is not a whole number from ${least} to ${most.toLocaleString("en")}.`);
   };
 }
 

@@ -77,8 +77,8 @@ test.each([
   [["spces"], "Unknown command 'spces'.", "Did you mean specs?"],
   [["specs", "lst"], "Unknown command 'lst'.", "Did you mean list?"],
   [["specs", "list", "--framwork", "kiro"], "Unknown option '--framwork'.", "Did you mean --framework?"],
-  [["specs", "list", "--framework", "kio"], "--framework: 'kio' is no framework.", "Did you mean kiro?"],
-  [["specs", "list", "--limit", "0"], "--limit: '0' is no whole number from 1 to 1,000.", undefined],
+  [["specs", "list", "--framework", "kio"], "--framework: 'kio' is not a framework.", "Did you mean kiro?"],
+  [["specs", "list", "--limit", "0"], "--limit: '0' is not a whole number from 1 to 1,000.", undefined],
   [["specs", "list", "--limit"], "Option '-n, --limit <number>' argument missing.", "kit specs list --help"],
   [["specs", "show"], "Missing required argument 'id'.", "kit specs show --help"],
   [
@@ -87,7 +87,7 @@ test.each([
     undefined,
   ],
   [["specs", "list", "--cwd", "nowhere"], "--cwd: nowhere is not a folder.", undefined],
-  [["start", "--port", "65536"], "--port: '65536' is no whole number from 0 to 65,535.", undefined],
+  [["start", "--port", "65536"], "--port: '65536' is not a whole number from 0 to 65,535.", undefined],
 ] as const)(
   "wrong usage %j ends with 2, what is wrong and what to do",
   { concurrent: true },

@@ -207,7 +207,7 @@ const sharedDrainSeconds = 1;
 
 function printDraining({ output }: CommandContext): void {
   output.note(
-    "What is under way may end first. Ctrl-C again ends it at once; what was accepted goes on with the next start.",
+    "Requests under way may finish first. Ctrl-C again ends them at once; accepted work continues with the next start.",
   );
 }
 
@@ -215,7 +215,7 @@ function printDraining({ output }: CommandContext): void {
 function printUnwritten(error: unknown, { output }: CommandContext): void {
   if (!isStoreUnavailable(error)) throw error;
   output.note(
-    `${output.noteStyle("yellow", "warning:")} ${error.message} The last events are not in it; accepted work is kept, and goes on with the next start.`,
+    `${output.noteStyle("yellow", "warning:")} ${error.message} The last events are not in it; accepted work is kept, and continues with the next start.`,
   );
 }
 

@@ -26,7 +26,7 @@ test("a folder that cannot be made is wrong usage, with a short name and the rea
     inProc,
     ["taken", "taken is a file."],
     ["taken/below", "taken/below cannot be made: a file is where the folder should be."],
-    ["pipe", "pipe is no folder."],
+    ["pipe", "pipe is not a folder."],
     ["ring", "ring cannot be made: links on the way to it lead to each other."],
     ["ring/below", "ring/below cannot be made: links on the way to it lead to each other."],
     ["dangling", "dangling cannot be made: a file is where the folder should be."],

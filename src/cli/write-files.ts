@@ -45,7 +45,7 @@ export async function writeFiles(
 function inTheWay(path: string): KitError<ErrorCode> {
   return new KitError({
     code: "conflict",
-    message: `${path} is there already and says something else; nothing was written.`,
+    message: `${path} exists already, with other content; nothing was written.`,
     hint: "Choose another folder, or --overwrite.",
   });
 }

@@ -20,7 +20,7 @@ export async function* follow(
   const { retry, idleTimeoutMs } = transport;
   let { after } = call;
   let failures = 0;
-  // Attempts in a row that may fail. What breaks a stream that had begun is no attempt yet.
+  // Attempts in a row that may fail. What breaks a stream that had begun is not an attempt yet.
   let most = retry.attempts - 1;
   // Connections in a row that have brought nothing: they are made again less and less often.
   let quiet = 0;

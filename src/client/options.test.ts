@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => served.close());
 
 describe("a limit that no timer can keep is none:", () => {
-  // 25 days is more than a timer's 2^31 ms, and so is no limit at all.
+  // 25 days is more than a timer's 2^31 ms, and so is not a limit at all.
   test.each([25 * 86_400_000, Number.POSITIVE_INFINITY])("%d ms", async (ms) => {
     const limits: Partial<KitClientOptions> = { timeoutMs: ms, idleTimeoutMs: ms };
     const client = new KitClient({ baseUrl: served.url, retry: { attempts: 1 }, ...limits });

@@ -91,7 +91,7 @@ test("gives back whatever events were written, whatever the line ends, comments 
   );
 });
 
-test("never throws, and never hangs, on text that is no stream", () => {
+test("never throws, and never hangs, on text that is not a stream", () => {
   fc.assert(fc.property(fc.array(fc.string({ unit: "binary" })), (pieces) => void parse(pieces)));
 });
 

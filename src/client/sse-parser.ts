@@ -14,7 +14,7 @@ export interface SseParser {
   push(text: string): readonly ServerSentEvent[];
 }
 
-/** In UTF-16 units: an event above this is no event of kit. */
+/** In UTF-16 units: an event above this is not an event of kit. */
 const maxEventLength = 32_000_000;
 
 /**

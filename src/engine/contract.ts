@@ -21,7 +21,7 @@ import type { EngineCluster } from "./cluster.ts";
  * Promises that every implementation keeps (`contract.suite.ts` tests them):
  * - `admit` and `startRun` resolve once the work is on disk (fsync), and never before. The same
  *   idempotency key within the same scope gives the same receipt, and the work is done once; the same
- *   key with another input is a `conflict`. What failed in a way that may pass, or was cancelled, is no answer
+ *   key with another input is a `conflict`. What failed in a way that may pass, or was cancelled, is not an answer
  *   to a key: the next request with it has the input done again (a dispatch under its id, a run as a new one).
  * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
  *   Principals get equal shares, and the sessions of one principal take turns. Without authentication, an instance or
@@ -105,7 +105,7 @@ export interface Engine {
 
   /**
    * Whether a session that was last touched then (ms since 1970) may be removed for its age: nothing of its instance is to be
-   * done, no reader follows the instance's events, and no run goes on that had begun by then, since it may use the session. False
+   * done, no reader follows the instance's events, and no run goes on that had started by then, since it may use the session. False
    * while another process does the work, and for a while after the clock was set forward.
    */
   mayForget(key: SessionKey, touchedMs: number): Promise<boolean>;
@@ -317,7 +317,7 @@ export interface RunContext extends WorkContext {
    */
   emit(event: RunEventBody): number | undefined;
   /**
-   * Throws what would end the run as failed if its handler gave this: `internal_error` for what is no JSON,
+   * Throws what would end the run as failed if its handler gave this: `internal_error` for what is not JSON,
    * `replay_mismatch` when more was recorded than was asked for. For a handler that says how the run has ended.
    */
   checkResult(result: unknown): void;

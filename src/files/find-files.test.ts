@@ -49,12 +49,12 @@ test("unusable entries are reported with their reason, and circles of links end"
   expect(Object.fromEntries(unusable.map(({ path, reason }) => [path, reason]))).toEqual({
     "s/out": "leads out of the project",
     "s/out.md": "leads out of the project",
-    "s/dangling": "leads nowhere",
+    "s/dangling": "is a link to a missing file",
     "s/self": "is a link to itself",
     "s/one": "is a link to itself",
     "s/two": "is a link to itself",
     "s/a/here": "is s/a by another name",
-    "s/a/root": "is a link to a folder that it lies in",
+    "s/a/root": "is a link to a folder that contains it",
     "s/z": "is s/a by another name",
     "s/pipe.md": "is not a regular file",
   });
@@ -63,10 +63,10 @@ test("unusable entries are reported with their reason, and circles of links end"
 
 test.each([
   ["a link out", tmpdir(), "leads out of the project"],
-  ["a link to nothing", "nothing", "leads nowhere"],
+  ["a link to nothing", "nothing", "is a link to a missing file"],
   ["a link to itself", "s", "is a link to itself"],
-  ["a link to the project", ".", "is a link to a folder that it lies in"],
-  ["a link to a file", "a.md", "is no folder"],
+  ["a link to the project", ".", "is a link to a folder that contains it"],
+  ["a link to a file", "a.md", "is not a folder"],
 ])("a folder that is %s is told", async (_name, target, reason) => {
   await using folder = await createTemporaryRepository({ "a.md": "" });
   await symlink(target, join(folder.root, "s"));
@@ -90,7 +90,7 @@ test.skipIf(process.getuid?.() === 0)("a folder without permission is told", asy
   await using folder = await createTemporaryRepository({ "s/a/b.md": "" });
   await chmod(join(folder.root, "s/a"), 0);
   expect((await findFiles(folder.root, "s", markdown)).unusable).toEqual([
-    { path: "s/a", reason: "may not be read" },
+    { path: "s/a", reason: "cannot be read: permission denied" },
   ]);
   await chmod(join(folder.root, "s/a"), 0o755);
 });

@@ -57,9 +57,9 @@ class Search implements FoundFiles {
     const real = await this.#follow(path, "folder");
     if (real === undefined) return;
     const before = this.#read.get(real);
-    if (before !== undefined) return this.#refuse(path, `is ${before} by another name`);
+    if (before !== undefined) return this.#refuse(path, `is ${before} under another name`);
     const isAround = [this.#root, ...this.#read.keys()].some((one) => `${one}/`.startsWith(real + sep));
-    if (isAround) return this.#refuse(path, "is a link to a folder that it lies in");
+    if (isAround) return this.#refuse(path, "is a link to a folder that contains it");
     this.#read.set(real, path);
     const entries = await readdir(real, { withFileTypes: true }).catch((error: unknown) => {
       this.#refuse(path, reasonOf(error));
@@ -108,7 +108,7 @@ class Search implements FoundFiles {
         return this.#refuse(path, "leads out of the project");
       const stats = await stat(real);
       if (kind === "folder" ? stats.isDirectory() : stats.isFile()) return real;
-      return this.#refuse(path, kind === "folder" ? "is no folder" : "is not a regular file");
+      return this.#refuse(path, kind === "folder" ? "is not a folder" : "is not a regular file");
     } catch (error) {
       return this.#refuse(path, reasonOf(error));
     }
@@ -120,8 +120,8 @@ class Search implements FoundFiles {
 }
 
 function reasonOf(error: unknown): string {
-  if (hasCode(error, "ENOENT")) return "leads nowhere";
+  if (hasCode(error, "ENOENT")) return "is a link to a missing file";
   if (hasCode(error, "ELOOP")) return "is a link to itself";
-  if (hasCode(error, "EACCES") || hasCode(error, "EPERM")) return "may not be read";
+  if (hasCode(error, "EACCES") || hasCode(error, "EPERM")) return "cannot be read: permission denied";
   return "cannot be read";
 }

@@ -142,7 +142,9 @@ function withoutParents(names: readonly string[], options: FindPlaceOptions): st
 
 function inTheWay({ path, end }: FindPlaceOptions, pending: readonly string[]): KitError {
   return invalid(
-    end === "folder" && pending.length === 0 ? `${path} is no folder.` : `A file is in the way of ${path}.`,
+    end === "folder" && pending.length === 0
+      ? `${path} is not a folder.`
+      : `A file is in the way of ${path}.`,
   );
 }
 
@@ -159,8 +161,8 @@ export function assertNoLinkOut(root: string, paths: readonly string[]): void {
     if (!isLinkOut(root, path)) continue;
     throw new KitError({
       code: "forbidden",
-      message: `${path} is a link that leads out of the project, and kit writes its own files only inside.`,
-      hint: `Remove the link ${path}; kit makes what it needs.`,
+      message: `${path} is a link that leads out of the project, and kit writes its own files only inside of the project.`,
+      hint: `Remove the link ${path}; kit creates what it needs.`,
     });
   }
 }

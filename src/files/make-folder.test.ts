@@ -8,7 +8,7 @@ import { makeFolderSync } from "./replace-file.ts";
 const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-folder-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test("a folder is made with all that is missing above it, through links too, and twice is no fault", () => {
+test("a folder is made with all that is missing above it, through links too, and twice is not a fault", () => {
   symlinkSync(root, join(root, "link"));
   for (const path of ["a/b/c", "a/b/c", "link/d/e", "."]) makeFolderSync(join(root, path));
   expect(statSync(join(root, "d/e")).isDirectory()).toBe(true);

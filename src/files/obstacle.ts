@@ -8,7 +8,7 @@ import { KitError } from "../base/kit-error.ts";
  */
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "it belongs to another user, or is read-only",
-  EDQUOT: "its owner has used up what the disk grants",
+  EDQUOT: "its owner has no disk quota left",
   EEXIST: "a file is where the folder should be",
   EIO: "reading or writing failed",
   ELOOP: "links on the way to it lead to each other",
@@ -58,7 +58,7 @@ export function writeObstacle(folder: string): string | undefined {
     accessSync(existing, constants.W_OK | constants.X_OK);
     return spaceObstacle(existing);
   } catch (error) {
-    return systemObstacle(error) ?? "it cannot be looked at";
+    return systemObstacle(error) ?? "it cannot be accessed";
   }
 }
 

@@ -24,7 +24,7 @@ export interface ReplaceFileOptions {
  * its place. Keeps the mode and owner of a file that was there; another name of that file (a hard
  * link) keeps its content.
  *
- * Throws `invalid_request` for a folder, `forbidden` for anything else that is no regular file.
+ * Throws `invalid_request` for a folder, `forbidden` for anything else that is not a regular file.
  */
 export async function replaceFile(place: Place, options: ReplaceFileOptions): Promise<void> {
   const { expected, signal } = options;

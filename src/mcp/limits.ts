@@ -63,7 +63,7 @@ export const times = {
   maxRetryAfter: 300_000,
   /** The longest pause before the stream of a call that is waited for is opened again. */
   maxCallBackoff: 5_000,
-  /** A stream that was open for so long was no failure. */
+  /** A stream that was open for so long was not a failure. */
   steadyStream: 30_000,
   /** Between the polite and the firm way of ending a process. */
   grace: 1_000,

@@ -32,7 +32,7 @@ test("lines come out whole or are too long, however their bytes come in", () => 
   );
 });
 
-test("a line end of Windows is no part of the line", () => {
+test("a line end of Windows is not part of the line", () => {
   const { reader, seen } = readerOf(100);
   reader.push(Buffer.from("a\r\nb\rc\n\r\n\n"));
   expect(seen).toEqual(["a", "b\rc", "", ""]);

@@ -114,7 +114,7 @@ test("a model without a key or a package is passed over; without any that can be
   await expect(wrong.agent.session().prompt("x")).rejects.toThrow('There is no provider named "nowhere".');
 });
 
-test("an abort is no failure of the model", async () => {
+test("an abort is not a failure of the model", async () => {
   server.script([{ answer: { text: "slow" }, silentAfter: 1 }, { text: "never" }]);
   const stop = new AbortController();
   const asking = open().agent.session().prompt("x", { signal: stop.signal });

@@ -95,7 +95,7 @@ test("no minute ever has more than the limits allow, and every call gets its tur
   );
 });
 
-test("sessions of all agents share the limit of a provider, and waiting is no silence of the model", async () => {
+test("sessions of all agents share the limit of a provider, and waiting is not a silence of the model", async () => {
   const server = await startProviderServer();
   const clock = createManualClock();
   try {

@@ -288,7 +288,7 @@ export class EventSpans implements Tracing {
         ? (this.#tree.get(key)?.failure ?? "error")
         : undefined;
     const open = this.#tree.get(key);
-    // A retry that worked is no failure of the operation.
+    // A retry that worked is not a failure of the operation.
     if (open !== undefined && error === undefined) open.failure = undefined;
     this.#tree.end(key, event, { attributes, error });
     this.#metrics?.operation(event, error);

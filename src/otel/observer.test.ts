@@ -99,7 +99,7 @@ test("a turn says who was asked, what it cost and how it ended, in the names of 
   });
 });
 
-test("a turn's span names what was in front of the model, up to 50 items, without its text", () => {
+test("a turn's span names what was in the model's context, up to 50 items, without its text", () => {
   const recorded = recordSpans();
   const observer = createOpenTelemetryObserver({ tracer: recorded.tracer, meter: false });
   const at = { index: 1, timestamp: "2026-11-22T10:00:00.000Z", agent: "a", instance_id: "1", session: "s" };

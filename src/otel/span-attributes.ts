@@ -66,7 +66,7 @@ export function turnAttributes(event: EventOf<"turn_request">, options: Attribut
 const maxReceiptItems = 50;
 const maxItemChars = 128;
 
-/** Names and sizes of what was in front of the model; the text of it stands nowhere. */
+/** Names and sizes of what was in the model's context; the text of it stands nowhere. */
 function addReceipt(attributes: Attributes, receipt: TurnReceipt): void {
   const { digest, items, tokens, before, added = [], omitted = 0 } = receipt;
   attributes["kit.receipt.digest"] = digest;

@@ -146,7 +146,7 @@ export class AnswerGuard {
     return storeUnavailable({
       store: this.#options.store,
       reason: "its database does not answer",
-      hint: `Nothing has come from Postgres since ${isoTime(since)}. Kit goes on asking it, and goes on by itself once it answers.`,
+      hint: `Nothing has come from Postgres since ${isoTime(since)}. kit keeps asking, and continues by itself once it answers.`,
       since,
     });
   }

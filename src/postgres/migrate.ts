@@ -58,7 +58,7 @@ export async function checkMigrated(pool: PostgresPool, migrations: Migrations):
   if (version > 0) return;
   throw new KitError({
     code: "not_found",
-    message: `${migrations.store} is not in this database: it has no such tables in the schema ${migrations.schema}.`,
+    message: `${migrations.store} is not in this database: it has no kit tables in the schema ${migrations.schema}.`,
     hint: "Check the address and the name of the schema. The first start makes the tables.",
   });
 }

@@ -36,7 +36,7 @@ const advice: readonly (readonly [string, string])[] = [
   ],
   ["28", "Check the role and the password in the address."],
   ["3D000", "Create the database, or correct its name in the address."],
-  ["53100", "Make room on its disk. What was accepted is kept, and goes on by itself."],
+  ["53100", "Make room on its disk. Accepted work is kept, and continues by itself."],
   [
     "53300",
     "Raise max_connections, or let fewer processes connect: a node of kit holds up to 22 connections.",

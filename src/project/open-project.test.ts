@@ -148,7 +148,7 @@ test("an index that is not to be kept leaves nothing in the project", async () =
   expect(await repository.git("status", "--porcelain", "--ignored")).toBe("?? CLAUDE.md");
 });
 
-test("a root that is no folder is refused", async () => {
+test("a root that is not a folder is refused", async () => {
   await using repository = await createTemporaryRepository({ "a.txt": "" });
   for (const root of [join(repository.root, "a.txt"), join(repository.root, "missing")]) {
     await expect(openProject({ root })).rejects.toMatchObject({ code: "invalid_request" });

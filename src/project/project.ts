@@ -44,7 +44,7 @@ export interface ProjectSpecs {
   all(): Iterable<SpecBlock>;
   /** Parse, validation and reference diagnostics, in path, then line order. */
   diagnostics(): readonly Diagnostic[];
-  /** The framework whose adapter reads a file; undefined for a file that is no spec. */
+  /** The framework whose adapter reads a file; undefined for a file that is not a spec. */
   frameworkOf(path: string): Framework | undefined;
   /** The features by framework, then path, with the numbers of their blocks. */
   features(query?: SpecFeatureQuery): SpecFeaturePage;

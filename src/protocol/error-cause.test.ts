@@ -93,7 +93,7 @@ test("a cause has a size that any record has room for", () => {
   expect(causeOf(new Error("z".repeat(10_000_000)), plain)?.message).toHaveLength(2_000);
 });
 
-test("a secret is taken out before the text is cut, and its place is no part of the message", () => {
+test("a secret is taken out before the text is cut, and its place is not part of the message", () => {
   const secret = "token-0123456789";
   const reader: CauseReader = {
     clean: (text) => text.replaceAll(secret, "***"),

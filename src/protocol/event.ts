@@ -98,7 +98,7 @@ export const eventSchema = z
       attempt: z.int(),
       /** Absent where the call is not of the session's own prompt, such as one that sums it up. */
       prefix: z.optional(prefixSchema),
-      /** The content in front of the model: rules, specs, instructions, skills, memories. Absent likewise. */
+      /** The content in the model's context: rules, specs, instructions, skills, memories. Absent likewise. */
       receipt: z.optional(receiptSchema),
       /** Names the system prompt, tools and settings, and messages that no log holds, as the session store keeps them. Absent where it keeps none. */
       head: text.optional(),

@@ -23,7 +23,7 @@ export const receiptItemSchema = z
 export interface ReceiptItem extends Infer<typeof receiptItemSchema> {}
 
 /**
- * The content in front of the model in a turn. Lists are long and stay the same, so a receipt begins with the
+ * The content in the model's context in a turn. Lists are long and stay the same, so a receipt begins with the
  * whole list of the turn `before` and tells what has come since. Without `before`, `added` is the whole list.
  */
 export const receiptSchema = z
@@ -44,7 +44,7 @@ export const receiptSchema = z
     /** At most 200 items are added. */
     omitted: z.optional(z.int()).check(z.meta({ description: "How many items `added` leaves out." })),
   })
-  .check(z.meta({ id: "TurnReceipt", description: "What was in front of the model in a turn." }));
+  .check(z.meta({ id: "TurnReceipt", description: "What was in the model's context in a turn." }));
 export interface TurnReceipt extends Infer<typeof receiptSchema> {}
 
 /**

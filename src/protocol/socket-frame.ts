@@ -43,7 +43,7 @@ export const clientFrameSchema = z.discriminatedUnion(
 );
 export type ClientFrame = Infer<typeof clientFrameSchema>;
 
-/** The trace of a frame, as it stands in the headers of a request; what is no trace is ignored. */
+/** The trace of a frame, as it stands in the headers of a request; what is not a trace is ignored. */
 export interface FrameTrace {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;

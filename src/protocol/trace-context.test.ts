@@ -33,7 +33,7 @@ test.each([
   ["10 KiB", `00-${trace}-${span}-01${"-".repeat(10_240)}`],
   ["10 KiB of a later version", `cc-${trace}-${span}-01-${"a".repeat(10_240)}`],
   ["a line break", `${parent}\r\nx-evil: 1`],
-])("%s is no parent", (_name, value) => {
+])("%s is not a parent", (_name, value) => {
   expect(readTraceContext(value)).toBeUndefined();
 });
 

@@ -176,7 +176,7 @@ export const turnSchema = z
     }),
     receipt: z.array(receiptItemSchema).optional().meta({
       description:
-        "The rules, specs and other knowledge in front of the model. Absent where the turn has no receipt.",
+        "The rules, specs and other knowledge in the model's context. Absent where the turn has no receipt.",
     }),
     receipt_count: z.int().optional().meta({
       description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",

@@ -21,7 +21,7 @@ export const workCauseSchema = z
       dispatch_id: z
         .string()
         .optional()
-        .meta({ description: "Where the prompt was dispatched, and is no part of a run." }),
+        .meta({ description: "Where the prompt was dispatched, and is not part of a run." }),
       run_id: z.string().optional().meta({ description: "The run whose agent was prompted." }),
     }),
     z.object({ type: z.literal("schedule"), schedule: z.string() }),

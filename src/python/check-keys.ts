@@ -3,7 +3,7 @@ import { type KnownKeys, unknownKey } from "../base/suggest.ts";
 import { toSentence } from "../base/to-sentence.ts";
 
 /**
- * Throws `invalid_request` for a value that is no plain object, and for a key that kit does not read: a
+ * Throws `invalid_request` for a value that is not a plain object, and for a key that kit does not read: a
  * misspelled limit would limit nothing. `name` is how an error calls the object.
  */
 export function checkKeys(value: unknown, name: string, known: KnownKeys): void {
@@ -11,7 +11,7 @@ export function checkKeys(value: unknown, name: string, known: KnownKeys): void 
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
 }
 
-/** Throws `invalid_request` for what is no plain object: the entries of a list or a Map would not be seen. */
+/** Throws `invalid_request` for what is not a plain object: the entries of a list or a Map would not be seen. */
 export function checkTable(value: unknown, name: string): void {
   if (isTable(value)) return;
   throw new KitError({ code: "invalid_request", message: `${name} must be an object, by name.` });

@@ -7,7 +7,7 @@ import type { PythonExceptionInfo } from "./python-error.ts";
 const hints: readonly (readonly [exception: RegExp, hint: string])[] = [
   [
     /^TypeError: unsupported operand type\(s\) for [-+*/|&^%]+=?: .*'bool'/,
-    "A bool is no number here: write sum(1 for x in a if x > 2), or int(x > 2).",
+    "A bool is not a number here: write sum(1 for x in a if x > 2), or int(x > 2).",
   ],
   [
     /^TypeError: '[<>]=?' not supported between instances of '(list|dict|set)'/,

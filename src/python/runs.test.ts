@@ -266,25 +266,25 @@ test("after close nothing runs", async () => {
 test("options, limits and functions that kit does not know are refused by their names", async () => {
   const session = python.createSession();
   const cases: readonly (readonly [object, string])[] = [
-    [{ resourceLimits: { maxMemmory: 5 } }, "`maxMemmory` is no limit of Python; did you mean maxMemory?"],
+    [{ resourceLimits: { maxMemmory: 5 } }, "`maxMemmory` is not a limit of Python; did you mean maxMemory?"],
     [
       { resourceLimits: { maxdurationsecs: 5 } },
-      "`maxdurationsecs` is no limit of Python; did you mean maxDurationSecs?",
+      "`maxdurationsecs` is not a limit of Python; did you mean maxDurationSecs?",
     ],
     [
       { resourceLimits: JSON.parse('{"__proto__": 5}') },
-      "`__proto__` is no limit of Python; there are maxAllocations, maxDurationSecs, maxMemory, maxRecursionDepth, gcInterval.",
+      "`__proto__` is not a limit of Python; there are maxAllocations, maxDurationSecs, maxMemory, maxRecursionDepth, gcInterval.",
     ],
     [{ resourceLimits: { maxMemory: "1" } }, "resourceLimits.maxMemory must be a number."],
     [{ resourceLimits: { maxMemory: null } }, "resourceLimits.maxMemory must be a number."],
     [{ resourceLimits: { maxDurationSecs: Number.NaN } }, "resourceLimits.maxDurationSecs must be a number."],
     [{ resourceLimits: [1] }, "resourceLimits must be an object."],
-    [{ input: {} }, "`input` is no option of a run of Python; did you mean inputs?"],
+    [{ input: {} }, "`input` is not an option of a run of Python; did you mean inputs?"],
     [{ inputs: new Map() }, "inputs must be an object, by name."],
     [{ functions: { f: 5 } }, "functions.f must be an object."],
     [
       { functions: { f: { execute: () => 1, timeoutMS: 5 } } },
-      "`timeoutMS` is no field of the function f; did you mean timeoutMs?",
+      "`timeoutMS` is not a field of the function f; did you mean timeoutMs?",
     ],
     [{ functions: { f: { timeoutMs: 5 } } }, "functions.f needs `execute`, a function."],
     [

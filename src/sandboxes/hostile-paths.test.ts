@@ -285,7 +285,7 @@ async function callSandbox(
     case "glob":
       return await sandbox.glob(pattern, below);
     default:
-      throw new Error(`${op} is no call of a sandbox.`);
+      throw new Error(`${op} is not a call of a sandbox.`);
   }
 }
 

@@ -107,7 +107,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
   // Without a listener, Node hangs up on it without a word.
   server.on("connect", (_, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
-    sendRaw(toReply(invalid("This server is no proxy.")), socket);
+    sendRaw(toReply(invalid("This server is not a proxy.")), socket);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();

@@ -18,7 +18,7 @@ interface Description {
 let served: ServedService;
 let ajv: Ajv2020;
 const operations = new Map<string, Description>();
-/** Operations of which a reply that is no error was seen. */
+/** Operations of which a reply that is not an error was seen. */
 const answered = new Set<string>();
 
 beforeAll(async () => {
@@ -282,7 +282,7 @@ test("a webhook answers as described", async () => {
   await ask("GET /deliveries", "/deliveries?cursor=none");
 });
 
-test("every route with a body refuses one that is no JSON object, and unwraps a wrapped one", async () => {
+test("every route with a body refuses one that is not JSON object, and unwraps a wrapped one", async () => {
   const positions: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
   const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
   expect(posts.length).toBeGreaterThan(12);

@@ -133,7 +133,7 @@ function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] 
 }
 
 /**
- * The details for a developer. A refused request is no fault in any code: its error has a hint at most,
+ * The details for a developer. A refused request is not a fault in any code: its error has a hint at most,
  * and strangers, the pages of foreign sites among them, are told nothing of where kit lies on this machine.
  */
 function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {

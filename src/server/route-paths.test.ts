@@ -35,7 +35,7 @@ test.each([
   "/AGENTS/a/b",
   "//",
   "/__proto__",
-])("%s is no path of any rule", (path) => {
+])("%s is not a path of any rule", (path) => {
   expect(found(path)).toBe("/*");
 });
 

@@ -156,7 +156,7 @@ test("two parents are none, and a state that is none leaves the parent", async (
   expect(await asked()).toEqual({ traceparent });
 });
 
-test("a frame whose trace is no text is answered as any other", async () => {
+test("a frame whose trace is not text is answered as any other", async () => {
   const socket = await openSocket(`${served.url}/agents/echo/8`);
   await socket.next();
   socket.send({ type: "prompt", request_id: "1", message: "hello", traceparent: { a: 1 }, tracestate: 7 });

@@ -63,7 +63,7 @@ test("a database in memory is never gone", () => {
   refuseEmptyDatabase({ store: "The store", file: ":memory:" });
 });
 
-test("an empty file is no new database, unless another process is just making it", () => {
+test("an empty file is not a new database, unless another process is just making it", () => {
   const file = join(root, "empty.db");
   writeFileSync(file, "");
   refuseEmptyDatabase({ store: "The store", file });

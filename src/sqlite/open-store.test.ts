@@ -88,7 +88,7 @@ test.each([
   expect(readFileSync(file)).toEqual(before);
 });
 
-test("a file that is no database is refused and not changed", () => {
+test("a file that is not a database is refused and not changed", () => {
   const file = place();
   writeFileSync(file, "notes of a user ".repeat(500));
   expect(() => open(first, file)).toThrow(refused("damaged, or is not a file of kit"));

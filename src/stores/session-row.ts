@@ -41,7 +41,7 @@ function toTouched(row: SessionRow): TouchedSession {
 export function placeOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
+  throw new KitError({ code: "invalid_request", message: "The cursor is not the next_cursor of a list." });
 }
 
 /** The error of an append whose writer has lost its lease on the instance. */

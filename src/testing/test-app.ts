@@ -194,7 +194,7 @@ async function openOthers(
     parts.mcp = createMcpClient({
       config: config ?? {},
       root,
-      // Where programs are found is no secret, and a server is one.
+      // Where programs are found is not a secret, and a server is one.
       env: { PATH: process.env.PATH, ...env },
       validateJson: createJsonValidator({ isLenient: true }),
     });

@@ -120,7 +120,7 @@ function checkNames({ id, session = "default" }: WebhookDispatch): void {
       code: "invalid_request",
       message: "The delivery cannot be given to a session.",
       meta: { issues: [{ path, message: fault }] },
-      hint: `Make the ${path} of one path segment in the webhook's file: replace what separates its parts by "-" or ":".`,
+      hint: `In the webhook's file, build the ${path} as one path segment: join its parts by "-" or ":".`,
     });
   }
 }
@@ -131,7 +131,7 @@ function secretOf(definition: WebhookDefinition, { env, name }: IncomingWebhook)
   throw new KitError({
     code: "unavailable",
     message: "This webhook is not set up.",
-    hint: `The webhook "${name}" finds no secret: set the environment variable that its file reads.`,
+    hint: `The webhook "${name}" has no secret: set the environment variable that its file reads.`,
   });
 }
 

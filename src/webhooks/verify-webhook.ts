@@ -30,7 +30,7 @@ export interface VerifiedWebhook {
   readonly headers: Headers;
   /** As it came. */
   readonly body: Uint8Array;
-  /** After work that failed: the delivery's repetition is no duplicate, so that it is tried again. */
+  /** After work that failed: the delivery's repetition is not a duplicate, so that it is tried again. */
   release(): Promise<void>;
   text(): string;
   /** Throws `SyntaxError` for a body that is not JSON. */

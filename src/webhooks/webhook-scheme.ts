@@ -102,7 +102,7 @@ function invalidSignature(): KitError {
   return new KitError({
     code: "invalid_signature",
     message: "The signature is missing or does not match.",
-    hint: "Compare the secret with the sender's, and hand over the body as it came: parsed and written again, it is another.",
+    hint: "Compare the secret with the sender's, and pass the body as it was received: a body that was parsed and serialized again has other bytes.",
   });
 }
 

@@ -37,7 +37,7 @@ test("a value that does not fit the schemas is an error of the type checker", ()
     // @ts-expect-error the payload has no such field
     run: async (ctx) => ctx.payload.total,
   });
-  // @ts-expect-error the result is no text
+  // @ts-expect-error the result is not text
   defineWorkflow({ result: number, run: async () => ({ count: "one" }) });
   const useContext = async (ctx: WorkflowContext) => {
     // @ts-expect-error the version is a text
@@ -62,7 +62,7 @@ test.each([
   [{ run: "later" }, "A workflow has no `run` function"],
   [
     { run: (): number => 1, shedule: "* * * * *" },
-    "`shedule` is no field of a workflow; did you mean schedule?",
+    "`shedule` is not a field of a workflow; did you mean schedule?",
   ],
   [{ run: (): number => 1, payload: "text" }, "`payload` must be a schema"],
   [{ run: (): number => 1, result: null }, "`result` must be a schema"],

@@ -48,7 +48,7 @@ export function journalSession(session: Session, agent: string, journal: AgentJo
     let live: PromptResult<Result> | undefined;
     const recorded = await step(kind, options, async (given) => {
       live = await run({ ...options, ...given });
-      // Such a schema may make a value that is no JSON: the journal records the answer's text, and reads it again.
+      // Such a schema may make a value that is not JSON: the journal records the answer's text, and reads it again.
       return isStandardSchema(schema) ? { ...live, result: undefined } : live;
     });
     if (live !== undefined) return live;
@@ -117,8 +117,8 @@ async function readAgain<Result>(
   if (check.ok) return check.value;
   throw new KitError({
     code: "replay_mismatch",
-    message: "The answer that the run has recorded does not fit the schema any more.",
-    hint: `A run that has begun needs the schema it began with: ${check.issues.join("; ")}.`,
+    message: "The recorded answer of the run does not match the schema any more.",
+    hint: `A started run needs the schema that it started with: ${check.issues.join("; ")}.`,
   });
 }
 

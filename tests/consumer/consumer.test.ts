@@ -108,7 +108,7 @@ function compile(...args: readonly string[]): Promise<string> {
 
 test("on an older Node, and on Bun, each entry says in one line what it needs", async () => {
   const old = join(folder, "old.mjs");
-  // A worker of Cloudflare is no Node, though it says that it is one.
+  // A worker of Cloudflare is not a Node, though it says that it is one.
   const anywhere = [
     "kit/client",
     "kit/cloudflare",

@@ -59,7 +59,7 @@ export default defineWebhook({
   secret: (env) => env.CHAT_SECRET,
   async handle({ payload, dispatch }) {
     const { success, data } = Delivery.safeParse(payload);
-    if (!success) throw new KitError({ code: "invalid_request", message: "This is no message of the chat." });
+    if (!success) throw new KitError({ code: "invalid_request", message: "This is not a message of the chat." });
     await dispatch("reviewer", { id: data.thread, input: data.text });
   },
 });

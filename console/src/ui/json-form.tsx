@@ -122,6 +122,6 @@ function parse(text: string): { readonly value: unknown } | { readonly problem: 
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
-    return { problem: `This is no JSON: ${error instanceof Error ? error.message : error}` };
+    return { problem: `This is not JSON: ${error instanceof Error ? error.message : error}` };
   }
 }

@@ -33,7 +33,7 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   return lines.length > most ? [...lines.slice(0, most), leftOut(lines.length - most)] : lines;
 }
 
-/** The longest common subsequence, where that is no long work. */
+/** The longest common subsequence, where that is not a long work. */
 function middle(old: readonly string[], next: readonly string[]): readonly DiffLine[] {
   const width = next.length + 1;
   if (old.length * width > 1_000_000)

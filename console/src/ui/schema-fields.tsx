@@ -215,7 +215,7 @@ function JsonField({ id, value, isRequired, onChange }: InputProps): ReactNode {
           try {
             onChange(target.value.trim() === "" ? undefined : JSON.parse(target.value));
           } catch (error) {
-            fault = `This is no JSON: ${error instanceof Error ? error.message : error}`;
+            fault = `This is not JSON: ${error instanceof Error ? error.message : error}`;
           }
           target.setCustomValidity(fault);
           setProblem(fault === "" ? undefined : fault);

@@ -72,7 +72,7 @@ test("a forged, altered, unsigned or old delivery is refused, and starts no work
   assert.deepEqual(await chat.replies("refused", 2), ["A person will look at order 3.", "It is order 3."]);
 });
 
-test("a signed body that is no message is refused, with the reason", async () => {
+test("a signed body that is not a message is refused, with the reason", async () => {
   const reply = await demo.chat.deliver(JSON.stringify({ message: { thread: "../other", text: "Hello" } }));
   assert.equal(reply.status, 400);
   assert.match(await reply.text(), /no message of the chat/);

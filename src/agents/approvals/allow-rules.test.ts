@@ -192,7 +192,7 @@ describe("a rule for a path", () => {
     expect(await isCovered(folder, callOf("write", { path, content: "" }))).toBe(expected);
   });
 
-  test("is no pattern, and is of the workspace, not of the working folder", async () => {
+  test("is not a pattern, and is of the workspace, not of the working folder", async () => {
     const write = (path: string, more = {}) => callOf("write", { path, content: "" }, more);
     expect(await isCovered({ tool: "write", path: "src/*" }, write("src/x"))).toBe(false);
     expect(await isCovered({ tool: "write", path: "src/*" }, write("src/*"))).toBe(true);

@@ -40,7 +40,7 @@ export function forkEntries(
   return [...copied, { version: 1, type: "note", name: forkNote, value, timestamp }];
 }
 
-/** The origin of a session; undefined for one that is no fork. */
+/** The origin of a session; undefined for one that is not a fork. */
 export function forkOf({ notes }: Pick<SessionState, "notes">): ForkNote | undefined {
   return notes.findLast(({ name }) => name === forkNote)?.value as ForkNote | undefined;
 }

@@ -13,7 +13,7 @@ const png = new Uint8Array([137, 80, 78, 71]);
 
 // TypeScript forbids these values, and plain JavaScript may still pass them.
 test.each<readonly [object, string]>([
-  [{ resutl: {} }, "`resutl` is no option of a prompt; did you mean result?"],
+  [{ resutl: {} }, "`resutl` is not an option of a prompt; did you mean result?"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal"],
   [{ model: 1 }, "`model` must be a text such as"],
   [{ role: 1 }, "`role` must be a role or the name of one, not 1."],
@@ -27,7 +27,7 @@ test.each<readonly [object, string]>([
   [{ images: ["a.png"] }, "`images[0]` must be an image, not a text."],
   [{ signal: true }, "`signal` must be an AbortSignal, not true."],
   [{ budget: 5 }, "`budget` must be an object, not 5."],
-  [{ budget: { max_turns: 5 } }, "`budget.max_turns` is no limit of a budget; did you mean maxTurns?"],
+  [{ budget: { max_turns: 5 } }, "`budget.max_turns` is not a limit of a budget; did you mean maxTurns?"],
   [{ budget: { maxTurns: -1 } }, "`budget.maxTurns` must be a whole number from 1 up, not -1."],
   [{ budget: { maxCost: Number.NaN } }, "`budget.maxCost` must be a number from 0 up, not NaN."],
   [{ images: [{ data: png, media_type: "text/html" }] }, "An image has a media_type such as image/png."],
@@ -72,6 +72,6 @@ test.each([
   ["", "A prompt needs a text."],
   [" \n", "A prompt needs a text."],
   ["half a \ud83d", "A prompt's text must be well-formed Unicode."],
-])("the text %j is no prompt", async (text, message) => {
+])("the text %j is not a prompt", async (text, message) => {
   await expect(open().session.prompt(text)).rejects.toMatchObject({ code: "invalid_request", message });
 });

@@ -36,7 +36,7 @@ test.each([
   ["in the middle of the text", 'I think\n  {"a": 1}\nThat is it.', [{}, { a: 1 }]],
   ["a list", '["x"]', [[], [""], ["x"]]],
   ["not where a line only mentions one", 'Use {"a": 1} here.', []],
-  ["not after what is no JSON", "{a: 1}\nand so on", [{}]],
+  ["not after what is not JSON", "{a: 1}\nand so on", [{}]],
   ["the later one of two", '[1]\n{"b": 2}', [[], [1], {}, { b: 2 }]],
   ["half a character waits", '"\\ud83d\\ude00"'.replace(/^/, "["), [[], [""], ["😀"]]],
   ["escapes", '["a\\n\\"b"]', [[], [""], ["a"], ["a\n"], ['a\n"'], ['a\n"b']]],

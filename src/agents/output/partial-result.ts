@@ -254,7 +254,7 @@ export class PartialResult {
     this.#expected = expected;
   }
 
-  /** It is no JSON: another line may begin with a value. */
+  /** It is not JSON: another line may begin with a value. */
   #fail(character: string): void {
     this.#begin(character === "\n" ? "line" : "rest of line");
   }

@@ -32,7 +32,7 @@ const plainSchema: StandardSchemaV1<unknown, number> = {
   },
 };
 
-test("a schema that cannot say its shape checks results all the same, and is no input of a tool", async () => {
+test("a schema that cannot say its shape checks results all the same, and is not an input of a tool", async () => {
   const model = createScriptedModel([{ text: '"five"' }, { text: "5" }]);
   const session = createTestAgent(model).session();
   expect((await session.prompt("price?", { result: plainSchema })).result).toBe(5);

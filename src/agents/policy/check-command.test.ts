@@ -170,7 +170,7 @@ describe("an entry of a list", () => {
     expect(run("timeout 5 git log", { allowedCommands: ["timeout 5 git status", "git"] })).toContain(
       '"5" is more or other',
     );
-    expect(run("timeout soon git status", policy)).toBe('timeout: "soon" is no time limit');
+    expect(run("timeout soon git status", policy)).toBe('timeout: "soon" is not a time limit');
     expect(run("nice A=b git status", policy)).toBe('nice: "A=b" sets a variable');
   });
 

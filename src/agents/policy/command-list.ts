@@ -115,7 +115,7 @@ function faultOfLine({ kind, words, written }: ListEntry): string | undefined {
   const near = suggest(subcommand, subcommandsOfGit.all);
   return near === undefined
     ? undefined
-    : `"${written}" is no subcommand that kit knows; did you mean git ${near}?`;
+    : `"${written}" is not a subcommand that kit knows; did you mean git ${near}?`;
 }
 
 const writers: ReadonlySet<string> = new Set([

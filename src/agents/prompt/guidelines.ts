@@ -106,7 +106,7 @@ async function pathsOf(touched: ReadonlySet<string>, work: GuidelineWork): Promi
   const paths = new Set<string>();
   for (const path of touched) {
     const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
-    // A path outside of the workspace was refused and is no file of the project.
+    // A path outside of the workspace was refused and is not a file of the project.
     if (place !== undefined) paths.add(place);
   }
   return paths;

@@ -21,7 +21,7 @@ test("sessions are made, found, listed and deleted by name", async () => {
 });
 
 test.each(["", ".", "..", "a/b", "a\\b", "a\u0000b", "a\ud800", "x".repeat(129), 7 as never])(
-  "%j is no name of a session",
+  "%j is not a name of a session",
   (name) => {
     expect(() => createTestAgent(echo()).session(name)).toThrow("A session's name");
   },

@@ -84,7 +84,7 @@ test("an operation that others came after has its answer still, also when anothe
   store.close();
 });
 
-test.each(["", "a b", "x".repeat(129), "op/1"])("%j is no operation's id", async (operationId) => {
+test.each(["", "a b", "x".repeat(129), "op/1"])("%j is not an operation's id", async (operationId) => {
   const session = createTestAgent(createScriptedModel([])).session();
   await expect(session.prompt("x", { operationId })).rejects.toMatchObject({ code: "invalid_request" });
 });

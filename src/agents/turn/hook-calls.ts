@@ -111,7 +111,7 @@ const changes = {
   afterTool: "content",
 } as const satisfies Record<keyof AgentHooks, string>;
 
-/** Asks a hook. Throws `forbidden` where it throws, or gives what is no decision. */
+/** Asks a hook. Throws `forbidden` where it throws, or gives what is not a decision. */
 async function ask<Said>(
   name: keyof AgentHooks,
   hook: () => Said | Promise<Said>,
@@ -133,7 +133,7 @@ async function ask<Said>(
   if (isDecision) return decision as Extract<Said, object>;
   throw new KitError({
     code: "forbidden",
-    message: `The hook ${name} gave what is no decision: nothing passes it.`,
+    message: `The hook ${name} gave what is not a decision: nothing passes it.`,
     hint: `Return nothing, a change such as { ${changes[name]}: … }, or { refuse: "…" }.`,
   });
 }

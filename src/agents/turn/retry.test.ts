@@ -83,7 +83,7 @@ test.each([
   expect(failed.event.error.message).toBe("m");
 });
 
-test("a thrown value that is no error is a model that could not be reached", () => {
+test("a thrown value that is not an error is a model that could not be reached", () => {
   for (const thrown of ["gone", null, undefined, 7, { statusCode: "500", responseBody: null }]) {
     const { event, retries } = planRetry(thrown, 1, { clock: createManualClock(), retry });
     expect([event.error.message, retries]).toEqual([

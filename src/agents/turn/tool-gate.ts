@@ -7,7 +7,7 @@ import { failed, type Outcome, unknownOutcome } from "./running-call.ts";
 /** A call before it is run. */
 export interface GatedCall {
   readonly call: ToolCallPart;
-  /** Absent for a call that is no tool's, such as a question of a backend. */
+  /** Absent for a call that is not a tool's, such as a question of a backend. */
   readonly tool?: ToolDefinition | undefined;
   readonly turnId: string;
   /** The arguments, validated. */

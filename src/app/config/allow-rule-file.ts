@@ -51,7 +51,7 @@ export class AllowRuleFile {
 
   /**
    * Adds a rule, whole or not at all; gives the lines that were added, none where the file has the rule. Throws `unavailable` where the configuration
-   * is no TOML file that can be written, `forbidden` where an agent has changed it, `conflict` where another program just did.
+   * is not a TOML file that can be written, `forbidden` where an agent has changed it, `conflict` where another program just did.
    */
   async write(rule: AllowRule): Promise<{ readonly file: string; readonly toml: string }> {
     const written = this.#last.then(() => this.#write(rule));

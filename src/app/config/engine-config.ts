@@ -95,7 +95,7 @@ function noAddress(url: string | undefined, kind: string): KitError {
     message:
       url === undefined
         ? `engine.kind is ${kind}, and no address of a database is set.`
-        : "The address of the engine's database is none of Postgres.",
+        : "The address of the engine's database is not a Postgres address.",
     hint: "Set KIT_ENGINE_URL (or DATABASE_URL) to postgres://user:password@host:5432/name, or engine.url; percent-encode special characters of the password, such as %2F for /.",
   });
 }
@@ -103,7 +103,7 @@ function noAddress(url: string | undefined, kind: string): KitError {
 function noDirectAddress(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The direct address of the engine's database is none of Postgres.",
+    message: "The direct address of the engine's database is not a Postgres address.",
     hint: "Set KIT_ENGINE_DIRECT_URL, or engine.direct_url, to postgres://user:password@host:5432/name: the database itself, not its pooler. Percent-encode special characters of the password.",
   });
 }

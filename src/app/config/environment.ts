@@ -107,6 +107,6 @@ function misspelled(environment: Environment): readonly string[] {
       variable.slice("KIT_".length),
       names.map((known) => known.slice("KIT_".length)),
     );
-    return near === undefined ? [] : [`${variable} is no variable of kit; did you mean KIT_${near}?`];
+    return near === undefined ? [] : [`${variable} is not a variable of kit; did you mean KIT_${near}?`];
   });
 }

@@ -64,7 +64,7 @@ test("a key that kit.config.ts sets to undefined counts as absent, at any depth"
 
 test("an unknown key of kit.config.ts is refused even when it holds undefined", async () => {
   const loading = load({ "kit.config.ts": "export default { serverr: undefined };" });
-  await expect(loading).rejects.toThrow("serverr is no key of kit; did you mean server?");
+  await expect(loading).rejects.toThrow("serverr is not a key of kit; did you mean server?");
 });
 
 test("kit.config.ts is imported as it is, with functions and adapters", async () => {
@@ -98,9 +98,9 @@ test("two configurations side by side are refused, both named", async () => {
 });
 
 test.each([
-  ["[server]\nprot = 1", "server.prot is no key of kit; did you mean server.port?"],
-  ['[specs]\nincludes = ["a"]', "specs.includes is no key of kit; did you mean specs.include?"],
-  ["[zzz]", "zzz is no key of kit."],
+  ["[server]\nprot = 1", "server.prot is not a key of kit; did you mean server.port?"],
+  ['[specs]\nincludes = ["a"]', "specs.includes is not a key of kit; did you mean specs.include?"],
+  ["[zzz]", "zzz is not a key of kit."],
   ['[server]\nport = "3000"', "server.port must be a whole number from 0 to 65535, not a text"],
   ["[server]\nport = 70000", "server.port must be a whole number from 0 to 65535, not 70000"],
   ["[server]\nport = 1.5", "not 1.5"],
@@ -117,7 +117,7 @@ test.each([
   ['[server]\nauth = "x"', "server.auth must be a function (only in kit.config.ts)"],
   ['[engine]\nkind = "x"', 'engine.kind must be one of embedded, postgres, restate, not "x"'],
   ["[engine]\nconcurrency = 0", "engine.concurrency must be a whole number from 1 to"],
-  ['[agent]\nmodle = "a/b"', "agent.modle is no key of kit; did you mean agent.model?"],
+  ['[agent]\nmodle = "a/b"', "agent.modle is not a key of kit; did you mean agent.model?"],
   [
     '[agent]\nsandbox = "docker"',
     'agent.sandbox must be one of virtual, local, daytona, e2b, modal, runloop, not "docker"',
@@ -139,21 +139,21 @@ test.each([
     '[providers.local]\nbase_url = "127.0.0.1:8080"',
     "providers.local.base_url must be an address such as http://127.0.0.1:8080/v1, not a text",
   ],
-  ["[providers.local]\nbase = 1", "providers.local.base is no key of kit"],
+  ["[providers.local]\nbase = 1", "providers.local.base is not a key of kit"],
   ["[providers.local.prices]\nm = { input = 1 }", "providers.local.prices.m.output is required"],
   ["[compaction]\nreserve_tokens = -1", "compaction.reserve_tokens must be a whole number from 0 to"],
   ['[agent]\nallowed_commands = "git"', "agent.allowed_commands must be a list, not a text"],
   [
     '[agent]\nallowed_commands = [{ command = "make", unsave = true }]',
-    "agent.allowed_commands[0].unsave is no key of kit; did you mean agent.allowed_commands[0].unsafe?",
+    "agent.allowed_commands[0].unsave is not a key of kit; did you mean agent.allowed_commands[0].unsafe?",
   ],
   ["[agent]\nallowed_commands = [{ unsafe = true }]", "agent.allowed_commands[0].command is required"],
   ["[agent]\nallowed_commands = [1]", "agent.allowed_commands[0] must be a text, not 1"],
   ["[agent]\nmax_task_depth = 65", "agent.max_task_depth must be a whole number from 0 to 64, not 65"],
-  ['[sandbox]\nkind = "x"', "sandbox.kind is no key of kit"],
+  ['[sandbox]\nkind = "x"', "sandbox.kind is not a key of kit"],
   [
     '[sandbox.options]\nrot = "x"',
-    "sandbox.options.rot is no key of kit; did you mean sandbox.options.root?",
+    "sandbox.options.rot is not a key of kit; did you mean sandbox.options.root?",
   ],
   ["[sandbox.options]\nfiles = 1", "sandbox.options.files must be a table, not 1"],
   ["[sandbox.options]\nfiles = { a = 1 }", "sandbox.options.files.a must be a text, not 1"],
@@ -161,11 +161,11 @@ test.each([
   ['[sandbox.options]\nroot = "x"', "sandbox.options is for the sandbox that agent.sandbox names: set it to"],
   [
     '[agent]\nsandbox = "virtual"\n[sandbox.options]\nroot = "x"',
-    "sandbox.options.root is no option of the virtual sandbox, which has folder, files, env",
+    "sandbox.options.root is not an option of the virtual sandbox, which has folder, files, env",
   ],
   [
     '[agent]\nsandbox = "local"\n[sandbox.options]\nfiles = {}',
-    "sandbox.options.files is no option of the local sandbox, which has root, env",
+    "sandbox.options.files is not an option of the local sandbox, which has root, env",
   ],
   ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],
@@ -187,7 +187,7 @@ test("every wrong key is reported at once, and secrets are not repeated", async 
   expect(String(error)).not.toContain("s3cret");
 });
 
-test("a configuration that throws, is no object or has no default export says so", async () => {
+test("a configuration that throws, is not an object or has no default export says so", async () => {
   await expect(load({ "kit.config.ts": 'throw new Error("mine")' })).rejects.toMatchObject({
     message: "kit.config.ts could not be loaded.",
     hint: "mine (line 1)",
@@ -248,7 +248,7 @@ test("a wrong variable is refused by its name, and a misspelled one is pointed o
   );
   const { config, warnings } = await load({}, { environment: { KIT_API_KEYZ: "a", KIT_API_KEYS: " " } });
   expect(config).toEqual({});
-  expect(warnings).toEqual(["KIT_API_KEYZ is no variable of kit; did you mean KIT_API_KEYS?"]);
+  expect(warnings).toEqual(["KIT_API_KEYZ is not a variable of kit; did you mean KIT_API_KEYS?"]);
   const ofCommands = { KIT_API_KEY: "a", KIT_URL: "http://127.0.0.1:1", KIT_DEBUG: "1" };
   expect((await load({}, { environment: ofCommands })).warnings).toEqual([]);
 });
@@ -270,7 +270,7 @@ test("an engine is named by the address of its database, and a wrong one is not 
   expect(table.config.engine).toEqual({ concurrency: 3 });
   for (const [toml, message] of [
     ['engine = "mysql://u:geheim123@host"', "engine must be a postgres:// address or a table, not a text"],
-    ["[engine]\nconcurency = 3", "engine.concurency is no key of kit; did you mean engine.concurrency?"],
+    ["[engine]\nconcurency = 3", "engine.concurency is not a key of kit; did you mean engine.concurrency?"],
     ['[engine]\naddress = "10.0.0.7"', "engine.address must be an http:// address"],
   ]) {
     const error = await load({ "kit.toml": `${toml}\n` }, { environment: {} }).catch(String);

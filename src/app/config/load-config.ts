@@ -172,7 +172,7 @@ async function loadValue(file: string, source: ConfigSource): Promise<unknown> {
   if (extname(file) === ".toml") return await parseToml(await readText(file, name), name);
   if (!codeNames.some((known) => extname(known) === extname(file))) {
     throw unusable({
-      message: `${name} is no configuration file.`,
+      message: `${name} is not a configuration file.`,
       hint: `kit reads ${configNames.join(", ")}.`,
     });
   }

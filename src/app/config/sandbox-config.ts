@@ -56,7 +56,7 @@ export function sandboxIssues({ agent, sandbox }: ConfiguredSandbox): readonly E
     .filter((option) => !known.includes(option))
     .map((option) => ({
       path: `sandbox.options.${option}`,
-      message: `is no option of the ${kind} sandbox, which has ${known.join(", ")}`,
+      message: `is not an option of the ${kind} sandbox, which has ${known.join(", ")}`,
     }));
 }
 

@@ -190,7 +190,7 @@ function indentLike(line: string): string {
   return /^[ \t]*/.exec(withoutMark(line))?.[0] ?? "";
 }
 
-/** Parses a text. Throws if it is no TOML. */
+/** Parses a text. Throws if it is not a TOML. */
 export function parseToml(text: string): TomlTable {
   return parse(withoutMark(text));
 }

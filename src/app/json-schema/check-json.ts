@@ -136,7 +136,7 @@ class Check {
     if (compiled === undefined && this.#isLenient && this.#inverted === 0) return undefined;
     if (compiled === undefined)
       throw new Uncheckable(
-        `cannot be checked: the pattern ${JSON.stringify(pattern.slice(0, 100))} of its schema is no regular expression that is matched in linear time (RE2: no look-around, no back-references)`,
+        `cannot be checked: the pattern ${JSON.stringify(pattern.slice(0, 100))} of its schema is not a regular expression that is matched in linear time (RE2: no look-around, no back-references)`,
       );
     this.#patternSteps += compiled.size * text.length;
     if (this.#patternSteps > maxPatternSteps)
@@ -233,7 +233,7 @@ class Check {
     const propertyNames = own(schema, "propertyNames");
     for (const name of propertyNames === undefined ? [] : names) {
       if (this.#fits(propertyNames, name, path) === undefined)
-        this.#refuse(path, `"${name}" is no name that a field may have`);
+        this.#refuse(path, `"${name}" is not a name that a field may have`);
     }
     for (const keyword of ["dependentSchemas", "dependencies"]) {
       const dependent = own(schema, keyword);

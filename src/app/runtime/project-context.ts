@@ -113,7 +113,7 @@ function isFolder(path: string): boolean {
 
 /**
  * The root of the repository that a folder lies in: the nearest one above it with `.git`, but the project where
- * that comes first. A folder that lies in none is its own; a home folder is no repository.
+ * that comes first. A folder that lies in none is its own; a home folder is not a repository.
  */
 function repositoryRoot(folder: string, project: string): string {
   if (folder === project) return project;

@@ -218,6 +218,6 @@ test("long instructions and guidelines are cut, and never in the middle of a cha
   await (await app.instance("default", "1")).session().prompt("Look.");
   expect(received[0]).toContain("[cut]");
   expect(received[1]).toContain("[cut: guidelines_for has the whole]");
-  // JSON escapes one half of a surrogate pair, which is no character.
+  // JSON escapes one half of a surrogate pair, which is not a character.
   expect(received[1]).not.toMatch(/\\ud[89a-f]/i);
 });

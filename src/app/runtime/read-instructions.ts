@@ -10,7 +10,7 @@ const names = ["AGENTS.md", "CLAUDE.md"];
 /** The most that one file adds to a prompt, in characters: the cap that Codex has for AGENTS.md. */
 const maxChars = 32_768;
 
-/** A larger file is no instruction anybody reads. */
+/** A larger file is not an instruction anybody reads. */
 const maxBytes = 1024 * 1024;
 
 /** Deeper working folders have the instructions of the root and of the nearest folders only. */

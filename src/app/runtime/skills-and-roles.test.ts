@@ -66,7 +66,7 @@ test.each([
     "`output_schema` must be a JSON Schema",
   ],
   ["a misspelled key", "---\ninput_shema: {}\n---\nDo.\n", "did you mean input_schema?"],
-  ["front matter that is no YAML", "---\na: [\n---\nDo.\n", "bad.md, line"],
+  ["front matter that is not YAML", "---\na: [\n---\nDo.\n", "bad.md, line"],
 ])("a skill with %s is a problem, and the others work", async (_name, text, message) => {
   const { skills, problems } = await skillsOf({
     ".agents/skills/bad.md": text,
@@ -143,7 +143,7 @@ test("a role is a file in any folder, with a model and a thinking level of its o
 
 test.each([
   ["an unknown thinking level", "---\nthinking_level: deep\n---\nX\n", "must be one of off, minimal, low"],
-  ["a model that is no text", "---\nmodel: 7\n---\nX\n", "`model` must be a text"],
+  ["a model that is not text", "---\nmodel: 7\n---\nX\n", "`model` must be a text"],
   [
     "a list of no models",
     "---\nmodel: []\n---\nX\n",

@@ -38,7 +38,7 @@ test("a store of an agent's own that checks no fences is refused, with what to d
   );
 });
 
-test("after a session is deleted, the next input claims the instance again, and is no new owner for that", async () => {
+test("after a session is deleted, the next input claims the instance again, and is not a new owner for that", async () => {
   let claims = 0;
   class Counting extends InMemorySessionStore {
     override claim(...given: Parameters<InMemorySessionStore["claim"]>): void {

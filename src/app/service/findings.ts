@@ -110,7 +110,7 @@ export function summarizeDiagnostics(
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const warnings = diagnostics.length - errors;
   const message = `${counted(errors, "error")}, ${counted(warnings, "warning")}`;
-  // A broken file keeps nothing else from being read, so it is no reason to end with 1; the command named is.
+  // A broken file keeps nothing else from being read, so it is not a reason to end with 1; the command named is.
   return { name, status: "warning", message, hint: `'${command}' lists them.` };
 }
 
@@ -123,7 +123,7 @@ export async function checkCommands(config: KitConfig): Promise<Finding> {
   return {
     name,
     status: mode === "required" ? "error" : "warning",
-    message: `${description}${mode === "required" ? " None is run, as sandbox.isolation is required." : ""}`,
+    message: `${description}${mode === "required" ? " sandbox.isolation is required, so no command runs." : ""}`,
     hint: hint ?? "Without a wall, grant agents only commands that you would let a stranger run.",
   };
 }

@@ -52,7 +52,7 @@ test("initAgent brings a program's own agent to life under the configuration of 
 });
 
 test.each([undefined, { model: "scripted/test" }, () => ({})])(
-  "%j is no agent to bring to life",
+  "%j is not an agent to bring to life",
   async (given) => {
     const { root } = await repository();
     await expect(initAgent(given as never, { root, env: {} })).rejects.toMatchObject({

@@ -148,7 +148,7 @@ export function putFiles(root: string, files: ApplicationData["files"]): void {
 function leadsOut(path: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `The application has a file ${JSON.stringify(path)}, which is no path inside a project.`,
+    message: `The application has a file ${JSON.stringify(path)}, which is not a path inside a project.`,
     hint: "Name files from the project's folder on, with /: docs/rules.md.",
   });
 }

@@ -183,7 +183,7 @@ test("work that waits for a store can be cancelled, and does not keep a stop wai
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
-test.each(["model_error", "aborted"])("%s is no answer that a key keeps", async (code) => {
+test.each(["model_error", "aborted"])("%s is not an answer that a key keeps", async (code) => {
   let isBroken = true;
   const stuck = Promise.withResolvers<void>();
   const { service } = await open(() => {

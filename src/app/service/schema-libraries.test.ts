@@ -104,7 +104,7 @@ test("the types of tools, results, workflows, waits and webhooks are those of th
   defineTool({ ...tool, input: order.zod, execute: (input) => execute(input) });
   defineTool({ ...tool, input: order.valibot, execute: (input) => execute(input) });
   defineTool({ ...tool, input: order.arktype, execute: (input) => execute(input) });
-  // @ts-expect-error `total` is no field of the arguments
+  // @ts-expect-error `total` is not a field of the arguments
   defineTool({ ...tool, input: order.arktype, execute: ({ total }) => String(total) });
   const workflows = {
     zod: defineWorkflow({ payload: order.zod, result: order.zod, run: async () => ({ count: "1" }) }),
@@ -136,7 +136,7 @@ test("the types of tools, results, workflows, waits and webhooks are those of th
   expect(wait).toBeTypeOf("function");
 });
 
-test("a schema of valibot without a converter is no input of a tool, and the error says what to do", async () => {
+test("a schema of valibot without a converter is not an input of a tool, and the error says what to do", async () => {
   const tool = defineTool({ name: "pay", description: "", input: valibotOrder, execute: () => "" });
   const session = createTestAgent(createScriptedModel([]), { tools: [tool] }).session();
   await expect(session.prompt("Pay.")).rejects.toMatchObject({

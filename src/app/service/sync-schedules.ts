@@ -48,7 +48,7 @@ export class ScheduleSync {
   #again(): void {
     clearTimeout(this.#timer);
     if (this.#isOver) return;
-    // A database that is away is no reason to stop.
+    // A database that is away is not a reason to stop.
     this.#timer = setTimeout(
       () => void this.renew().catch(() => this.#again()),
       this.#options.everyMs ?? otherNodesMs,

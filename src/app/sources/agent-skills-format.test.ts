@@ -79,7 +79,7 @@ test.each([
   ["no description", "name: a", "no description"],
   ["a long description", `name: a\ndescription: ${"x".repeat(1025)}`, "1,024"],
   ["a long compatibility", `name: a\ndescription: x\ncompatibility: ${"x".repeat(501)}`, "500"],
-  ["metadata that is no map", "name: a\ndescription: x\nmetadata: text", "must be a map"],
+  ["metadata that is not a map", "name: a\ndescription: x\nmetadata: text", "must be a map"],
   [
     "a misspelled key of kit",
     "name: a\ndescription: x\nmetadata: { kit-input-shema: '{}' }",

@@ -14,7 +14,7 @@ export interface CodeFailure {
  * the project.
  */
 export function describeFailure(error: unknown, root: string): CodeFailure {
-  if (!(error instanceof Error)) return { message: `It threw ${textOf(error)}, which is no error.` };
+  if (!(error instanceof Error)) return { message: `It threw ${textOf(error)}, which is not an error.` };
   const place = placeOf(error.stack ?? "", root);
   const message = withoutRoot(error.message, root)
     .replace(/ imported from \S+$/, "")

@@ -33,7 +33,7 @@ test.each([
   ["a hidden file", "src/agents/.reviewer.ts"],
   ["a skill's script", ".agents/skills/triage/run.ts"],
   ["a file elsewhere", "lib/agents/reviewer.ts"],
-])("%s is no agent", async (_name, path) => {
+])("%s is not an agent", async (_name, path) => {
   expect(await discover([path])).toEqual({ sources: [], problems: [] });
 });
 

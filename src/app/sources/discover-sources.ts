@@ -113,7 +113,7 @@ const isHelper = (name: string): boolean => name.startsWith("_") || name.startsW
 async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
   const { paths, unusable } = await findFiles(root, folder, { nested, accepts: isSource, skips: isHelper });
   // A file of that name is something else.
-  const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is no folder");
+  const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is not a folder");
   return { paths, unusable: others };
 }
 

@@ -84,7 +84,7 @@ export function createFieldReader(
   for (const key of Object.keys(data)) {
     if (keys.includes(key)) continue;
     const near = suggest(key, keys);
-    if (near !== undefined) throw refuse(`\`${key}\` is no key of a ${kind}; did you mean ${near}?`);
+    if (near !== undefined) throw refuse(`\`${key}\` is not a key of a ${kind}; did you mean ${near}?`);
   }
   const read = (key: string): unknown => data[key] ?? undefined;
   return {

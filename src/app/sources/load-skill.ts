@@ -2,7 +2,7 @@ import type { Skill } from "../../agents/define/skill.ts";
 
 /**
  * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for
- * a file that is no skill: one without instructions, or with front matter that is not what it should be.
+ * a file that is not a skill: one without instructions, or with front matter that is not what it should be.
  *
  * @example
  * ```ts

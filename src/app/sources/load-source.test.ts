@@ -28,7 +28,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
       "Node runs TypeScript by leaving its types out (line 1)",
     ],
     ["an exception", '\n\nthrow new Error("no luck");\n', "no luck (line 3)"],
-    ["something thrown that is no error", "throw null;\n", "It threw null, which is no error."],
+    ["something thrown that is not an error", "throw null;\n", "It threw null, which is not an error."],
     ["a missing file", 'import "./_gone.ts";\n', "Cannot find module 'src/agents/_gone.ts'"],
     ["an import without extension", 'import "./_gone";\n', "imports name the file with its extension"],
     ["a missing package", 'import "not-installed";\n', "Cannot find package 'not-installed'"],
@@ -40,7 +40,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
     [
       "a field that no profile has",
       'import { createAgent } from "kit";\nexport default createAgent({ allowedCommand: ["git"] });\n',
-      "`allowedCommand` is no field of a profile; did you mean allowedCommands?",
+      "`allowedCommand` is not a field of a profile; did you mean allowedCommands?",
     ],
     ["no default export", "export const a = 1;\n", "It has no agent as its default export"],
     ["another default export", "export default {};\n", "It has no agent as its default export"],
@@ -111,7 +111,7 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
     closed: ["export const triggers = { webhook: false };", false],
     quarrel: ["export const triggers = { webhook: false, http: true };", "say the same thing"],
     misspelled: ["export const triggers = { webhok: true };", "did you mean webhook?"],
-    unknown: ["export const triggers = { schedule: true };", "`triggers.schedule` is no trigger"],
+    unknown: ["export const triggers = { schedule: true };", "`triggers.schedule` is not a trigger"],
     text: [
       'export const triggers = { webhook: "true" };',
       "`triggers.webhook` must be true or false, not a text.",
@@ -155,13 +155,13 @@ test("a slip in a file is found when it is loaded, and named with what was meant
   const slips: Readonly<Record<string, readonly [text: string, said: string]>> = {
     "agents/parameters": [
       tool("parameters: {}"),
-      "`tools[0].parameters` is no field of a tool; did you mean input?",
+      "`tools[0].parameters` is not a field of a tool; did you mean input?",
     ],
     "agents/schema": [tool("inputSchema: {}"), "did you mean input?"],
     "agents/missing": [tool(""), "`tools[0].input` must be a schema of an object"],
     "agents/defined": [
       'import { createAgent, defineTool } from "kit";\nexport default createAgent({ tools: [defineTool({ name: "t", description: "T.", parameters: {}, execute: () => "" })] });',
-      'The tool "t": `parameters` is no field of a tool; did you mean input? (line 2)',
+      'The tool "t": `parameters` is not a field of a tool; did you mean input? (line 2)',
     ],
     "agents/below": [
       `${create}({ subagents: [{ name: "s", instruction: "x" }] });`,

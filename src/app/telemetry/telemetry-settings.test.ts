@@ -63,12 +63,12 @@ test.each([
   [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, /The protocol grpc is asked for/],
   [{ OTEL_TRACES_EXPORTER: "zipkin" }, /OTEL_TRACES_EXPORTER is zipkin/],
   [{ OTEL_TRACES_SAMPLER: "dice" }, /OTEL_TRACES_SAMPLER has no sampler dice/],
-  [{ OTEL_BSP_MAX_QUEUE_SIZE: "many" }, /OTEL_BSP_MAX_QUEUE_SIZE is no whole number/],
+  [{ OTEL_BSP_MAX_QUEUE_SIZE: "many" }, /OTEL_BSP_MAX_QUEUE_SIZE is not a whole number/],
 ])("what is not understood is told: %o", (environment, remark) => {
   expect(readTelemetrySettings(environment).remarks.join(" ")).toMatch(remark);
 });
 
-test.each([["ftp://receiver"], ["receiver:4318"], ["not an address"]])("%s is no address", (endpoint) => {
+test.each([["ftp://receiver"], ["receiver:4318"], ["not an address"]])("%s is not an address", (endpoint) => {
   expect(() => readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })).toThrow(
     /OTEL_EXPORTER_OTLP_ENDPOINT/,
   );

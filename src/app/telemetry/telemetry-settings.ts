@@ -51,7 +51,7 @@ export function readTelemetrySettings(environment: Environment): TelemetrySettin
     const text = textOf(environment, name);
     if (text === undefined) return otherwise;
     if (/^\d{1,12}$/.test(text) && Number(text) >= least) return Number(text);
-    remarks.push(`${name} is no whole number from ${least} on, so ${otherwise} is taken.`);
+    remarks.push(`${name} is not a whole number from ${least} on, so ${otherwise} is taken.`);
     return otherwise;
   };
   const targetOf = (signal: "TRACES" | "METRICS"): OtlpTarget | undefined => {

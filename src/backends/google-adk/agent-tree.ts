@@ -261,7 +261,7 @@ function isSet(value: unknown): boolean {
 
 function notLlm(agent: object): KitError {
   const name = "name" in agent ? ` "${agent.name}"` : "";
-  return refused(`The agent${name} is no \`LlmAgent\`, but a ${agent.constructor.name}.`);
+  return refused(`The agent${name} is not an \`LlmAgent\`, but a ${agent.constructor.name}.`);
 }
 
 function refused(message: string): KitError {

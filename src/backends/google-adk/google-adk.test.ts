@@ -217,7 +217,10 @@ describe.skipIf(!existsSync(`${vendors}/node_modules/@google/adk`))(
         [A({ codeExecutor: {} }), /code executor/],
         [A({ mode: "task" }), /`mode`/],
         [A({ includeContents: "none" }), /includeContents/],
-        [new SequentialAgent({ name: "Steps", subAgents: [A({})] }), /"Steps" is no `LlmAgent`, but a Seq/],
+        [
+          new SequentialAgent({ name: "Steps", subAgents: [A({})] }),
+          /"Steps" is not an `LlmAgent`, but a Seq/,
+        ],
       ] as const) {
         const stage = stageOf(googleAdk({ agent }), []);
         await expect(stage.agent.session().prompt("go")).rejects.toMatchObject({

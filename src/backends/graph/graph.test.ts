@@ -206,7 +206,7 @@ test("a graph's state is saved once, however long its messages grow", async () =
   expect(await sizeOf(24)).toBeLessThan((await sizeOf(6)) * 1.5);
 });
 
-test("a tool that its agent does not have is no tool of the graph", async () => {
+test("a tool that its agent does not have is not a tool of the graph", async () => {
   const foreign = tool(() => "ran", { name: "foreign", description: "", schema: z.object({}) });
   const stage = open(
     graph(({ model }) => createReactAgent({ llm: model, tools: [foreign] })),

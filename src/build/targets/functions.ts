@@ -48,7 +48,7 @@ function storageProblems(app: Application): readonly BuildProblem[] {
   if (typeof store === "object" && store.claim === undefined) {
     problems.push({
       path,
-      message: "has a session store of its own without `claim`, and several functions write at a time.",
+      message: "has its own session store without `claim`, and several functions write at a time.",
       hint: `Leave it out, or implement claim. ${onPostgres}`,
     });
   }
@@ -68,7 +68,7 @@ function mcpProblems(app: Application): readonly BuildProblem[] {
       ? []
       : {
           path: configName(app),
-          message: `has the MCP server ${JSON.stringify(name)}, a process beside kit that would begin anew with every call, and whose program the function does not have.`,
+          message: `has the MCP server ${JSON.stringify(name)}, a process that would start again with every call, and whose program the function does not have.`,
           hint: "Name the server by its url, or remove it for this target.",
         },
   );

@@ -30,7 +30,7 @@ export function findTarget(name: string): Target {
   const near = suggest(name, names);
   throw new KitError({
     code: "invalid_request",
-    message: `'${name}' is no target.`,
+    message: `'${name}' is not a target.`,
     hint: `${near === undefined ? "" : `Did you mean ${near}? `}The targets are ${names.join(", ")}.`,
   });
 }

@@ -55,7 +55,7 @@ export const additions: readonly Addition[] = [
     name: "postgres",
     kind: "store",
     packages: ["pg"],
-    // The address holds a password, so it is no key for a file.
+    // The address holds a password, so it is not a key for a file.
     variables: ["KIT_STORE"],
     variableExample: "postgres://user:password@host:5432/database",
     aliases: ["pg", "postgresql"],
@@ -164,5 +164,5 @@ export function findAddition(text: string): Addition {
   const names = additions.map(({ name }) => name);
   const other = suggest(text, [...names, ...additions.flatMap(({ aliases = [] }) => aliases)]);
   const meant = other === undefined ? "" : `Did you mean ${other}? `;
-  throw usageError(`There is nothing named '${text}' to add.`, `${meant}It is one of ${names.join(", ")}.`);
+  throw usageError(`kit add does not know '${text}'.`, `${meant}It is one of ${names.join(", ")}.`);
 }

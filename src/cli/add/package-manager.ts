@@ -135,7 +135,7 @@ export async function runManager(
     const [code] = await Promise.all([ended, print(child.stdout), print(child.stderr)]);
     signal.throwIfAborted();
     if (code !== 0)
-      throw failed(program, `ended with ${code}; the configuration is as it was`, "Its own words are above.");
+      throw failed(program, `ended with ${code}; the configuration is as it was`, "Its output is above.");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT")
       throw failed(program, "is not found in PATH", `Install it, or name another one: --with npm`);
@@ -190,7 +190,7 @@ function manifestOf(folder: string): Manifest {
   return existsSync(file) ? readManifest(file) : {};
 }
 
-/** The content of a package.json, `{}` for one that is no object. Throws `invalid_request` for invalid JSON. */
+/** The content of a package.json, `{}` for one that is not an object. Throws `invalid_request` for invalid JSON. */
 export function readManifest(file: string): object {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
@@ -202,5 +202,5 @@ export function readManifest(file: string): object {
 }
 
 function noJson(file: string, cause: unknown): KitError {
-  return new KitError({ code: "invalid_request", message: `${file} is no JSON.`, cause });
+  return new KitError({ code: "invalid_request", message: `${file} is not JSON.`, cause });
 }

@@ -16,7 +16,7 @@ export interface Peer {
 }
 
 /**
- * The versions of a peer, as this kit's own package.json has them. The SDK of OpenTelemetry is no peer for npm: other optional packages
+ * The versions of a peer, as this kit's own package.json has them. The SDK of OpenTelemetry is not a peer for npm: other optional packages
  * (Daytona, Google ADK, a user's own) bring other versions of it, and npm would then refuse to install kit.
  */
 export function peerOf(name: string): Peer {
@@ -84,7 +84,7 @@ export function satisfies(version: string, range: string): boolean {
   );
 }
 
-/** Also for what is no released version: a preview of a newer one is newer. */
+/** Also for what is not a released version: a preview of a newer one is newer. */
 function isNewer(version: string, other: string): boolean {
   const [one, two] = [version, other].map((text) => toNumbers(text.replace(/[-+].*$/, "")));
   return one !== undefined && two !== undefined && compare(one, two) > 0;

@@ -120,7 +120,7 @@ export class ProjectWork {
     return this.#client.dispatches.list(query);
   }
 
-  /** Throws `not_found`, and `conflict` for a dispatch that is no dead letter. */
+  /** Throws `not_found`, and `conflict` for a dispatch that is not a dead letter. */
   async retryDispatch(id: string): Promise<DispatchRecord> {
     const dispatchId = await this.#dispatchId(id);
     return await this.#client.dispatches.retry(dispatchId).catch(missing("dispatch", dispatchId));
@@ -215,11 +215,14 @@ function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
     throw new KitError({
       code: "conflict",
       message: "The run has not ended.",
-      hint: "It goes on by itself; 'kit runs cancel' ends it.",
+      hint: "It continues by itself; 'kit runs cancel' ends it.",
     });
   }
   if (isRecord(payload)) return { workflow, payload };
-  throw new KitError({ code: "conflict", message: "The run's payload is none that a request can carry." });
+  throw new KitError({
+    code: "conflict",
+    message: "The run's payload is not a JSON object, so a request cannot carry it.",
+  });
 }
 
 /** For a record that is not there: names it, and the command that lists the others. */

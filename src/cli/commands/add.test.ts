@@ -184,7 +184,7 @@ test.each([
   const root = project();
   const { exitCode, stderr } = await kit(["add", "--", name], root);
   expect(exitCode).toBe(2);
-  expect(stderr).toContain(`There is nothing named '${name}' to add.`);
+  expect(stderr).toContain(`kit add does not know '${name}'.`);
   expect(existsSync(join(root, "called.txt"))).toBe(false);
 });
 
@@ -239,7 +239,7 @@ test("two lock files are a question, which --with answers", async () => {
   expect(stderr).toContain("package-lock.json, yarn.lock");
   expect((await dryRun(["anthropic", "--with", "yarn"], root)).command).toBe(`yarn add ${spec}`);
   expect((await kit(["add", "anthropic", "--with", "cargo"], root)).stderr).toContain(
-    "'cargo' is no package manager",
+    "'cargo' is not a package manager",
   );
 });
 

@@ -19,7 +19,7 @@ import { loadProjectConfig } from "../with-project.ts";
 export const add: Command = defineCommand({
   arguments: [{ usage: "[name]", description: "What to add; without it, all that can be added is listed" }],
   options: {
-    dryRun: flag("--dry-run", "Say what would be installed and written, and do neither"),
+    dryRun: flag("--dry-run", "Print what would be installed and written, and do neither"),
     manager: option(
       "--with <manager>",
       "npm, pnpm, yarn or bun, in place of the one that the project uses",

@@ -14,18 +14,21 @@ import { usageError } from "../report-error.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
 
 const decisionArguments = [
-  { usage: "<approval-id>", description: "As the list and the event approval_request name it, or its end" },
+  {
+    usage: "<approval-id>",
+    description: "The approval's id, or the end of it, as 'kit approvals list' prints it",
+  },
 ] as const;
 const details = "Asks the server that runs for this project, or the one named with --url.";
 const exampleId = "60N67AXVR";
 
 export const approvalsList: Command = defineCommand({
   arguments: [
-    { usage: "[agent]", description: "Only of this agent" },
-    { usage: "[id]", description: "Only of this instance" },
+    { usage: "[agent]", description: "Only those of this agent" },
+    { usage: "[id]", description: "Only those of this instance" },
   ],
   options: {
-    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
@@ -78,7 +81,10 @@ export const approvalsApprove: Command = defineCommand({
 
 export const approvalsDeny: Command = defineCommand({
   arguments: decisionArguments,
-  options: { reason: option("--reason <text>", "Told to the model", asText), url: urlOption },
+  options: {
+    reason: option("--reason <text>", "The reason, which the model is told", asText),
+    url: urlOption,
+  },
   examples: [`kit approvals deny ${exampleId} --reason "Use the test account."`],
   details,
   run: ({ args: [id = ""], options: { reason, url } }, context) =>

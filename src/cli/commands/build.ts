@@ -13,9 +13,9 @@ const targetNames = targets.map(({ name, summary }) => `${name} (${summary})`).j
 
 export const build: Command = defineCommand({
   options: {
-    target: option("-t, --target <name>", "Where it is to run (default node)", asText),
+    target: option("-t, --target <name>", "The platform to build for (default node)", asText),
     out: option("-o, --out <dir>", "The folder of the output (default build/<target>)", asText),
-    check: flag("--check", "Write nothing; end with 1 where the target cannot hold the project"),
+    check: flag("--check", "Write nothing; exit with 1 if the target cannot run the project"),
     force: flag("--force", "Replace files that were changed by hand"),
   },
   examples: ["kit build", "kit build --target node --out dist", "kit build --check"],
@@ -70,12 +70,12 @@ export function printBuild(
     const remark = force && !check ? "replaced" : "left as it is; --force replaces it";
     printLineDiff(output, { path, before, after, remark });
     if (!force || check)
-      output.note(`${safeLine(path)} says something else than kit would write: it was left as it is.`);
+      output.note(`${safeLine(path)} has other content than kit would write, and was left as it is.`);
   }
   const size = `${count(result.files, "file")}, ${(result.bytes / 1_000_000).toFixed(1)} MB`;
   if (result.size !== undefined) output.line(result.size);
   if (check) {
-    output.line(`${result.target} can hold this project: ${size}. Nothing was written.`);
+    output.line(`${result.target} can run this project: ${size}. Nothing was written.`);
     return;
   }
   for (const path of result.written) output.line(`${output.style("green", "+")} ${safeLine(path)}`);

@@ -15,7 +15,7 @@ export const deploy: Command = defineCommand({
   options: {
     target: option("-t, --target <name>", `Where to: ${names.join(", ")}`, asText),
     out: option("-o, --out <dir>", "The folder of the output (default build/<target>)", asText),
-    dryRun: flag("--dry-run", "Build, and say what would be run; nothing is sent"),
+    dryRun: flag("--dry-run", "Build, and print the commands that would run; nothing is sent"),
     force: flag("--force", "Replace files that were changed by hand"),
   },
   examples: [
@@ -35,8 +35,8 @@ export const deploy: Command = defineCommand({
       const target = findTarget(name);
       if (target.deployment === undefined) {
         throw usageError(
-          `kit does not send anything to ${target.name}.`,
-          `Build for it, and go on as that says: kit build --target ${target.name}. kit deploys to ${names.join(", ")}.`,
+          `kit deploy does not support ${target.name}.`,
+          `Run 'kit build --target ${target.name}' and follow the steps that it prints. kit deploys to ${names.join(", ")}.`,
         );
       }
       const { cwd, output } = context;

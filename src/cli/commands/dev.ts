@@ -19,7 +19,7 @@ export const dev: Command = defineCommand({
   options: serveOptions,
   examples: ["kit dev", "kit dev --cwd examples/shop --port 3000"],
   details:
-    "As 'kit start', with a line on stderr for every request, for what agents and workflows do and for every change of a file, and with hint and stack in error replies. Agents and workflows are read again when their files change; sessions go on. Not for a server that others reach.",
+    "As 'kit start', with a line on stderr for every request, for what agents and workflows do and for every change of a file, and with hint and stack in error replies. Agents and workflows are read again when their files change; sessions continue. Not for a server that others can reach.",
   run: ({ options }, context) => {
     const { output } = context;
     const log = (text: string): void => output.note(`${output.noteStyle("dim", clock())}  ${text}`);
@@ -53,7 +53,7 @@ export const dev: Command = defineCommand({
         keepTypes().catch(onError);
         closing.use(followChanges({ hasChanged: service.app.hasChanged, reload, onError }));
         if (configFile === undefined) return;
-        const text = `${basename(configFile)} changed: start kit dev again to have it`;
+        const text = `${basename(configFile)} changed: restart kit dev to apply it`;
         const remind = async (): Promise<void> => log(output.noteStyle("yellow", text));
         closing.use(followChanges({ hasChanged: fileChanges(configFile), reload: remind, onError }));
       },

@@ -9,16 +9,16 @@ import { type Column, printFields, printTable } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
 
-const idArgument = { usage: "<dispatch-id>", description: "As the receipt and the list name it, or its end" };
+const idArgument = { usage: "<dispatch-id>", description: "The id, or the end of it, as the list prints it" };
 const details =
-  "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
+  "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
 
 export const dispatchesList: Command = defineCommand({
   options: {
     status: option("--status <status>", `Only ${dispatchStatuses.join(", ")}`, parseDispatchStatus),
-    agent: option("-a, --agent <name>", "Only of this agent", asText),
-    id: option("--id <id>", "Only of this instance", asText),
-    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    agent: option("-a, --agent <name>", "Only those of this agent", asText),
+    id: option("--id <id>", "Only those of this instance", asText),
+    limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
@@ -58,7 +58,7 @@ export const dispatchesRetry: Command = defineCommand({
   arguments: [idArgument],
   options: { url: urlOption },
   examples: ["kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
-  details: `It goes to the end of its session's line. ${details}`,
+  details: `It goes to the end of its session's queue. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.retryDispatch(id), context);
@@ -111,7 +111,7 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["instance", `${record.agent}/${record.instance_id}`],
     ["session", record.session],
     ["status", record.status],
-    ["begun by", causeText(record.cause)],
+    ["started by", causeText(record.cause)],
     ["attempts", String(record.attempts)],
     ["accepted", withDistance(record.accepted_at)],
     ["started", withDistance(record.started_at)],

@@ -27,7 +27,7 @@ test("looks at the machine and at every part of the project", async () => {
   expect(of("Node")?.message).toContain(process.version);
   expect(of("SQLite")?.message).toContain("full-text search");
   expect(of("Git")?.status).toBe("ok");
-  expect(of("commands")?.message).toMatch(/^Commands are (not )?walled in/);
+  expect(of("commands")?.message).toMatch(/^Commands (are walled in|run without isolation)/);
   expect(of("index")?.message).toContain(".kit/index.db");
   expect(of("specs")?.message).toContain("Kiro 5");
   expect(of("guidelines")?.message).toContain("Cursor 2");
@@ -147,7 +147,7 @@ test("entries of command lists that allow nothing are named, with what to write"
   expect(ok).toBe(true);
   expect(of("command lists")).toMatchObject({
     status: "warning",
-    message: "2 entries of command lists allow nothing.",
+    message: "2 entries of command lists allow no command.",
   });
   expect(of("command lists")?.hint).toMatch(
     /^agent\.allowed_commands: "npm" runs nothing.*\nagent\.allowed_commands: "git commit" runs nothing without/,
@@ -169,7 +169,7 @@ test("a folder that cannot be written is told, and what is lost by that", async 
   });
 });
 
-test("a folder without Git and without sources is no error", async () => {
+test("a folder without Git and without sources is not an error", async () => {
   const bare = realpathSync(mkdtempSync(join(tmpdir(), "kit-bare-")));
   mkdirSync(join(bare, "src"));
   const { ok, of } = await examine(bare);

@@ -9,7 +9,7 @@ export const doctor: Command = defineCommand({
   options: {},
   examples: ["kit doctor", "kit doctor --json"],
   details:
-    "✗ marks what stops work, and makes the command end with 1; ! marks what works and is worth a look.",
+    "✗ marks what keeps kit from working, and makes the command exit with 1; ! marks what works but needs attention.",
   run: async (_, context) => {
     const { checkProject } = await import("../doctor/check-project.ts");
     const checks = [...(await checkMachine()), ...(await checkProject(context))];

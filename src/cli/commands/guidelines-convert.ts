@@ -11,7 +11,7 @@ import { withProject } from "../with-project.ts";
 const planSchema = z.object({ change: z.object({ digest: z.string() }) });
 
 export const guidelinesConvert: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or the beginning of one" }],
   options: {
     format: option("-f, --format <name>", "Steering, claude or cursor", parseConversionFormat),
     write: flag("-w, --write", "Write the result into the project instead of printing it"),
@@ -20,7 +20,7 @@ export const guidelinesConvert: Command = defineCommand({
       "With --write: the output of an earlier --json; writes nothing where it would write anything else",
       String,
     ),
-    overwrite: flag("--overwrite", "Replace a steering file that says something else"),
+    overwrite: flag("--overwrite", "Replace a steering file that has other content"),
   },
   examples: [
     "kit guidelines convert 3f2a9c1e5b7d8046 --format steering",

@@ -12,24 +12,24 @@ import { withProject } from "../with-project.ts";
 
 export const guidelinesSync: Command = defineCommand({
   options: {
-    from: option("--from <name>", `The one source of truth: ${syncNames}`, parseSyncFormat),
+    from: option("--from <name>", `The format to sync from: ${syncNames}`, parseSyncFormat),
     to: listOption(
       "--to <names>",
-      "What to write, of the same names, with commas between (default: every other format that is there)",
+      "The formats to write, separated by commas (default: every other format that the project has)",
       parseSyncFormat,
     ),
     write: flag("-w, --write", "Write the files"),
     adopt: flag(
       "--adopt",
-      "Take over into the source what people wrote in the targets, so that kit keeps those files",
+      "Move hand-written guidelines of the targets into the source first, so that kit can then write those files",
     ),
-    check: flag("--check", "Write nothing, and end with 1 when a file is not up to date (for CI)"),
+    check: flag("--check", "Write nothing, and exit with 1 when a file is not up to date (for CI)"),
     plan: option(
       "--plan <file>",
       "With --write: the output of an earlier --json; writes nothing where it would write anything else",
       String,
     ),
-    overwrite: flag("--overwrite", "With --write: also files that were edited by hand"),
+    overwrite: flag("--overwrite", "With --write: replace files that were edited by hand, too"),
   },
   examples: [
     "kit guidelines sync --from claude",

@@ -19,12 +19,16 @@ export const guidelinesList: Command = defineCommand({
   options: {
     source: option(
       "-s, --source <name>",
-      "Only from claude, cursor, steering, agents, copilot, gemini, windsurf, cline, zed or sample",
+      "Only guidelines of this format: claude, cursor, steering, agents, copilot, gemini, windsurf, cline, zed or sample",
       parseSource,
     ),
-    file: option("--file <path>", "Only what applies to this file; it need not exist", asText),
-    search: option("-q, --search <words>", "Only with all of these words in title or content", asText),
-    limit: option("-n, --limit <number>", "At most so many (default: all)", wholeNumber(1, 1000)),
+    file: option("--file <path>", "Only guidelines that apply to this file; it need not exist", asText),
+    search: option(
+      "-q, --search <words>",
+      "Only guidelines that have all of these words in their title or content",
+      asText,
+    ),
+    limit: option("-n, --limit <number>", "The most to list (default: all)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
   },
   examples: [
@@ -50,7 +54,7 @@ export const guidelinesList: Command = defineCommand({
 });
 
 export const guidelinesShow: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "The id of a guideline, or enough of its beginning" }],
+  arguments: [{ usage: "<id>", description: "The id of a guideline, or the beginning of one" }],
   options: {},
   examples: ["kit guidelines show 3f2a9c1e5b7d8046"],
   run: ({ args: [id = ""] }, context) =>
@@ -81,10 +85,10 @@ export const guidelinesExplain: Command = defineCommand({
   options: {
     tool: option(
       "--tool <name>",
-      "As this tool reads them: kiro, cursor, claude, codex, copilot, gemini, windsurf, cline, zed, agents, agents-nearest or agents-all",
+      "As this tool would read them: kiro, cursor, claude, codex, copilot, gemini, windsurf, cline, zed, agents, agents-nearest or agents-all",
       parseTool,
     ),
-    user: flag("--user", "Also your own files in your home folder, such as ~/.claude/CLAUDE.md"),
+    user: flag("--user", "Include the instruction files of your home folder, such as ~/.claude/CLAUDE.md"),
   },
   examples: [
     "kit guidelines explain src/app.ts",

@@ -30,13 +30,13 @@ export const invoke: Command = defineCommand({
       'What the route takes; an agent: {"message": "…", "session"?, "model"?, "backend"?, "role"?, "thinking_level"?}',
       parsePayload,
     ),
-    message: option("-m, --message <text>", "The message alone; - reads it from stdin", asText),
+    message: option("-m, --message <text>", "The message, without a payload; - reads it from stdin", asText),
     session: option("-s, --session <name>", "The conversation to continue; default: default", asText),
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
-    dispatch: flag("--dispatch", "Hand it over, print its id, and do not wait for the end"),
+    dispatch: flag("--dispatch", "Enqueue the work, print its id, and do not wait for its end"),
     key: option(
       "--idempotency-key <key>",
-      "The same key again gives the same answer, worked on once",
+      "Idempotency key: a second call with the same key gets the first call's answer",
       asText,
     ),
     url: urlOption,
@@ -48,7 +48,7 @@ export const invoke: Command = defineCommand({
     `kit invoke review-file --payload '{"file": "src/app.ts"}'`,
   ],
   details:
-    "Asks the server that runs for this project, or the one named with --url. Keys come from KIT_API_KEY. A tool call that needs approval is asked about at the terminal. A run of a workflow goes on when this command is ended.",
+    "Asks the server that runs for this project, or the one named with --url. Keys come from KIT_API_KEY. A tool call that needs approval is asked about at the terminal. A workflow run continues after this command ends.",
   run: async ({ args: [name = "", id], options }, context) => {
     const { payload = {}, stream = false, dispatch = false, key } = options;
     const message = options.message === "-" ? await readText(context.input) : options.message;
@@ -88,9 +88,9 @@ export const invoke: Command = defineCommand({
 });
 
 /** Tells what becomes of the work on the server when its command is ended. */
-const leftRun = "The run goes on, if the server has accepted it: 'kit runs list' names it.";
-const leftPrompt = "Stopped. The session keeps what was done.";
-const leftKeyedPrompt = "It goes on: the same line again waits for its answer.";
+const leftRun = "If the server accepted the run, it continues: 'kit runs list' shows it.";
+const leftPrompt = "Stopped. The session keeps what was done so far.";
+const leftKeyedPrompt = "The work continues: repeat the command to wait for its answer.";
 
 function checkMessage({ message }: Partial<PromptBody>): void {
   if (typeof message === "string" && message.trim() !== "") return;
@@ -106,14 +106,14 @@ function explainUnknown(error: unknown, name: string): unknown {
     : new KitError({ code, message, hint, cause: error, ...(meta && { meta }) });
 }
 
-const sinceStart = "A server of 'kit start' has those that were there when it began.";
+const sinceStart = "A server of 'kit start' serves those that existed when it started.";
 
 function hintFor(code: string, name: string): string | undefined {
   switch (code) {
     case "agent_not_found":
       return `'kit routes' lists the agents of this project. ${sinceStart}`;
     case "agent_not_webhook":
-      return "Its file keeps it off HTTP. 'kit run' prompts it in this terminal.";
+      return "Its file does not serve it over HTTP. 'kit run' prompts it in this terminal.";
     case "workflow_not_found":
       return `'kit routes' lists the workflows of this project. ${sinceStart} An agent takes an id: kit invoke ${name} <id>.`;
     default:

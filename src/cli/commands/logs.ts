@@ -15,9 +15,13 @@ import { safeLine, toSafeJsonLine } from "../text/safe-text.ts";
 export const logs: Command = defineCommand({
   arguments: [{ usage: "[run-id]", description: "A run; without one, the newest runs are listed" }],
   options: {
-    follow: flag("-f, --follow", "Go on until the run has ended"),
-    after: option("--after <index>", "Start behind this event (default 0)", wholeNumber(0, 999_999_999)),
-    receipts: flag("--receipts", "Say of each turn all that was in front of the model"),
+    follow: flag("-f, --follow", "Keep printing until the run has ended"),
+    after: option(
+      "--after <index>",
+      "Start after the event with this index (default 0)",
+      wholeNumber(0, 999_999_999),
+    ),
+    receipts: flag("--receipts", "List for each turn everything that was in the model's context"),
     limit: option("-n, --limit <number>", "Runs to list (default 20)", wholeNumber(1, 1_000)),
     url: urlOption,
   },
@@ -74,7 +78,7 @@ async function printEvents(
   });
   const onGone = (): void =>
     output.note(
-      output.noteStyle("yellow", "The server is gone. The log goes on when the next one is there."),
+      output.noteStyle("yellow", "The server has stopped. The log continues when the next one starts."),
     );
   for await (const event of work.runEvents(runId, { ...options, signal, onGone })) {
     time = event.timestamp;
@@ -100,7 +104,7 @@ function printEnd(run: RunRecord, { output }: CommandContext): void {
 const maxNamed = 5;
 
 /**
- * Makes the lines that say what is in front of the model in a turn: what is new in it, on one line, or with `whole`
+ * Makes the lines that say what is in the model's context in a turn: what is new in it, on one line, or with `whole`
  * every item on a line of its own. And what has begun a prompt anew, so that its cache was of no use.
  */
 export function createReceiptLines({
@@ -115,14 +119,14 @@ export function createReceiptLines({
     const { receipt, prefix, turn_id = "" } = event;
     const list = read(turn_id, receipt);
     const changed = prefix?.changed ?? [];
-    const lines = changed.length === 0 ? [] : [`  prompt begins anew: ${changed.join(", ")}`];
+    const lines = changed.length === 0 ? [] : [`  prompt cache lost: ${changed.join(", ")}`];
     const total = `${count(receipt.items, "item")}, about ${receipt.tokens.toLocaleString("en")} tokens`;
     if (whole) {
       const missing = receipt.items - list.length;
       const more = missing > 0 ? [`    and ${missing} more`] : [];
       return [
         ...lines,
-        `  in front of the model: ${total}`,
+        `  in the model's context: ${total}`,
         ...list.map((item) => `    ${itemLine(item)}`),
         ...more,
       ];
@@ -131,7 +135,7 @@ export function createReceiptLines({
     if (added.length === 0) return lines;
     const listed = added.slice(0, maxNamed).map(itemPlace).join(", ");
     const rest = added.length + (receipt.omitted ?? 0) - Math.min(added.length, maxNamed);
-    const word = receipt.before === undefined ? "in front of the model" : "new in front of the model";
+    const word = receipt.before === undefined ? "in the model's context" : "new in the model's context";
     return [...lines, `  ${word}: ${listed}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
   };
 }

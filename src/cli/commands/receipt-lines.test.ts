@@ -42,11 +42,11 @@ const events = [
 test("a log says on one line what has come before the model, and nothing where nothing has", () => {
   const lines = createReceiptLines({ whole: false });
   expect(events.map(lines)).toEqual([
-    ["  in front of the model: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
+    ["  in the model's context: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
     [],
     [
       "  prompt begins anew: tools",
-      "  new in front of the model: rules/api.mdc:4 (in all 2 items, about 1,230 tokens)",
+      "  new in the model's context: rules/api.mdc:4 (in all 2 items, about 1,230 tokens)",
     ],
   ]);
 });
@@ -55,7 +55,7 @@ test("all of it is said with each turn when it is asked for", () => {
   const lines = createReceiptLines({ whole: true });
   const said = events.map(lines);
   expect(said[1]).toEqual([
-    "  in front of the model: 1 item, about 1,200 tokens",
+    "  in the model's context: 1 item, about 1,200 tokens",
     "    instructions AGENTS.md:1: instructions of the project, about 1,200 tokens",
   ]);
   expect(said[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");

@@ -51,7 +51,7 @@ test("files go with the prompt as their kind says, from where kit was started", 
 test("on Windows it says once, on stderr, that commands have no wall, and where they have one", async () => {
   const platform = "win32";
   const missing =
-    "Commands are not walled in: kit has no wall for Windows. Run agents that execute commands in a remote sandbox";
+    "Commands run without isolation: kit has no wall for Windows. Run agents that execute commands in a remote sandbox";
   const count = ["count", "--payload", '{"text": "a b"}'];
   for (const args of [["-p", "hi", "--stream"], count]) {
     const { exitCode, stdout, stderr } = await run(args, { platform });
@@ -70,15 +70,17 @@ test("on Windows it says what a required wall means, and nothing of walls where 
     });
     return stderr;
   };
-  expect(await lineOf('[sandbox]\nisolation = "required"\n')).toContain("None is run, as sandbox.isolation");
+  expect(await lineOf('[sandbox]\nisolation = "required"\n')).toContain(
+    "sandbox.isolation is required, so no command runs.",
+  );
   expect(await lineOf('[agent]\nsandbox = "virtual"\n')).toContain("kit has no wall for Windows");
   expect(await lineOf('[agent]\nsandbox = "e2b"\n')).not.toContain("wall");
 });
 
 test.each([
   [["-p", "hi", "--model", ","], 2, "--model names no model."],
-  [["-p", "hi", "--backend", "grpah"], 2, "--backend: 'grpah' is no backend.", "Did you mean graph?"],
-  [["count", "--file", "kit.toml"], 2, "--file goes with --prompt or --skill"],
+  [["-p", "hi", "--backend", "grpah"], 2, "--backend: 'grpah' is not a backend.", "Did you mean graph?"],
+  [["count", "--file", "kit.toml"], 2, "--file works with --prompt or --skill only"],
   [["-p", "hi", "--file", "no.pdf"], 2, "--file: no.pdf does not exist."],
   [
     ["-p", "hi", "--file", "kit.toml"],
@@ -88,7 +90,7 @@ test.each([
   ],
   [["-p", "hi", "--file", "folder.pdf"], 2, "--file: folder.pdf is a folder."],
   [["-p", "hi", "--file", "empty.pdf"], 2, "--file: empty.pdf is empty."],
-  [["-p", "hi", "--file", "false.pdf"], 2, "--file: false.pdf is no application/pdf file."],
+  [["-p", "hi", "--file", "false.pdf"], 2, "--file: false.pdf is not an application/pdf file."],
 ] as const)("%j ends with %i", async (...row) => {
   project.write("folder.pdf/page.txt", "a page");
   project.write("empty.pdf", "");

@@ -52,7 +52,7 @@ test("a run that waits says what for, and ends once another terminal has signall
 });
 
 campaignTest(
-  "work that a killed terminal has left is no run any more, and goes with the next one",
+  "work that a killed terminal has left is not a run any more, and goes with the next one",
   async () => {
     const child = startKit(["run", "release"], { cwd: root });
     await untilSaid(child, /--payload .*\n/);

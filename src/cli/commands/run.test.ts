@@ -192,7 +192,7 @@ describe("a session", () => {
     child.kill("SIGINT");
     const [stderr, [exitCode]] = await ended;
     expect(exitCode).toBe(130);
-    expect(stderr).toContain("Stopped. The session keeps what was done.");
+    expect(stderr).toContain("Stopped. The session keeps what was done so far.");
     expect((await run(["-p", "Go on.", ...local, "-s", "story"])).stdout).toBe("The end.\n");
     expect(sent(1).messages.map((message) => message.role)).toEqual(["system", "user", "assistant", "user"]);
   });
@@ -342,9 +342,9 @@ describe("a workflow", () => {
 
 describe("what is wrong with a line", () => {
   test.each([
-    [[], 2, "Give a workflow, --prompt or --skill: one of the three."],
-    [["count", "-p", "hi"], 2, "Give a workflow, --prompt or --skill: one of the three."],
-    [["count", "--session", "s"], 2, "--session goes with --prompt or --skill"],
+    [[], 2, "Give exactly one of: a workflow, --prompt, --skill."],
+    [["count", "-p", "hi"], 2, "Give exactly one of: a workflow, --prompt, --skill."],
+    [["count", "--session", "s"], 2, "--session works with --prompt or --skill only"],
     [["-p", "  "], 2, "The prompt is empty."],
     [["-p", "hi", "--role", "rude"], 2, 'There is no role named "rude".', "The roles are: careful."],
     [["--skill", "sing"], 2, 'There is no skill named "sing".', "The skills are: explain."],

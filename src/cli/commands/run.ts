@@ -35,7 +35,7 @@ const allowedLines: CommandOption<readonly string[]> = {
 /** Each as it is: a name may have commas. */
 const paths: CommandOption<readonly string[]> = {
   flags: "--file <path>",
-  description: "Give the model this PDF, picture, recording or text beside the prompt; may be given again",
+  description: "A PDF, image, recording or text that the model gets with the prompt; may be repeated",
   parse: (path) => [path],
   repeats: true,
 };
@@ -45,11 +45,11 @@ const ofAgents = ["agent", "id", "session", "continue", "role", "file"] as const
 
 export const run: Command = defineCommand({
   arguments: [
-    { usage: "[workflow]", description: "A workflow of the project, such as src/workflows/<name>.ts" },
+    { usage: "[workflow]", description: "A workflow of the project: the name of src/workflows/<name>.ts" },
   ],
   options: {
     prompt: option("-p, --prompt <text>", "Prompt an agent; - reads the prompt from stdin", text),
-    skill: option("--skill <name>", "Run a skill of the project; --payload has its arguments", text),
+    skill: option("--skill <name>", "Run a skill of the project; --payload gives its arguments", text),
     payload: option(
       "--payload <json>",
       "A JSON object for the workflow, the skill or the agent",
@@ -63,16 +63,20 @@ export const run: Command = defineCommand({
     id: option("--id <id>", "The agent's instance; default: default", text),
     session: option(
       "-s, --session <name>",
-      "The conversation of that name, new or not; default: a new one",
+      "The conversation to continue or begin; default: a new one",
       text,
     ),
-    continue: flag("-c, --continue", "Go on with the conversation that was used last"),
+    continue: flag("-c, --continue", "Continue the conversation that was used last"),
     model: listOption(
       "-m, --model <name>",
-      "provider/model, such as anthropic/claude-sonnet-4-6; again, or with commas: who answers when it fails",
+      "provider/model, such as anthropic/claude-sonnet-4-6; repeat it, or separate by commas, for fallbacks",
       text,
     ),
-    backend: option("--backend <name>", `What decides the turns: ${backendNames.join(", ")}`, parseBackend),
+    backend: option(
+      "--backend <name>",
+      `The backend that drives the agent: ${backendNames.join(", ")}`,
+      parseBackend,
+    ),
     file: paths,
     role: option("--role <name>", "A role of the project, from .agents/roles", text),
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
@@ -89,25 +93,22 @@ export const run: Command = defineCommand({
     'kit run summarize --payload \'{"text": "…"}\'',
   ],
   details:
-    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue goes on with the last one, --session with the one of that name. A workflow runs in this process and ends with it; 'kit invoke' has it run by a server, where it outlives restarts.",
+    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue continues the last one, --session the one with that name. A workflow runs in this process and ends with it; 'kit invoke' runs it on a server, where it survives restarts.",
   run: ({ args: [workflow], options }, context) => {
     const asked = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
     if (asked.length !== 1) {
-      throw usageError(
-        "Give a workflow, --prompt or --skill: one of the three.",
-        "'kit run --help' shows each.",
-      );
+      throw usageError("Give exactly one of: a workflow, --prompt, --skill.", "'kit run --help' shows each.");
     }
     const astray = ofAgents.find((name) => options[name] !== undefined);
     if (workflow !== undefined && astray !== undefined)
       throw usageError(
-        `--${astray} goes with --prompt or --skill: a workflow says itself which agents it prompts, and how.`,
-        "Give the workflow what it is to know as --payload.",
+        `--${astray} works with --prompt or --skill only: a workflow decides in its code which agents it prompts, and how.`,
+        "Pass input to the workflow with --payload.",
       );
     if (options.model?.length === 0)
       throw usageError("--model names no model.", "Give one, such as offline/guide.");
     if (options.continue === true && options.session !== undefined) {
-      throw usageError("Give --continue or --session, not both.", "--session NAME goes on with that one.");
+      throw usageError("Give --continue or --session, not both.", "--session NAME continues that one.");
     }
     return withProject(
       context,
@@ -139,8 +140,8 @@ export const run: Command = defineCommand({
           if (context.signal.aborted) {
             context.output.note(
               workflow === undefined
-                ? "Stopped. The session keeps what was done."
-                : `Stopped, and the run with it. On a server it goes on: 'kit invoke ${workflow}'.`,
+                ? "Stopped. The session keeps what was done so far."
+                : `Stopped, and the run with it. On a server it would continue: 'kit invoke ${workflow}'.`,
             );
             throw context.signal.reason;
           }
@@ -168,8 +169,8 @@ async function warnOfMissingIsolation(
   const found = await findWallOf(platform);
   if (found.wall !== "none") return;
   const refusal =
-    config.sandbox?.isolation === "required" ? " None is run, as sandbox.isolation is required." : "";
-  const text = `Commands are not walled in: ${found.reason}${refusal} ${found.hint}`;
+    config.sandbox?.isolation === "required" ? " sandbox.isolation is required, so no command runs." : "";
+  const text = `Commands run without isolation: ${found.reason}${refusal} ${found.hint}`;
   output.note(output.noteStyle("dim", text));
 }
 

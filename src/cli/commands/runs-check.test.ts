@@ -140,7 +140,7 @@ test("wrong input: an unknown folder, a file, and a project in which nothing was
     exitCode: 2,
     stderr: expect.stringContaining('There is no folder "nowhere".'),
   });
-  expect((await check("--against", "src/workflows/release.js")).stderr).toContain("is no folder");
+  expect((await check("--against", "src/workflows/release.js")).stderr).toContain("is not a folder");
   const empty = write(join(root, "fresh"), {});
   const { exitCode, stderr } = await runKit(["runs", "check", "--cwd", empty], { cwd: root });
   expect(exitCode).toBe(1);

@@ -55,7 +55,7 @@ function folderOf(against: string | undefined, { cwd, root }: CommandContext): s
     message:
       found === undefined
         ? `There is no folder ${quoteName(against)}.`
-        : `${quoteName(against)} is no folder.`,
+        : `${quoteName(against)} is not a folder.`,
     hint: "--against names the folder of a project: kit runs check --against ../release",
   });
 }
@@ -114,7 +114,7 @@ function print({ runs, problems }: RunCheck, output: Output): void {
     {
       rows: of("unclear"),
       columns: unclearColumns,
-      title: "cannot be told: the code waits for what no journal has",
+      title: "unknown: the code waits for something that no journal records",
     },
   ];
   for (const section of sections) {

@@ -10,15 +10,15 @@ import { printFields } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { safeLine, safeLines, span, toSafeJson, withDistance } from "../text/safe-text.ts";
 
-const idArgument = { usage: "<run-id>", description: "As the receipt and the list name it, or its end" };
+const idArgument = { usage: "<run-id>", description: "The id, or the end of it, as the list prints it" };
 const details =
-  "Asks the server that runs for this project; without one it works on what is on disk, and the next 'kit start' goes on with it.";
+  "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
 
 export const runsList: Command = defineCommand({
   options: {
     status: option("--status <status>", `Only ${runStatuses.join(", ")}`, parseRunStatus),
-    workflow: option("-w, --workflow <name>", "Only of this workflow", asText),
-    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    workflow: option("-w, --workflow <name>", "Only those of this workflow", asText),
+    limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
@@ -52,13 +52,16 @@ export const runsShow: Command = defineCommand({
 });
 
 export const runsSignal: Command = defineCommand({
-  arguments: [idArgument, { usage: "<name>", description: "What the workflow's ctx.waitFor names" }],
+  arguments: [
+    idArgument,
+    { usage: "<name>", description: "The name that the workflow passes to ctx.waitFor" },
+  ],
   options: {
-    payload: option("--payload <json>", "What waitFor gives: any JSON", parseJson),
+    payload: option("--payload <json>", "The value that waitFor returns: any JSON", parseJson),
     url: urlOption,
   },
   examples: [`kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`],
-  details: `A signal that nothing waits for yet is kept. ${details}`,
+  details: `A signal that nothing waits for yet is stored. ${details}`,
   run: ({ args: [id = "", name = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { payload } = options;
@@ -103,7 +106,7 @@ function acceptedText(run: RunRecord | undefined, name: string): string {
   const waits = run?.waiting_for ?? [];
   if (run === undefined || waits.some(({ signal }) => signal === name)) return "Accepted.";
   const others = waits.length === 0 ? "" : ` It waits for ${waitLines(run).join(", ")}.`;
-  return safeLine(`Accepted, and kept: nothing in the run waits for ${name} yet.${others}`);
+  return safeLine(`Accepted and stored: nothing in the run waits for ${name} yet.${others}`);
 }
 
 function show(record: RunRecord, { output, json }: CommandContext): void {
@@ -116,7 +119,7 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["run", record.run_id],
     ["workflow", record.workflow],
     ["status", record.status],
-    ["begun by", causeText(record.cause)],
+    ["started by", causeText(record.cause)],
     ["waits for", waitLines(record)],
     ["accepted", withDistance(record.accepted_at)],
     ["started", withDistance(record.started_at)],

@@ -11,12 +11,12 @@ import { fromNow, safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 const details =
-  "Of the vendors that the configuration and the agents of this project name: their keys have to be set.";
+  "Asks the vendors that the configuration and the agents of this project name; their API keys must be set.";
 
 export const sandboxesList: Command = defineCommand({
   options: {},
   examples: ["kit sandboxes list", "kit sandboxes list --json"],
-  details: `The machines of this project that are there, running or paused, whoever has made them. ${details}`,
+  details: `Lists the machines of this project, running or paused, whoever made them. ${details}`,
   run: (_, context) =>
     withMachines(context, async (vendors) => {
       const machines = (await listAll(vendors)).map(({ machine }) => machine);
@@ -30,12 +30,12 @@ export const sandboxesList: Command = defineCommand({
 
 export const sandboxesPrune: Command = defineCommand({
   options: {
-    all: flag("--all", "Those of sessions that use them, too, with the work on them"),
-    yes: flag("-y, --yes", "Remove them without asking"),
-    dryRun: flag("--dry-run", "Say what would go, and remove nothing"),
+    all: flag("--all", "Also remove machines that sessions use, with the work on them"),
+    yes: flag("-y, --yes", "Remove the machines without asking"),
+    dryRun: flag("--dry-run", "Print what would be removed, and remove nothing"),
   },
   examples: ["kit sandboxes prune --dry-run", "kit sandboxes prune --yes"],
-  details: `Removes the machines of this project that no session uses: what a crash has left. Never those of another project. ${details}`,
+  details: `Removes the machines of this project that no session uses, such as those left by a crash. Never those of another project. ${details}`,
   run: ({ options }, context) =>
     withMachines(context, async (vendors) => {
       const { output } = context;
@@ -68,7 +68,7 @@ const target = [
   { usage: "<agent>", description: "The agent whose machine it is" },
   { usage: "<instance>", description: "Its instance" },
 ] as const;
-const session = option("--session <name>", "Of this session (default: default)", asText);
+const session = option("--session <name>", "The session of the instance (default: default)", asText);
 
 export const sandboxesDiff: Command = defineCommand({
   arguments: target,
@@ -89,8 +89,11 @@ export const sandboxesApply: Command = defineCommand({
   arguments: target,
   options: {
     session,
-    yes: flag("-y, --yes", "Apply them without asking"),
-    protectedToo: flag("--allow-protected", "Also files that decide what kit, Git and CI run"),
+    yes: flag("-y, --yes", "Apply the changes without asking"),
+    protectedToo: flag(
+      "--allow-protected",
+      "Also apply changes to files that decide what kit, Git and CI run",
+    ),
   },
   examples: ["kit sandboxes apply fixer pr-42", "kit sandboxes apply fixer pr-42 --yes"],
   details: `Shows what the session has changed, asks, and applies it to the files here: whole, or not at all. Nothing is committed. ${details}`,
@@ -124,7 +127,7 @@ function isKept(files: SandboxChanges["files"]): KitError {
     .join(", ");
   return new KitError({
     code: "forbidden",
-    message: `The changes touch files that decide what is run here: ${listed}${files.length > 5 ? ", …" : ""}. Nothing was applied.`,
+    message: `The changes touch files that decide which code runs on this machine: ${listed}${files.length > 5 ? ", …" : ""}. Nothing was applied.`,
     hint: "Read the patch; --allow-protected applies it with them.",
   });
 }
@@ -147,7 +150,7 @@ function styled({ output }: CommandContext, line: string): string {
 /** Asks a person at the terminal; without one, the line has to say `--yes`. */
 async function agrees({ input, output, json }: CommandContext, question: string): Promise<boolean> {
   if (json || !canAsk({ input, output }))
-    throw usageError("There is no terminal to ask at.", "--yes confirms it.");
+    throw usageError("There is no terminal for the confirmation.", "Confirm with --yes.");
   output.note(`${question} [y/N]`);
   const lines = createInterface({ input, terminal: false });
   try {

@@ -135,7 +135,7 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   expect(sent).toContain("Before.");
   expect(served.stderr()).toContain("error: src/agents/broken.ts");
   project.write("kit.toml", `${project.read("kit.toml")}\n`);
-  await served.hasOutput("kit.toml changed: start kit dev again");
+  await served.hasOutput("kit.toml changed: restart kit dev to apply it");
 });
 
 test("a promise that an agent's code forgot is logged without the keys it quotes, and ends no other work", async () => {

@@ -94,7 +94,7 @@ test("a run that is handed over is followed over the death of its server, and si
   const log = begin("logs", id, "--follow");
   await expect.poll(log.text).toContain('Built {"built":"v1"}');
   await first.stop("SIGKILL");
-  await expect.poll(log.text).toContain("The server is gone.");
+  await expect.poll(log.text).toContain("The server has stopped.");
 
   await serve("start");
   expect(await kit("runs", "signal", id, "approval", "--payload", '{"approved": true}')).toMatchObject({
@@ -170,7 +170,7 @@ test("without a server, runs are listed, signalled and cancelled on disk", async
   expect((await kit("logs", going)).stderr).toMatch(/^waiting for approval \(\d+ events\)$/m);
   expect(await kit("runs", "signal", going, "aproval")).toMatchObject({
     exitCode: 0,
-    stderr: "Accepted, and kept: nothing in the run waits for aproval yet. It waits for approval.\n",
+    stderr: "Accepted and stored: nothing in the run waits for aproval yet. It waits for approval.\n",
   });
   expect(await kit("runs", "signal", going, "approval")).toMatchObject({
     exitCode: 0,
@@ -274,8 +274,8 @@ test("a call is allowed for good by a rule that is shown before it is written", 
 test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes on", async () => {
   await serve("start");
   for (const [id, key, said] of [
-    ["left", [], "Stopped. The session keeps what was done."],
-    ["keyed", ["--idempotency-key", "k1"], "It goes on: the same line again waits for its answer."],
+    ["left", [], "Stopped. The session keeps what was done so far."],
+    ["keyed", ["--idempotency-key", "k1"], "The work continues: repeat the command to wait for its answer."],
   ] as const) {
     const prompt = begin("invoke", "careful", id, "-m", question, ...key);
     await expect.poll(prompt.text).toContain("waits for approval");

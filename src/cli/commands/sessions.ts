@@ -12,11 +12,11 @@ import { fromNow } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 const details =
-  "Asks the server that runs for this project; without one it works on what is on disk. Agents with a store of their own are left out.";
+  "Asks the server that runs for this project; without a server it works on the state on disk. Agents with their own session store are left out.";
 
 export const sessionsList: Command = defineCommand({
   options: {
-    limit: option("-n, --limit <number>", "At most so many (default 50)", wholeNumber(1, 1_000)),
+    limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
@@ -38,12 +38,12 @@ export const sessionsList: Command = defineCommand({
 
 export const sessionsPrune: Command = defineCommand({
   options: {
-    olderThan: option("--older-than <time>", "Untouched for so long: 12h, 30d or 8w", parseAge),
-    dryRun: flag("--dry-run", "Say what would go, and remove nothing"),
+    olderThan: option("--older-than <time>", "Not used for this long: 12h, 30d or 8w", parseAge),
+    dryRun: flag("--dry-run", "Print what would be removed, and remove nothing"),
     url: urlOption,
   },
   examples: ["kit sessions prune --older-than 30d --dry-run", "kit sessions prune --older-than 30d"],
-  details: `Removes sessions that have not been used for so long, with the tasks below them and their workspaces. What is at work, waited for or listened to stays. ${details}`,
+  details: `Removes sessions that have not been used for that long, with their subtasks and workspaces. A session that is running, waits for something or has a listener stays. ${details}`,
   run: ({ options }, context) => {
     const { olderThan, dryRun = false } = options;
     if (olderThan === undefined)
@@ -89,7 +89,7 @@ function parseAge(text: string): number {
   const seconds = Number(number) * (unitSeconds[unit] ?? Number.NaN);
   // As far as the server goes: from an hour to ten years.
   if (seconds >= 3_600 && seconds <= 315_360_000) return seconds;
-  throw usageError(`'${text}' is no time from 1h to 3650d.`, "Such as 12h, 30d or 8w.");
+  throw usageError(`'${text}' is not a time from 1h to 3650d.`, "Such as 12h, 30d or 8w.");
 }
 
 const columns: readonly Column<TouchedSession>[] = [

@@ -47,7 +47,7 @@ function isThere(path: string): KitError {
 
 function skillText(
   name: string,
-  description = "Say here, in one sentence, what the skill does and when to use it.",
+  description = "Describe in one sentence what the skill does and when to use it.",
 ): string {
   return `---
 name: ${name}

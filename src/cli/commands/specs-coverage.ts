@@ -16,15 +16,15 @@ import { toRefreshOptions, withProject } from "../with-project.ts";
 
 export const specsCoverage: Command = defineCommand({
   options: {
-    feature: listOption("--feature <names>", "Only these features, with commas between", asText),
+    feature: listOption("--feature <names>", "Only these features, separated by commas", asText),
     failUnder: option(
       "--fail-under <percent>",
-      "End with 1 when less than this is covered",
+      "Exit with 1 when fewer percent are covered",
       wholeNumber(0, 100),
     ),
     format: remarkFormat,
-    all: flag("-a, --all", "List every criterion with its tests, as many as there are"),
-    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    all: flag("-a, --all", "List every criterion with its tests"),
+    limit: option("-n, --limit <number>", "The most to list, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
   },
   examples: [
@@ -85,7 +85,7 @@ const criterionColumns: readonly Column<CriterionCoverage>[] = [
 function printReport(output: Output, report: CoveragePage, { all }: { readonly all: boolean }): void {
   const { totals, by_feature, diagnostics, criteria } = report;
   if (totals.criteria === 0) {
-    output.note("No acceptance criteria here.");
+    output.note("This project has no acceptance criteria.");
     return;
   }
   // The list may be long: what sums it up comes last, where the eye is when the command ends.

@@ -24,7 +24,7 @@ export const specsExport: Command = defineCommand({
       parseExportTarget,
     ),
     out: option("-o, --out <dir>", "Write into this folder instead of printing", asText),
-    overwrite: flag("--overwrite", "Replace files there that say something else"),
+    overwrite: flag("--overwrite", "Replace files there that have other content"),
   },
   examples: [
     "kit specs export > specs.json",
@@ -51,7 +51,7 @@ export const specsExport: Command = defineCommand({
     }),
 });
 
-/** A framework's files hold that framework's specs; what is not among them is no loss of theirs. */
+/** A framework's files hold that framework's specs; what is not among them is not a loss of theirs. */
 async function render(opened: OpenedProject, format: SpecExportFormat): Promise<WrittenSpecs> {
   const { project, loaded } = opened;
   const { adapters = [], custom = [] } = loaded.config.specs ?? {};
@@ -99,11 +99,11 @@ function printOne({ files }: WrittenSpecs, { output }: CommandContext): void {
   const [first, ...others] = files;
   if (others.length > 0) {
     throw usageError(
-      `This format is ${count(files.length, "file")}, and there is no --out.`,
+      `This format has ${count(files.length, "file")}, and --out is missing.`,
       "Name a folder: --out <dir>. --json prints all of them as one answer.",
     );
   }
-  if (first === undefined) output.note("No spec of this framework here.");
+  if (first === undefined) output.note("The project has no spec of this framework.");
   else printDocument(output, first.content);
 }
 

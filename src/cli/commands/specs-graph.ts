@@ -6,7 +6,7 @@ import { safeLine, truncate } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsGraph: Command = defineCommand({
-  arguments: [{ usage: "[ids...]", description: "Only what lies around these specs" }],
+  arguments: [{ usage: "[ids...]", description: "Only the neighbourhood of these specs" }],
   options: {
     format: option(
       "--format <format>",

@@ -17,17 +17,17 @@ export const specsImpact: Command = defineCommand({
   options: {
     since: option(
       "--since <revision>",
-      "Also the files changed since this branch, tag or commit was left",
+      "Add the files that changed since this branch, tag or commit",
       asText,
     ),
     expandFeatures: flag(
       "--expand-features",
-      "List, too, what merely lies in the feature of an affected spec",
+      "Also list specs that only share a feature with an affected spec",
     ),
-    obsolete: flag("--obsolete", "List obsolete specs, too"),
-    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    obsolete: flag("--obsolete", "Also list obsolete specs"),
+    limit: option("-n, --limit <number>", "The most to list, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
-    all: flag("-a, --all", "As many as there are"),
+    all: flag("-a, --all", "List all of them"),
     format: remarkFormat,
     depth: option("--depth <number>", "How many steps to follow, 1 to 5 (default 2)", wholeNumber(1, 5)),
   },
@@ -132,7 +132,7 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
     return;
   }
   const { total_count: total, same_feature: folded, obsolete_count: obsolete } = impact;
-  if (total === 0) output.note(`${count(changed, "change")}, and no spec is affected.`);
+  if (total === 0) output.note(`${count(changed, "change")}, no spec affected.`);
   const rows = impact.affected.map((affected) => ({ affected, spec: project.specs.get(affected.id) }));
   printTable(output, rows, [
     { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },

@@ -13,14 +13,14 @@ export const specsStale: Command = defineCommand({
   options: {
     accept: listOption(
       "--accept <ids...>",
-      "Record that these specs still hold with the code as it is",
+      "Record that these specs still describe the code as it is now",
       asText,
     ),
-    acceptAll: flag("--accept-all", "The same for every stale spec"),
-    limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+    acceptAll: flag("--accept-all", "Record that for every stale spec"),
+    limit: option("-n, --limit <number>", "The most to list, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
-    all: flag("-a, --all", "As many as there are"),
-    check: flag("--check", "End with 1 when a spec is stale (for CI)"),
+    all: flag("-a, --all", "List all of them"),
+    check: flag("--check", "Exit with 1 when a spec is stale (for CI)"),
   },
   examples: [
     "kit specs stale",

@@ -199,7 +199,7 @@ describe("impact", () => {
     [["nothing"], 1, "There is no spec with the id 'nothing'."],
     [["--since", "nowhere"], 2, `Git knows no revision "nowhere" here.`],
     [["../outside.ts"], 2, "../outside.ts lies outside of the project."],
-    [["--depth", "9"], 2, "--depth: '9' is no whole number from 1 to 5."],
+    [["--depth", "9"], 2, "--depth: '9' is not a whole number from 1 to 5."],
   ] as const)("%j is refused", async (args, exitCode, message) => {
     const result = await kit("impact", ...args);
     expect(result.exitCode).toBe(exitCode);

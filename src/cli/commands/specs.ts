@@ -44,21 +44,33 @@ type SpecFilterOptions = {
 export const specFilters: SpecFilterOptions = {
   framework: option(
     "-f, --framework <name>",
-    "Only this one: kiro, cursor, claude, speckit, tessl or custom",
+    "Only specs of this framework: kiro, cursor, claude, speckit, tessl or custom",
     parseFramework,
   ),
-  type: option("-t, --type <type>", "Only this one: requirement, design, task or constraint", parseSpecType),
+  type: option(
+    "-t, --type <type>",
+    "Only specs of this type: requirement, design, task or constraint",
+    parseSpecType,
+  ),
   lifecycle: option(
     "--lifecycle <state>",
-    "Only active, deprecated, legacy or obsolete; without it, all but obsolete",
+    "Only specs of this status: active, deprecated, legacy or obsolete; without it, all but obsolete",
     parseLifecycle,
   ),
-  priority: option("--priority <level>", "Only critical, high, medium or low", parsePriority),
-  tag: option("--tag <tag>", "Only blocks with this tag", asText),
-  path: option("--path <path>", "Only blocks of this file, folder or glob", asText),
-  limit: option("-n, --limit <number>", "At most so many, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
+  priority: option(
+    "--priority <level>",
+    "Only specs of this priority: critical, high, medium or low",
+    parsePriority,
+  ),
+  tag: option("--tag <tag>", "Only specs with this tag", asText),
+  path: option(
+    "--path <path>",
+    "Only specs in this file or folder, or in files that match this glob",
+    asText,
+  ),
+  limit: option("-n, --limit <number>", "The most to list, 1 to 1,000 (default 50)", wholeNumber(1, 1000)),
   cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
-  all: flag("-a, --all", "As many as there are"),
+  all: flag("-a, --all", "List all of them"),
 };
 
 export const specsList: Command = defineCommand({
@@ -157,7 +169,7 @@ function hasSpecs(project: Project): boolean {
 /** The hint for a repository without a spec that kit can read. */
 function noSpecsHint(): string {
   const sources = frameworkInfos.map(({ label, sources }) => `  ${label.padEnd(12)} ${sources}`);
-  return ["No specs here. kit reads, at the root of the repository:", ...sources].join("\n");
+  return ["This project has no specs. At the root of the repository, kit reads:", ...sources].join("\n");
 }
 
 const columns: readonly Column<SpecBlock>[] = [

@@ -15,7 +15,7 @@ export const start: Command = defineCommand({
   drains: true,
   options: {
     ...serveOptions,
-    log: option("--log <format>", "A line on stderr for every request: text or json", parseLogFormat),
+    log: option("--log <format>", "Log every request to stderr, as text or json", parseLogFormat),
   },
   examples: [
     "kit start",
@@ -31,7 +31,7 @@ export const start: Command = defineCommand({
 function parseLogFormat(text: string): LogFormat {
   const format = logFormats.find((name) => name === text);
   if (format !== undefined) return format;
-  throw usageError(`"${text}" is no format of a log.`, `The formats are ${logFormats.join(" and ")}.`);
+  throw usageError(`"${text}" is not a format of a log.`, `The formats are ${logFormats.join(" and ")}.`);
 }
 
 type Log = Pick<

@@ -5,7 +5,7 @@ import { count } from "../print/table.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsValidate: Command = defineCommand({
-  arguments: [{ usage: "[paths...]", description: "Only what concerns these files and folders" }],
+  arguments: [{ usage: "[paths...]", description: "Only problems of these files and folders" }],
   options: diagnosticOptions,
   examples: [
     "kit specs validate",
@@ -13,7 +13,7 @@ export const specsValidate: Command = defineCommand({
     "kit specs validate --format sarif > specs.sarif",
     "kit specs validate --format github --max-warnings 0",
   ],
-  details: "Ends with 1 when there is an error.",
+  details: "Exits with 1 when there is an error.",
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const paths = args.map((path) => toProjectPath(path, context));

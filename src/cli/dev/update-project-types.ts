@@ -31,7 +31,7 @@ export async function updateProjectTypes({
   if (existing !== null && !isProjectTypes(text)) {
     throw new KitError({
       code: "conflict",
-      message: `${path} is there already, and kit did not write it.`,
+      message: `${path} exists already, and kit did not write it.`,
       hint: "Rename it: kit writes the names of agents and workflows to this file.",
     });
   }

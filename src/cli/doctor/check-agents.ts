@@ -29,7 +29,7 @@ export async function checkDescriptions(
 ): Promise<readonly Check[]> {
   const unstable: string[] = [];
   for (const { definition, path } of agents) {
-    // A value that is no function is the same each time.
+    // A value that is not a function is the same each time.
     if (definition.profile !== undefined) continue;
     const describe = (): Promise<AgentProfile> =>
       withDeadline(definition.describe({ id: "doctor", env, payload: {} }), {
@@ -48,8 +48,8 @@ export async function checkDescriptions(
     {
       name,
       status: "warning",
-      message: `What ${count(unstable.length, "agent")} ${unstable.length === 1 ? "begins its" : "begin their"} prompts with is other each time: providers cannot cache it.`,
-      hint: `${unstable.join("\n")}\nLeave times, random texts and lists without an order out; a tool or the message can tell them.`,
+      message: `The beginning of the prompts of ${count(unstable.length, "agent")} is different each time, so providers cannot cache it.`,
+      hint: `${unstable.join("\n")}\nLeave out times, random texts and unordered lists; pass them in the message, or through a tool.`,
     },
   ];
 }
@@ -101,7 +101,7 @@ export async function checkRecordedPrompts(
   try {
     const hints = findingsOf(await newestSessions(store));
     if (hints.length === 0) return [];
-    const message = "Recent sessions began their prompts anew more often than they had to.";
+    const message = "Recent sessions lost their prompt cache more often than necessary.";
     return [{ name, status: "warning", message, hint: hints.join("\n") }];
   } finally {
     await store.close();
@@ -155,20 +155,20 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
   return [
     ...[...changed].map(
       ([part, times]) =>
-        `${part}: became other ones in mid-session, in ${count(times, "session")} of the last ${sessions.length}.`,
+        `${part}: changed in the middle of ${count(times, "session")} of the last ${sessions.length}.`,
     ),
     ...[...reported]
       .filter(([, times]) => times >= minSessions)
       .map(
         ([files, times]) =>
-          `${files}: changed ${times} times while sessions went on; each change is told behind their history.`,
+          `${files}: changed ${times} times during sessions; each change is added after their history.`,
       ),
     ...[...first].flatMap(([key, digests]) => {
       const [agent, part] = JSON.parse(key) as [string, string];
       return digests.length < minSessions || new Set(digests).size < digests.length
         ? []
         : [
-            `${part} of ${agent}: other ones in each of its last ${digests.length} sessions. A time or a random text in them keeps sessions from sharing a cache.`,
+            `${part} of ${agent}: different in each of its last ${digests.length} sessions. A time or a random text in them keeps sessions from sharing a cache.`,
           ];
     }),
   ];
@@ -198,7 +198,7 @@ export async function checkAgents(
     const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
     const lists = checkCommandLists(await commandListProblems(agents, toProfile(config.agent)));
     if (parts.length === 0 && problems.length === 0) return lists;
-    const message = parts.length === 0 ? "None that can be used." : parts.join(", ");
+    const message = parts.length === 0 ? "No agent can be loaded." : parts.join(", ");
     const prompts = await checkDescriptions(agents, env);
     const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
@@ -230,8 +230,8 @@ function checkCommandLists(problems: readonly SourceProblem[]): readonly Check[]
       status: "warning",
       message:
         problems.length === 1
-          ? "An entry of a command list allows nothing."
-          : `${count(problems.length, "entry", "entries")} of command lists allow nothing.`,
+          ? "An entry of a command list allows no command."
+          : `${count(problems.length, "entry", "entries")} of command lists allow no command.`,
       hint: problems.map(({ path, message }) => `${path}: ${message}`).join("\n"),
     },
   ];

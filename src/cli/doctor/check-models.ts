@@ -16,7 +16,8 @@ const storeMs = 5_000;
 export async function checkStore(root: string, { config }: LoadedConfig): Promise<Check> {
   const store = config.store ?? "sqlite";
   const name = "store";
-  if (typeof store === "object") return { name, status: "ok", message: "one of the configuration's own" };
+  if (typeof store === "object")
+    return { name, status: "ok", message: "a store object of the configuration" };
   if (store === "memory") {
     const hint = "Leave store and KIT_STORE out to keep sessions in .kit/sessions.db.";
     return { name, status: "warning", message: "memory: sessions end with the process", hint };
@@ -24,7 +25,7 @@ export async function checkStore(root: string, { config }: LoadedConfig): Promis
   const file = join(root, ".kit", "sessions.db");
   const obstacle = store === "sqlite" ? writeObstacle(dirname(file)) : undefined;
   if (obstacle !== undefined) {
-    const hint = "Sessions cannot be kept until it can be written; KIT_STORE=memory does without.";
+    const hint = "Sessions cannot be stored until .kit can be written; KIT_STORE=memory works without it.";
     return {
       name,
       status: "error",
@@ -47,7 +48,7 @@ export async function checkStore(root: string, { config }: LoadedConfig): Promis
     return { name, status: "ok", message };
   } catch (error) {
     const { message: reason, hint } = toKnownError(error);
-    const other = "Check that the database runs, and that store or KIT_STORE names it rightly.";
+    const other = "Check that the database runs, and that the address in store or KIT_STORE is right.";
     return { name, status: "error", message: `${message}: ${reason}`, hint: hint ?? other };
   }
 }

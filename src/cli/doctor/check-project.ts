@@ -68,11 +68,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   } catch (error) {
     signal.throwIfAborted();
     checks.push(
-      toCheck(
-        "index",
-        error,
-        "KIT_DEBUG=1 shows more. What kit keeps in .kit is not to blame until that says so.",
-      ),
+      toCheck("index", error, "KIT_DEBUG=1 shows more. The state in .kit is not necessarily the cause."),
     );
   }
   return checks;
@@ -103,7 +99,7 @@ async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Prom
       name: "index",
       status: "warning",
       message: `not kept in .kit: ${problem}; ${files} read ${took}`,
-      hint: "Until that is mended, every command reads all files again, and nothing that agents do can be kept, unless KIT_STORE=memory is set for 'kit run'.",
+      hint: "Until that is fixed, every command reads all files again, and sessions of agents cannot be stored; 'kit run' works with KIT_STORE=memory.",
     };
   }
   // The last writes may still lie in the log beside the database.
@@ -144,7 +140,7 @@ function checkSources({ project }: OpenedProject): readonly Check[] {
       : {
           name: "guidelines",
           status: "warning",
-          message: "None but samples.",
+          message: "Only samples.",
           hint: "Write a CLAUDE.md, an AGENTS.md, .cursor/rules/*.mdc or .kiro/steering/*.md.",
         },
   ];
@@ -174,7 +170,7 @@ async function checkService(root: string, { config, environment }: LoadedConfig)
   const [first, ...others] = await findRunningServers(root);
   const checks: Check[] = [];
   if (first !== undefined) {
-    const more = others.length === 0 ? "" : `; ${count(others.length, "other")} standing by`;
+    const more = others.length === 0 ? "" : `; ${count(others.length, "other")} waiting to take over`;
     checks.push(await checkServer(first, more));
   }
   const shared = sharedEngineOf(config, environment);
@@ -198,7 +194,7 @@ async function checkServer({ url, pid }: RunningServer, more: string): Promise<C
     return { name, status: "ok", message };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const hint = "Until then it refuses what is new, and what it had accepted may be gone.";
+    const hint = "Until then it refuses new work, and accepted work may be lost.";
     return { name, status: "error", message: `${message}: ${reason}`, hint };
   }
 }
@@ -209,7 +205,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
     const engine = await openSharedEngine(shared);
     const name = new URL(shared.url);
     const message = `Postgres at ${name.hostname}, schema ${shared.schema ?? "kit"}`;
-    const hint = "Prompts without a key are answered by the machine that owns their instance only.";
+    const hint = "Only the machine that owns an instance answers prompts without an idempotency key.";
     return [
       { name: "engine", status: "ok", message, hint },
       ...(await checkNodes(engine)),
@@ -255,7 +251,7 @@ async function checkRestate(
           name,
           status: "warning",
           message: `${message} does not know the object ${service}`,
-          hint: "kit start registers it. Where a node runs, its log says why Restate does not take it.",
+          hint: "kit start registers it. If a node runs, its log says why Restate does not accept it.",
         };
       const hint = "Check engine.restate.admin (KIT_RESTATE_ADMIN) and KIT_RESTATE_TOKEN.";
       return { name, status: "warning", message: `${message} answers ${status}`, hint };
@@ -267,7 +263,7 @@ async function checkRestate(
     name,
     status: "warning",
     message: `Restate does not answer at ${asked.join(", ")}`,
-    hint: "Work is accepted, and waits until Restate is there. Check engine.restate.admin (KIT_RESTATE_ADMIN).",
+    hint: "Work is accepted, and waits until Restate answers. Check engine.restate.admin (KIT_RESTATE_ADMIN).",
   };
 }
 
@@ -279,7 +275,7 @@ function checkWorkspaces(config: KitConfig): readonly Check[] {
 async function checkDeadLetters(engine: Engine): Promise<Check> {
   try {
     const { items } = await engine.listDeadLetters({ limit: mostCounted });
-    if (items.length === 0) return { name: "dispatches", status: "ok", message: "none has failed" };
+    if (items.length === 0) return { name: "dispatches", status: "ok", message: "no dispatch has failed" };
     const number = `${items.length.toLocaleString("en")}${items.length === mostCounted ? " or more" : ""}`;
     return {
       name: "dispatches",
@@ -318,7 +314,7 @@ function serverCheck({ server, tools, isAvailable, problems }: McpServerState): 
   if (first === undefined) return { name, status: "ok", message: count(tools.length, "tool") };
   if (!isAvailable) {
     const place = `mcp.servers.${server} in the configuration says how it is started.`;
-    const hint = first.details === undefined ? place : `It said last: ${first.details}`;
+    const hint = first.details === undefined ? place : `Its last output: ${first.details}`;
     return { name, status: "error", message: first.message, hint };
   }
   const hint = problems.map((problem) => problem.message).join(" ");

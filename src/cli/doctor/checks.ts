@@ -27,6 +27,6 @@ export function printChecks(output: Output, checks: readonly Check[]): void {
     }
   }
   const bad = checks.filter((check) => check.status !== "ok");
-  if (bad.length > 0) output.note(`${count(bad.length, "thing")} to look at.`);
+  if (bad.length > 0) output.note(`${count(bad.length, "problem")} found.`);
   else output.note("All is well.");
 }

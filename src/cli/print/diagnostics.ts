@@ -183,21 +183,21 @@ function toProperties({ code, id, field }: Diagnostic): object {
 
 const ruleDescriptions: Readonly<Record<DiagnosticRule, string>> = {
   "required-field": "A required field is missing or empty.",
-  enum: "A field holds none of the values it may hold.",
+  enum: "A field has a value that is not allowed.",
   timestamp: "A date is not a full ISO 8601 date or date-time.",
   "summary-length": "A summary is longer than 500 characters.",
   "duplicate-id": "Two blocks declare the same id.",
   "unreadable-file": "A file cannot be read.",
   encoding: "A file is not valid UTF-8.",
-  "front-matter": "Front matter cannot be read as it stands.",
+  "front-matter": "Front matter cannot be parsed.",
   structure: "A document lacks the structure of its format.",
   "dangling-reference": "A reference names something that is not there.",
   "glob-no-match": "A glob matches no file of the project.",
-  "duplicate-guideline": "Two sources say the same.",
-  contradiction: "Two sources say different things under one heading.",
+  "duplicate-guideline": "Two sources have the same text.",
+  contradiction: "Two sources have different texts under the same heading.",
   shadowed: "A rule never applies because another one takes its place.",
   import: "An import cannot be followed.",
-  limit: "A file goes beyond a limit and was read in part.",
+  limit: "A file exceeds a limit and was read in part.",
 };
 
 type DiagnosticOptions = {

@@ -44,7 +44,7 @@ export function waitLines({ waiting_for: waits = [] }: RunRecord): readonly stri
 
 function waitLine({ signal, until }: RunWait): string {
   const time = withDistance(until);
-  if (signal === undefined) return time ?? "a time far away";
+  if (signal === undefined) return time ?? "a time in the far future";
   return time === undefined ? signal : `${signal} until ${time}`;
 }
 

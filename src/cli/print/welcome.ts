@@ -54,7 +54,7 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   output.line(output.style("dim", "Ctrl-C ends it."));
 }
 
-const indexingText = "The project is still being indexed: answers that may lack something say so (indexing).";
+const indexingText = "The project is still being indexed: answers that may be incomplete say so (indexing).";
 
 function undeclaredAgents(app: App | undefined): readonly string[] {
   return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
@@ -117,7 +117,7 @@ function triesOf(url: string, project: Project, agent: string | undefined): read
     return [
       { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, prompt) },
       {
-        what: "leave it a message, and be answered later: once accepted it is done, whatever happens",
+        what: "leave it a message and read the answer later: accepted work survives restarts",
         how: toCall(`${url}/agents/${agent}/1/dispatch`, { input: message }),
       },
       word === undefined ? rules : specs,
@@ -186,6 +186,6 @@ const commonWords = new Set([
 export function secretWarnings(app: Pick<App, "webhooks" | "env">): readonly string[] {
   return webhooksWithoutSecret(app.webhooks(), app.env).map(
     ({ path }) =>
-      `${path}: It finds no secret, and refuses every delivery until the environment variable that it reads is set.`,
+      `${path}: It has no secret, and refuses every delivery until the environment variable that it reads is set.`,
   );
 }

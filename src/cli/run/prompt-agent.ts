@@ -8,6 +8,7 @@ import type { FileInput } from "../../agents/prompt/input-files.ts";
 import type { Session } from "../../agents/session/session.ts";
 import type { App } from "../../app/service/app.ts";
 import { createUlid } from "../../base/id.ts";
+import { withArticle } from "../../base/suggest.ts";
 import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { type EventPrinter, printBody } from "../print/events.ts";
@@ -87,7 +88,7 @@ async function lastUsed(agent: Agent): Promise<string> {
   if (latest !== undefined) return latest.session;
   throw usageError(
     `There is no session of the agent ${agent.name} to continue.`,
-    "Without --continue a prompt begins one; --session names one.",
+    "A prompt without --continue begins one; --session names one.",
   );
 }
 
@@ -123,7 +124,7 @@ function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: s
     `${usage.total_tokens.toLocaleString("en")} tokens`,
     ...(total === null || total === 0 ? [] : [`$${total.toFixed(4)}`]),
     span(metadata.duration_ms),
-    `session ${session} (--continue goes on with it)`,
+    `session ${session} (--continue continues it)`,
   ].join(" · ");
 }
 
@@ -169,7 +170,8 @@ async function readFiles(paths: readonly string[], cwd: string): Promise<readonl
     }
     const data = await readBytes(path, resolve(cwd, path), left);
     left -= data.length;
-    if (!isOfKind(data, kind)) throw usageError(`--file: ${path} is no ${kind.mediaType} file.`);
+    if (!isOfKind(data, kind))
+      throw usageError(`--file: ${path} is not ${withArticle(kind.mediaType)} file.`);
     files.push({ data, media_type: kind.mediaType, filename: basename(path) });
   }
   return files;

@@ -89,13 +89,13 @@ function signalLines(
   if (signals.length === 0) return [];
   if (!isReachable) {
     return [
-      `Nothing can signal it, because kit keeps nothing here. On a server it can be: 'kit invoke ${safeLine(workflow)}'.`,
+      `It cannot be signalled, because kit stores nothing here. Run it on a server: 'kit invoke ${safeLine(workflow)}'.`,
     ];
   }
   return [
     "Signal it from another terminal, in this folder:",
     ...signals.map((signal) => `  kit runs signal ${run_id} ${shellWord(signal)} --payload '{}'`),
-    "Ctrl-C ends the run; on a server ('kit invoke') it outlives the terminal.",
+    "Ctrl-C ends the run; on a server ('kit invoke') it would survive the terminal.",
   ];
 }
 

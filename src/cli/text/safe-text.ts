@@ -125,7 +125,7 @@ export function span(ms: number): string {
   return twoUnits(Math.round(minutes / 60), 24, ["d", "h"]);
 }
 
-/** How far an ISO 8601 time is from now: `12 s ago`, `in 3 h`, `now`. A text that is no time stays as it is. */
+/** How far an ISO 8601 time is from now: `12 s ago`, `in 3 h`, `now`. A text that is not a time stays as it is. */
 export function fromNow(time: string, now: number = Date.now()): string {
   const ms = Date.parse(time) - now;
   if (Number.isNaN(ms)) return time;

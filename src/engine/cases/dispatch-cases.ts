@@ -54,7 +54,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
-  "an input that is no JSON is refused": async (tools) => {
+  "an input that is not JSON is refused": async (tools) => {
     const engine = await tools.create();
     const circle: unknown[] = [];
     circle.push(circle);

@@ -50,7 +50,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitRun("run_none"), undefined);
   },
 
-  "a record says what began it, its handler gets no cause, and the cause is no part of a key": async (
+  "a record says what began it, its handler gets no cause, and the cause is not part of a key": async (
     tools,
   ) => {
     const engine = await tools.create();

@@ -153,7 +153,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(reasons, ["unavailable"]);
   },
 
-  "what is no JSON is refused, and the step and the place are named": async (tools) => {
+  "what is not JSON is refused, and the step and the place are named": async (tools) => {
     const engine = await tools.create();
     const { result } = await runWith(engine, async (context) => {
       const refused = (value: unknown): Promise<unknown> =>

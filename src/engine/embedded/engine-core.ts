@@ -112,6 +112,6 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...given }: 
 
 const engineStore = {
   store: "The engine's store",
-  hint: "Look at the disk of the engine's folder. The engine goes on by itself once it can.",
+  hint: "Check the disk of the engine's folder. The engine continues by itself once the disk works.",
   repair: "Put engine.db of the engine's folder back from a backup.",
 };

@@ -205,7 +205,7 @@ export class CalledWork {
 function notCalled(name: string): KitError {
   return new KitError({
     code: "unavailable",
-    message: `${name} takes the calls for work, and this node is not called: work waits.`,
-    hint: `Check in ${name} what becomes of the calls, that the registered address leads to the nodes, and that no other cluster has registered an object of the same name.`,
+    message: `${name} accepts the calls for work, but does not call this node: work waits.`,
+    hint: `Check in ${name} what happens to the calls, that the registered address leads to the nodes, and that no other cluster has registered an object with the same name.`,
   });
 }

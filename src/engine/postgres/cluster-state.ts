@@ -144,7 +144,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
     problems.push({
       code: "several_versions",
       message: `The nodes run different versions of kit: ${listed(versions)}.`,
-      hint: "Finish the deploy. An older one that restarts is refused once a newer one has brought the tables forward.",
+      hint: "Finish the deploy. A node with an older version cannot restart once a newer one has migrated the tables.",
     });
   }
   const projects = tally(nodes.flatMap(({ project }) => project ?? []));
@@ -152,7 +152,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
     problems.push({
       code: "several_projects",
       message: `The nodes are of different projects: ${listed(projects)}. Each would do the work of the others.`,
-      hint: "Give each cluster a schema of its own: engine.schema.",
+      hint: "Give each cluster its own schema: engine.schema.",
     });
   }
   if (unowned > 0) {
@@ -162,7 +162,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
       hint:
         lively.length === 0
           ? "No node works. Start one."
-          : "After the end of a node this passes within a second, after one that hangs within four.",
+          : "This lasts less than a second after a node stops, and less than four seconds after one hangs.",
     });
   }
   for (const { node, host, state, beat_age_ms, address, clock_ahead_ms = 0 } of nodes) {
@@ -171,8 +171,8 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
       problems.push({
         code: "silent_node",
         node,
-        message: `${name} has not been heard for ${seconds(beat_age_ms)}.`,
-        hint: "It hangs, or the network has cut it off. The others take its work over after three seconds.",
+        message: `${name} has sent no heartbeat for ${seconds(beat_age_ms)}.`,
+        hint: "It hangs, or the network has cut it off. The other nodes take over its work after three seconds.",
       });
     }
     if (Math.abs(clock_ahead_ms) > skewMs) {
@@ -181,7 +181,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
         code: "clock_skew",
         node,
         message: `The clock of ${name} is ${seconds(Math.abs(clock_ahead_ms))} ${side} the database's.`,
-        hint: "No work goes by it, but its log and its events do. Let the machine keep time (NTP).",
+        hint: "Work does not depend on it, but times in the log and in events do. Synchronize the machine's clock (NTP).",
       });
     }
     const isOnSeveral = nodes.some((other) => other.host !== host);
@@ -189,8 +189,8 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
       problems.push({
         code: "no_address",
         node,
-        message: `${name} says that it is reached at ${address}, where other machines reach themselves.`,
-        hint: "Start it with --host 0.0.0.0, or name its address in the network: engine.address (KIT_NODE_ADDRESS).",
+        message: `${name} gives ${address} as its address, which on other machines means those machines.`,
+        hint: "Start it with --host 0.0.0.0, or set its address in the network: engine.address (KIT_NODE_ADDRESS).",
       });
     }
     if (address === undefined && nodes.length > 1) {
@@ -198,7 +198,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
         code: "no_address",
         node,
         message: `${name} has no address: other nodes cannot pass prompts and streams on to it.`,
-        hint: "Is it a process without a server? Else it does not listen where others reach it.",
+        hint: "Either it is a process without a server, or it listens where others cannot reach it.",
       });
     }
   }
@@ -217,14 +217,14 @@ function problemsOfRow({ node, host, news_age_ms, problem, endable }: NodeRow): 
       code: "no_notifications",
       node,
       message: `Notifications (NOTIFY) do not reach ${name}: work begins up to a quarter of a second late there.`,
-      hint: "A pooler in transaction mode does not pass them on: give kit the address of the database itself.",
+      hint: "A pooler in transaction mode does not forward them: give kit the address of the database itself.",
     });
   }
   if (!endable) {
     problems.push({
       code: "missing_right",
       node,
-      message: `The role of this node may not end the connection of ${name}, which has another role.`,
+      message: `This node's role may not end the connection of ${name}, which has another role.`,
       hint: "Use one role for all nodes, or: GRANT pg_signal_backend TO <role>. Postgres 14 and later ends a silent one by itself.",
     });
   }

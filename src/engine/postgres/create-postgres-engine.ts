@@ -274,7 +274,7 @@ class PostgresEngine {
     this.#started.resolve();
   }
 
-  /** Again and again. What fails is tried again at its next time: a database that is away is no reason to stop. */
+  /** Again and again. What fails is tried again at its next time: a database that is away is not a reason to stop. */
   async #every(ms: number, task: () => Promise<void>): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {

@@ -198,7 +198,7 @@ export class DispatchAdmission {
     return all.map((asked) => answers.get(asked) as Answer);
   }
 
-  /** The answer to a key that is known. What is no final answer is enqueued again. */
+  /** The answer to a key that is known. What is not a final answer is enqueued again. */
   async #again(
     asked: Asked,
     row: DispatchRow,
@@ -356,7 +356,7 @@ function keyOf(request: {
 function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
-    message: "Too much waits to be written.",
+    message: "Too much work waits to be written.",
     meta: { retry_after_s: 1 },
   });
 }

@@ -338,7 +338,7 @@ function bufferFullError(): KitError {
   return storeUnavailable({
     store: "The event log",
     reason: "too many events wait to be written",
-    hint: "Postgres does not take them, or not fast enough.",
+    hint: "Postgres does not accept them, or not fast enough.",
   });
 }
 

@@ -53,7 +53,7 @@ export function alreadyStarted(): KitError {
 function badUrl(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The address of the engine's database is none of Postgres.",
+    message: "The address of the engine's database is not a Postgres address.",
     hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
   });
 }

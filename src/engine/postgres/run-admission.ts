@@ -64,7 +64,7 @@ async function insertRun(
   return row === undefined ? undefined : { run_id, accepted_at: isoTime(now) };
 }
 
-/** The run of a key that is known. One that is no final answer gives its key up. */
+/** The run of a key that is known. One that is not a final answer gives its key up. */
 async function findEarlier(
   { database }: PostgresBase,
   { workflow, idempotency_key: key }: RunRequest,

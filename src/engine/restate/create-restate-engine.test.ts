@@ -16,22 +16,22 @@ test("an instance and a run come back from their keys in Restate, whatever their
 });
 
 test.for(["", "agent", "agent/a", "agent/a/b/c", "run/", "run/a/b", "tool/x", "run/%E0%A4%A", "/"])(
-  "a key that is none of kit's is no work: %j",
+  "a key that is none of kit's is not work: %j",
   (key) => {
     expect(fromRestateKey(key)).toBeUndefined();
   },
 );
 
 test.for([
-  [{ ingress: "restate:8080" }, "engine.restate.ingress is no address"],
-  [{ ingress: [] }, "engine.restate.ingress is no address"],
-  [{ admin: "ftp://restate.example" }, "engine.restate.admin is no address"],
+  [{ ingress: "restate:8080" }, "engine.restate.ingress is not an address"],
+  [{ ingress: [] }, "engine.restate.ingress is not an address"],
+  [{ admin: "ftp://restate.example" }, "engine.restate.admin is not an address"],
   [
     { address: "http://kit:hunter2@kit.example" },
-    'engine.restate.address is no address: "http://***@kit.example"',
+    'engine.restate.address is not an address: "http://***@kit.example"',
   ],
   [{ identityKey: "hunter2" }, "The identity key of Restate is none"],
-  [{ service: "restate-kit" }, '"restate-kit" is no name of an object in Restate'],
+  [{ service: "restate-kit" }, '"restate-kit" is not a name of an object in Restate'],
 ] as const)(
   "settings that cannot be are refused before anything is opened: %j",
   async ([restate, message]) => {

@@ -85,15 +85,15 @@ function toIdentityKey(key: string): string {
   if (/^publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,64}$/.test(key)) return key;
   throw new KitError({
     code: "invalid_request",
-    message: "The identity key of Restate is none.",
-    hint: "It begins with publickeyv1_: restate-server logs it at its start, where it has a private key.",
+    message: "The identity key of Restate is not valid.",
+    hint: "It begins with publickeyv1_. restate-server logs it when it starts with a private key.",
   });
 }
 
 function badAddress(name: string, address: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `engine.restate.${name} is no address: ${JSON.stringify(address.replace(/\/\/[^/@]*@/, "//***@"))}.`,
+    message: `engine.restate.${name} is not an address: ${JSON.stringify(address.replace(/\/\/[^/@]*@/, "//***@"))}.`,
     hint: "Write http://host:port, without a user, a password or a query.",
   });
 }
@@ -101,7 +101,7 @@ function badAddress(name: string, address: string): KitError {
 function badService(service: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `${JSON.stringify(service)} is no name of an object in Restate.`,
+    message: `${JSON.stringify(service)} is not a name of an object in Restate.`,
     hint: "Set engine.restate.service to letters, digits, dots, dashes and underscores, a letter first, and not beginning with restate.",
   });
 }

@@ -154,7 +154,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await expect
       .poll(() => problemOf(own))
       .toMatchObject({
-        told: "restate takes the calls for work, and this node is not called: work waits.",
+        told: "restate accepts the calls for work, but does not call this node: work waits.",
         hint: expect.stringContaining("other cluster has registered"),
         listed: expect.stringContaining("this node is not called"),
       });

@@ -113,8 +113,8 @@ async function firstOf(
 function notRegistered(service: string): KitError {
   return new NotRegisteredError({
     code: "unavailable",
-    message: `Restate does not know where its object ${service} is: no node has registered.`,
-    hint: "Start a node: kit start with this configuration. Its log says why where Restate does not take it.",
+    message: `Restate does not know the object ${service}: no node has registered it.`,
+    hint: "Start a node: kit start with this configuration. If Restate refuses it, its log says why.",
   });
 }
 
@@ -124,7 +124,7 @@ function notReached(uri: string, text: string): KitError {
   if (/\b401 Unauthorized\b/.test(answer)) {
     return new KitError({
       code: "unavailable",
-      message: `Restate reaches ${uri}, and its signature is not by the identity key that is set here.`,
+      message: `Restate reaches ${uri}, but its calls are not signed with the identity key set here.`,
       hint: "Set KIT_RESTATE_IDENTITY_KEY (engine.restate.identity_key) to the publickeyv1_… that restate-server logs at its start; it signs once it has request-identity-private-key-pem-file.",
     });
   }
@@ -157,7 +157,7 @@ function refused(status: number, text: string): KitError {
     message: `Restate answered ${status}: ${readAnswer(text)}`,
     hint:
       status === 401 || status === 403
-        ? "Set KIT_RESTATE_TOKEN to a token that Restate takes."
+        ? "Set KIT_RESTATE_TOKEN to a token that Restate accepts."
         : "Check engine.restate.ingress, engine.restate.admin and engine.restate.address.",
   });
 }

@@ -48,7 +48,7 @@ export async function serveRestate({
 
   async function perform(ctx: ObjectContext | ObjectSharedContext): Promise<void> {
     const owned = fromRestateKey(ctx.key);
-    if (owned === undefined) throw new sdk.TerminalError("This key is none of kit's.", { errorCode: 400 });
+    if (owned === undefined) throw new sdk.TerminalError("This key is not one of kit's.", { errorCode: 400 });
     const { attemptCompletedSignal } = ctx.request();
     // Recorded by Restate: an attempt after a crash says the same as the first one.
     const next = await ctx.run("turn", async () => (await turn(owned, attemptCompletedSignal)) ?? null);
@@ -118,7 +118,7 @@ function readListen(listen: string): { readonly host: string; readonly port: num
   if (host === undefined || Number(port) > 65_535) {
     throw new KitError({
       code: "invalid_request",
-      message: `engine.restate.listen is no host and port: ${JSON.stringify(listen)}.`,
+      message: `engine.restate.listen is not a host and port: ${JSON.stringify(listen)}.`,
       hint: "Write 127.0.0.1:9080, or 0.0.0.0:9080 with an identity key.",
     });
   }
@@ -140,8 +140,8 @@ function openEndpoint(listen: string): KitError {
 function cannotListen(listen: string, error: Error & { readonly code?: string }): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `engine.restate.listen is ${listen}, which cannot be listened on (${error.code ?? "unknown"}).`,
-    hint: "Another process may listen there: give each node of a machine a port of its own.",
+    message: `The address engine.restate.listen (${listen}) cannot be used: ${error.code ?? "unknown"}.`,
+    hint: "Another process may listen there: give each node on a machine its own port.",
     cause: error,
   });
 }

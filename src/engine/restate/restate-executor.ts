@@ -199,7 +199,7 @@ class Trouble {
 function badSignature(listen: string): KitError {
   return new KitError({
     code: "unavailable",
-    message: `Calls have come to ${listen} whose signature is not by the identity key that is set here: they were refused.`,
+    message: `Calls have come to ${listen} that are not signed with the identity key set here: they were refused.`,
     hint: "If they are Restate's, set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start; else others can reach that address.",
   });
 }

@@ -64,7 +64,7 @@ export function closing(): KitError {
 export function stopped(): KitError {
   return new KitError({
     code: "aborted",
-    message: "The engine is stopping. The work is taken up again later.",
+    message: "The engine is stopping. The work is resumed later.",
     // An approval request stays open: the resumed work asks for the decision again.
     meta: { will_resume: true },
   });

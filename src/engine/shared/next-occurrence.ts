@@ -33,7 +33,7 @@ function checkTimezone(timezone: string): void {
 function badTimezone(timezone: string, cause: unknown): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `${JSON.stringify(timezone.slice(0, 100))} is no time zone.`,
+    message: `${JSON.stringify(timezone.slice(0, 100))} is not a time zone.`,
     hint: "Use an IANA name, such as Europe/Berlin.",
     cause,
   });
@@ -42,7 +42,7 @@ function badTimezone(timezone: string, cause: unknown): KitError {
 function badExpression(cron: string, cause?: unknown): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `${JSON.stringify(cron.slice(0, 100))} is no cron expression.`,
+    message: `${JSON.stringify(cron.slice(0, 100))} is not a cron expression.`,
     hint: "Five or six fields: (second) minute hour day month weekday, such as 0 9 * * MON-FRI.",
     cause,
   });

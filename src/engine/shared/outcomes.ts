@@ -66,7 +66,7 @@ export class Outcomes {
 export function beingDone(ms: number): KitError {
   return new KitError({
     code: "unavailable",
-    message: "This is being done by another process now. Try again later.",
+    message: "Another process is doing this work now. Try again later.",
     meta: { retry_after_s: Math.max(1, Math.ceil(ms / 1_000)) },
   });
 }

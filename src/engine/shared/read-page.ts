@@ -36,7 +36,7 @@ export function readPage<Row, Item>(source: PageSource<Row, Item>): Page<Item> {
 }
 
 export function badCursor(): KitError {
-  return new KitError({ code: "invalid_request", message: "The cursor is none that a list has given." });
+  return new KitError({ code: "invalid_request", message: "The cursor is not the next_cursor of a list." });
 }
 
 function badLimit(): KitError {

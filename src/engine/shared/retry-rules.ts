@@ -24,7 +24,7 @@ export function isOutage(error: unknown, id: string, { onOutage }: EngineHandler
 }
 
 /**
- * Whether ended work is no final answer to its idempotency key: it was cancelled, or failed with a retryable code.
+ * Whether ended work is not a final answer to its idempotency key: it was cancelled, or failed with a retryable code.
  */
 export function isNoAnswer({
   status,

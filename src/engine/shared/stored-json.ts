@@ -34,7 +34,7 @@ function damaged(cause: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: "A value in the engine's store is damaged.",
-    hint: "The rest of the store can be read. What was accepted with this value has to be sent again.",
+    hint: "The rest of the store can be read. The work that was accepted with this value must be sent again.",
     cause,
   });
 }

@@ -19,13 +19,13 @@ export function toStoredTrace({ trace, cause }: WorkOrigin): string | null {
   return `${traceparent}\n${tracestate ?? ""}\n${JSON.stringify(cause)}`;
 }
 
-/** The trace of a row; a stored value that is no trace is ignored. */
+/** The trace of a row; a stored value that is not a trace is ignored. */
 export function fromStoredTrace(stored: string | null): { readonly trace?: TraceContext } {
   const trace = readTraceContext(...((stored ?? "").split("\n").slice(0, 2) as [string, string?]));
   return trace === undefined ? {} : { trace };
 }
 
-/** The cause of a row; a stored value that is no cause of this version is ignored. */
+/** The cause of a row; a stored value that is not a cause of this version is ignored. */
 export function causeOfStored(stored: string | null): { readonly cause?: WorkCause } {
   const text = stored?.split("\n")[2];
   if (text === undefined) return {};

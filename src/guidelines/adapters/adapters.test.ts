@@ -71,7 +71,7 @@ test("a sectioned file has a guideline per second-level section, and one for the
   ]);
 });
 
-test("a heading with nothing below it before the first section is no guideline", () => {
+test("a heading with nothing below it before the first section is not a guideline", () => {
   expect(titles("CLAUDE.md", "# A\n\n---\n<!-- note -->\n\n## B\nx")).toEqual(["B"]);
 });
 

@@ -52,7 +52,7 @@ function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
     warn(
       "inclusion",
       "inclusion_unknown",
-      "inclusion is none of always, fileMatch, auto and manual, so always is assumed.",
+      "inclusion must be always, fileMatch, auto or manual; always is assumed.",
     );
   if (inclusion === "pattern" && globs.length === 0)
     warn("inclusion", "pattern_missing", "inclusion is fileMatch, but there is no fileMatchPattern.");

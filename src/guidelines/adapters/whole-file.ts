@@ -84,7 +84,7 @@ function titledBody(
   return { title: heading.title, content: toContent(textOfLines(scan, rest.from, rest.to)) };
 }
 
-/** Blank text is no content: no format would keep it. */
+/** Blank text is not a content: no format would keep it. */
 function toContent(text: string): string {
   return text.trim() === "" ? "" : text;
 }

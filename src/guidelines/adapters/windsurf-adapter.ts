@@ -53,10 +53,7 @@ function declaredByWindsurf(path: string, { data, raw }: FrontMatter): Declared 
     });
   };
   if (inclusion === undefined)
-    warn(
-      "trigger_unknown",
-      "trigger is none of always_on, glob, model_decision and manual, so manual is assumed.",
-    );
+    warn("trigger_unknown", "trigger must be always_on, glob, model_decision or manual; manual is assumed.");
   if (inclusion === "pattern" && globs.length === 0)
     warn("pattern_missing", "trigger is glob, but there are no globs.");
   return { inclusion: inclusion ?? "manual", globs, tags: tags[inclusion ?? "manual"], diagnostics };

@@ -15,7 +15,7 @@ test("people may write a tool's name for its source type", () => {
   ]);
 });
 
-test("a name that is no guideline source gives nothing", () => {
+test("a name that is not a guideline source gives nothing", () => {
   expect(["speckit", "fw_d", "custom", "docx", "__proto__", ""].map(sourceTypeOf)).toEqual(
     Array(6).fill(undefined),
   );

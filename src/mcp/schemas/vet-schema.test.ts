@@ -14,7 +14,7 @@ async function accepts(schema: unknown, value: unknown): Promise<boolean> {
 
 const object = (properties: unknown, more: object = {}): unknown => ({ type: "object", properties, ...more });
 
-test("an ordinary schema is handed on, without what is no JSON Schema", async () => {
+test("an ordinary schema is handed on, without what is not JSON Schema", async () => {
   const schema = object(
     {
       title: { type: "string", minLength: 1, description: "The title." },

@@ -73,7 +73,7 @@ function patternsOf({ parts }: NormalizedSchema): readonly string[] {
   });
 }
 
-// Providers read patterns as JavaScript does, or not at all; `(?i)` of another language is no reason to do without.
+// Providers read patterns as JavaScript does, or not at all; `(?i)` of another language is not a reason to do without.
 function isJavaScriptPattern(pattern: string): boolean {
   return ["u", ""].some((flags) => {
     try {

@@ -66,7 +66,7 @@ export function pageOf<Source, Item>(
   };
 }
 
-/** A cursor as a position; 0 without one. What is no position is past every end. */
+/** A cursor as a position; 0 without one. What is not a position is past every end. */
 function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   return /^\d{1,9}$/.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;

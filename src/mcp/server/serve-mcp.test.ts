@@ -254,7 +254,7 @@ function spawnServer() {
 
 test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
   const { child, said, send, exit } = spawnServer();
-  child.stdin.write("this is no JSON\n");
+  child.stdin.write("this is not JSON\n");
   send({ method: "notifications/initialized" });
   send({ id: 2, method: "tools/list" });
   await expect.poll(() => said.output).toContain('"id":2');

@@ -45,7 +45,7 @@ const refused = (code: number, id: unknown = null): object => ({
 
 test.each<readonly [string | Buffer, object]>([
   ["{", refused(-32_700)],
-  ["this is no JSON", refused(-32_700)],
+  ["this is not JSON", refused(-32_700)],
   ['{"jsonrpc":"2.0","id":1,"method":"ping"}}', refused(-32_700)],
   ["{'jsonrpc':'2.0'}", refused(-32_700)],
   ["\u0000", refused(-32_700)],

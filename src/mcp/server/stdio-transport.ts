@@ -119,7 +119,7 @@ export class StdioTransport implements Transport {
   };
 
   readonly #onOutputError = (error: Error): void => {
-    // The client has left without a word: that is no failure of ours.
+    // The client has left without a word: that is not a failure of ours.
     if (!("code" in error && error.code === "EPIPE")) this.onerror?.(error);
     this.#end();
   };
@@ -131,7 +131,7 @@ export class StdioTransport implements Transport {
     const value = text === undefined ? undefined : parseJson(text);
     if (value === undefined) {
       const what = text === undefined ? "UTF-8" : "JSON";
-      this.#refuse({ code: parseError, message: `Parse error: the line is no ${what}.` });
+      this.#refuse({ code: parseError, message: `Parse error: the line is not a ${what}.` });
       return;
     }
     const refusal = refusalOf(value);
@@ -144,7 +144,7 @@ export class StdioTransport implements Transport {
       message = parseJSONRPCMessage(value);
     } catch (error) {
       // A malformed answer or notification: neither is answered.
-      this.onerror?.(new Error("The client sent a message that is none.", { cause: error }));
+      this.onerror?.(new Error("The client sent an invalid message.", { cause: error }));
       return;
     }
     this.#waiting.push(message);
@@ -156,7 +156,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The text of a line, a mark of byte order left out; undefined for what is no UTF-8. */
+/** The text of a line, a mark of byte order left out; undefined for what is not UTF-8. */
 function decode(line: Buffer): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(line);
@@ -173,7 +173,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Why a value is no request, answer or notification that the protocol knows; undefined for one that may be. */
+/** Why a value is not a request, answer or notification that the protocol knows; undefined for one that may be. */
 function refusalOf(value: unknown): Refusal | undefined {
   const refused = (reason: string, code = invalidRequest): Refusal => ({
     code,

@@ -55,12 +55,12 @@ function signed(
 ): { readonly text: string; readonly _meta?: { readonly indexing: IndexingProgress } } {
   if (indexing === undefined) return { text };
   const { done, total } = indexing;
-  const sign = `[The repository is still being indexed (${done} of ${total} files): this may lack something. Ask again in a moment.]`;
+  const sign = `[The repository is still being indexed (${done} of ${total} files): this answer may be incomplete. Ask again in a moment.]`;
   return { text: `${text}\n\n${sign}`, _meta: { indexing } };
 }
 
 function messageOf(error: unknown, onError: ToolOptions["onError"]): string {
   if (error instanceof KitError) return error.message;
   onError?.(error);
-  return "Something went wrong inside kit; its error output says more.";
+  return "kit failed; its error output says more.";
 }

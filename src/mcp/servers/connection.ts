@@ -281,7 +281,7 @@ async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
       timeout: timeoutMs,
     });
     if (!isRecord(answer) || !Array.isArray(answer.tools)) {
-      throw new ServerFailure("Its list of tools is none.", { outcome: "refused" });
+      throw new ServerFailure("Its answer to tools/list is not a list of tools.", { outcome: "refused" });
     }
     for (const tool of answer.tools) {
       if (tools.length >= limits.listedTools || chars > limits.listedChars) return { tools, isCut: true };

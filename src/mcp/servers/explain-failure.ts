@@ -50,7 +50,7 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
     return failure("What answers at its address does not speak HTTP.", "unknown");
   const fault = unreadable.get(code);
   if (fault !== undefined) return failure(fault, "unknown");
-  // An answer over HTTP that is no JSON, or no JSON-RPC.
+  // An answer over HTTP that is not JSON, or no JSON-RPC.
   if (name === "SyntaxError" || name === "ZodError")
     return failure("What answers at its address does not speak MCP.", "unknown");
   if (error instanceof TooLongError) {

@@ -170,7 +170,7 @@ test("a result of any depth or shape is a result", async () => {
   );
 });
 
-test("a large result comes whole, without what is no image", async () => {
+test("a large result comes whole, without what is not an image", async () => {
   const client = openServer({ ...hostileServer("large-result"), timeout_seconds: 60 });
   const output = await callTool(client, "plain");
   expect(textOf(output).length).toBeGreaterThan(3_000_000);
@@ -267,7 +267,7 @@ test("a schema of great depth leaves out its tool only", async () => {
 });
 
 test("a list that is none, and a server without tools", async () => {
-  expect(await complaintsAbout("no-list")).toContain("Its list of tools is none.");
+  expect(await complaintsAbout("no-list")).toContain("Its answer to tools/list is not a list of tools.");
   expect(await complaintsAbout("no-tools")).toBe("");
 });
 

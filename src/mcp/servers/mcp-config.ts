@@ -58,7 +58,7 @@ export function faultOfServer(name: string, config: McpServerConfig): string | u
     return config.headers === undefined ? undefined : "has headers, which only a url can have";
   const address = URL.parse(config.url);
   if (address === null || !/^https?:$/.test(address.protocol))
-    return "has a url that is none of http or https";
+    return "has a url that does not begin with http: or https:";
   if (address.username !== "" || address.password !== "") return "has a password in its url: use headers";
   for (const key of ["args", "env", "cwd"] as const) {
     if (config[key] !== undefined) return `has ${key}, which only a command can have`;

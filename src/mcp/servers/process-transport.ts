@@ -69,7 +69,7 @@ export function createProcessTransport(
         message.id !== undefined &&
         asked.delete(message.id);
       if (!isAnswer && !gate.take(line.length, 1)) {
-        cutOff("It flooded its output with messages that kit had not asked for.");
+        cutOff("It sent too many messages that kit had not asked for.");
       } else if (message !== undefined) transport.onmessage?.(message);
     },
     onTooLong: () => cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`),

@@ -88,7 +88,7 @@ test.each<readonly [string, RequestListener, string]>([
     "The connection to it was lost.",
   ],
   [
-    "an answer that is no JSON-RPC",
+    "an answer that is not JSON-RPC",
     (_, reply) => reply.writeHead(200, { "content-type": "application/json" }).end("[7]"),
     "does not speak MCP.",
   ],

@@ -56,7 +56,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     useless.kill();
     lost(reason);
   };
-  // A slow call is no reason to end a server and the other calls it works on; a stuck server is.
+  // A slow call is not a reason to end a server and the other calls it works on; a stuck server is.
   const checkLife = (slow: Connection): void => {
     const gone = new ServerFailure("It does not answer any more.", { outcome: "unknown" });
     const limit = { ms: times.lifeSign, onTimeout: () => gone };

@@ -30,7 +30,7 @@ export function downText(toolName: string, links: readonly ServerLink[]): string
   const failure = owner?.failure();
   if (owner === undefined || failure === undefined) return undefined;
   const retries = owner.retries();
-  const tried = retries === undefined ? "A person has to mend its configuration." : retriesText(retries);
+  const tried = retries === undefined ? "A person has to correct its configuration." : retriesText(retries);
   const why = maskSecrets(failure.message, owner.settings.secrets);
   return `The MCP server "${owner.name}" is down, so the tool "${toolName}" cannot be called. ${why} ${tried}`;
 }

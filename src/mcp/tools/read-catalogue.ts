@@ -51,7 +51,7 @@ export function readCatalogue(listing: Listing, options: CatalogueOptions): Cata
       if (pattern !== undefined) {
         const which = cleanLine(pattern, 100);
         remarks.push(
-          `The tool "${name}" has a pattern with look-around or back-references, which kit leaves to the server: ${which}`,
+          `The tool "${name}" has a pattern with look-around or back-references, which kit does not check; the server does: ${which}`,
         );
       }
     } catch (error) {
@@ -174,7 +174,7 @@ function unmatched(
   const names = [...offered.keys()];
   const open = allow.filter((pattern) => !names.some((name) => matchesName(name, pattern)));
   const those = isCut ? "no tool of the server that was read" : "no tool of the server";
-  return open.map((pattern) => `\`allow\` names "${pattern}", and ${those} is called so.`);
+  return open.map((pattern) => `\`allow\` names "${pattern}", and ${those} has that name.`);
 }
 
 function shortened(all: readonly string[]): readonly string[] {

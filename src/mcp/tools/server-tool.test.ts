@@ -29,7 +29,7 @@ test("structured content stands in for a text, and is left out beside one", () =
   expect(output({ content: [png("AAAA")], structuredContent: { sum: 3 } })).toMatchObject({
     content: [text('{"sum":3}'), {}],
   });
-  expect(output({})).toEqual({ content: "The tool gave no output." });
+  expect(output({})).toEqual({ content: "The tool returned no output." });
 });
 
 test("resources are their text, or named", () => {
@@ -44,10 +44,10 @@ test("resources are their text, or named", () => {
   }) as { content: { type: string; text?: string }[] };
   expect(content.map((part) => part.text ?? part.type)).toEqual([
     "[Resource file:///a.md]\nA",
-    "[Resource file:///a.bin of type application/x, which is no text.]",
+    "[Resource file:///a.bin of type application/x, which is not text.]",
     "image",
     "[Resource file:///b.md: b. More.]",
-    "[Audio of type audio/wav, which models are not given.]",
+    "[Audio of type audio/wav, which models do not get.]",
   ]);
 });
 
@@ -89,16 +89,16 @@ test("an unknown part is named, and the rest of the result is kept", () => {
     "[A part of type hologram, which kit does not know, is left out.]",
     "[A part of type constructor, which kit does not know, is left out.]",
     "[A part of type unknown, which kit does not know, is left out.]",
-    "[A part that is none is left out.]",
-    "[A part that is none is left out.]",
-    "[A part that is none is left out.]",
+    "[A part that is not an object is left out.]",
+    "[A part that is not an object is left out.]",
+    "[A part that is not an object is left out.]",
     "a bare text",
     "",
-    "[An image of type unknown, which models are not given.]",
+    "[An image of type unknown, which models do not get.]",
     "[An image that cannot be read.]",
-    "[Audio of type unknown, which models are not given.]",
-    "[Resource unknown of type unknown, which is no text.]",
-    "[Resource unknown of type unknown, which is no text.]",
+    "[Audio of type unknown, which models do not get.]",
+    "[Resource unknown of type unknown, which is not text.]",
+    "[Resource unknown of type unknown, which is not text.]",
     "[Resource unknown: unknown.]",
     "[A part of type red, which kit does not know, is left out.]",
     "last",
@@ -145,7 +145,7 @@ test("texts are stored and sent: no NUL, no half characters, no secrets", () => 
   });
 });
 
-test("structured content of any depth is no reason to fail", () => {
+test("structured content of any depth is not a reason to fail", () => {
   let deep: unknown = 1;
   for (let level = 0; level < 100_000; level += 1) deep = { deep };
   expect(output({ structuredContent: deep as never })).toEqual({

@@ -109,7 +109,7 @@ const imageTypes: ReadonlySet<unknown> = new Set(["image/png", "image/jpeg", "im
  * Structured content is given as JSON where there is no text; with text it repeats it, by the protocol. The turn loop
  * cuts texts that are too long.
  *
- * `mask` takes secret values out of the texts. Throws `ServerFailure` for what is no result at all.
+ * `mask` takes secret values out of the texts. Throws `ServerFailure` for what is not a result at all.
  */
 export function toToolOutput(result: unknown, mask: (text: string) => string): ToolOutput {
   if (!isRecord(result))
@@ -126,7 +126,7 @@ export function toToolOutput(result: unknown, mask: (text: string) => string): T
   return {
     content:
       parts.length === 0
-        ? "The tool gave no output."
+        ? "The tool returned no output."
         : parts.map((part) => (part.type === "text" ? { type: "text", text: mask(clean(part.text)) } : part)),
     ...(result.isError === true ? { isError: true } : {}),
   };
@@ -153,14 +153,14 @@ function withImageLimit(parts: readonly Part[]): Part[] {
 
 function toPart(block: unknown): Part {
   if (typeof block === "string") return { type: "text", text: block };
-  if (!isRecord(block)) return note("A part that is none is left out.");
+  if (!isRecord(block)) return note("A part that is not an object is left out.");
   switch (block.type) {
     case "text":
       return { type: "text", text: textOf(block.text) };
     case "image":
       return toImage(block.mimeType, block.data);
     case "audio":
-      return note(`Audio of type ${describeName(block.mimeType)}, which models are not given.`);
+      return note(`Audio of type ${describeName(block.mimeType)}, which models do not get.`);
     case "resource_link": {
       const title = textOf(block.title) || textOf(block.name);
       const description = cleanLine(textOf(block.description), 300);
@@ -176,12 +176,12 @@ function toPart(block: unknown): Part {
 function toResource({ uri, text, blob, mimeType }: SchemaObject): Part {
   if (typeof text === "string") return { type: "text", text: `[Resource ${describeName(uri)}]\n${text}` };
   if (imageTypes.has(mimeType)) return toImage(mimeType, blob);
-  return note(`Resource ${describeName(uri)} of type ${describeName(mimeType)}, which is no text.`);
+  return note(`Resource ${describeName(uri)} of type ${describeName(mimeType)}, which is not text.`);
 }
 
 function toImage(mediaType: unknown, data: unknown): Part {
   if (typeof mediaType !== "string" || !imageTypes.has(mediaType))
-    return note(`An image of type ${describeName(mediaType)}, which models are not given.`);
+    return note(`An image of type ${describeName(mediaType)}, which models do not get.`);
   if (typeof data !== "string") return note("An image that cannot be read.");
   const bytes = Math.floor((data.length * 3) / 4);
   if (bytes > limits.imageBytes) return note(`An image of ${bytes} bytes, which is too large for models.`);

@@ -223,7 +223,7 @@ function isEmptyResult(result: string): boolean {
 export function pathsIn(text: string): string[] {
   const found = new Set<string>();
   for (const match of text.slice(0, 20_000).matchAll(pathPattern)) {
-    // A skill tells where its own files lie: that is no question about them.
+    // A skill tells where its own files lie: that is not a question about them.
     const isAddress = text.slice(Math.max(0, match.index - 8), match.index).includes("://");
     if (!isAddress && !match[0].startsWith(".agents/skills/")) found.add(match[0]);
     if (found.size === maxFiles) break;

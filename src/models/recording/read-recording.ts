@@ -34,7 +34,7 @@ const ownId = /\b([a-z]{2,12})_[0-9A-HJKMNP-TV-Z]{26}\b/g;
  * count; a request that no exchange answers is refused with `replay_mismatch`, which names the place where it
  * first differs from the nearest one.
  *
- * Throws `invalid_request` for a file that is no recording, `not_found` where there is none.
+ * Throws `invalid_request` for a file that is not a recording, `not_found` where there is none.
  *
  * @example
  * ```ts
@@ -97,7 +97,7 @@ function readExchanges(file: string): readonly Exchange[] {
     }
     throw new KitError({
       code: "invalid_request",
-      message: `${file} is no recording of provider calls: line ${index + 1} cannot be read.`,
+      message: `${file} is not a recording of provider calls: line ${index + 1} cannot be read.`,
       hint: "Record it again with KIT_RECORD; a line that a crash cut off can be removed.",
       cause,
     });

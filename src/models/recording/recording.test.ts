@@ -147,7 +147,7 @@ test("a provider that cannot be reached is recorded as such", async () => {
 });
 
 test.each([
-  ["", "is no recording", "{}"],
+  ["", "is not a recording", "{}"],
   [
     "cut off by a crash",
     "line 2 cannot be read",

@@ -83,7 +83,7 @@ test("conversions that run at once all arrive", async () => {
   });
 });
 
-test("an unknown guideline, a read-only project and a file that is no text are refused", async () => {
+test("an unknown guideline, a read-only project and a file that is not text are refused", async () => {
   await withProject({ "AGENTS.md": "## A\n\na\n" }, async (project, root) => {
     const unknown = { guideline_id: "../etc", format: "fw_c", preview: false } as const;
     await expect(project.guidelines.convert(unknown)).rejects.toMatchObject({ code: "guideline_not_found" });

@@ -132,7 +132,7 @@ function unknownGuideline(id: string): KitError {
 function otherContent(path: string): KitError {
   return new KitError({
     code: "conflict",
-    message: `${path} is there already, with other content.`,
+    message: `${path} exists already, with other content.`,
     hint: 'Ask for "overwrite": true to replace it.',
   });
 }

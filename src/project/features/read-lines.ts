@@ -38,7 +38,7 @@ export async function readLines(
   const all = text.split(/\r\n|\n|\r/);
   if (all.at(-1) === "") all.pop();
   if (start_line > Math.max(1, all.length))
-    throw wrongLine("start_line", `is behind the last line, ${all.length}`);
+    throw wrongLine("start_line", `is after the last line, ${all.length}`);
   return { path: read.path, start_line, total_lines: all.length, ...takeLines(all, start_line, end_line) };
 }
 

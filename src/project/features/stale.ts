@@ -290,7 +290,7 @@ async function writeAcceptances(
   if (line !== undefined) {
     throw new KitError({
       code: "conflict",
-      message: `${acceptancesFile}, line ${line}, is no acceptance; nothing was written.`,
+      message: `${acceptancesFile}, line ${line}, is not an acceptance; nothing was written.`,
       hint: "Resolve the merge conflict there, or remove the line.",
     });
   }

@@ -261,5 +261,5 @@ function danglingReferences(database: Connection): Diagnostic[] {
 function danglingMessage(target: string): string {
   const code = /-requirements-(.+-\d+(?:\.\d+)*)$/.exec(target)?.[1];
   if (code === undefined || code.startsWith("req")) return `No block of this project has the id "${target}".`;
-  return `${code.toUpperCase()} names no one statement of this feature's requirements: none has this code, or several have it.`;
+  return `${code.toUpperCase()} does not name exactly one statement of this feature's requirements: no statement or several statements have this code.`;
 }

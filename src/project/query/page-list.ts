@@ -52,7 +52,7 @@ function startOf(
   if (digest !== page.digest || typeof end !== "number" || typeof key !== "string")
     throw invalid(
       "cursor",
-      "is not a cursor of this query: take next_cursor of its last page, or begin without one",
+      "is not a cursor of this query: pass the next_cursor of its last page, or none to begin",
     );
   if (keys[end - 1] === key) return end;
   const found = keys.indexOf(key);

@@ -117,7 +117,7 @@ export function toCursor(plan: QueryPlan, position: readonly (string | number)[]
   return Buffer.from(JSON.stringify([plan.digest, ...position])).toString("base64url");
 }
 
-/** The position in a cursor; throws `invalid_request` for a text that is no cursor of this query. */
+/** The position in a cursor; throws `invalid_request` for a text that is not a cursor of this query. */
 export function parseCursor(plan: QueryPlan, cursor: string): readonly unknown[] {
   let parsed: unknown;
   try {
@@ -132,7 +132,7 @@ export function parseCursor(plan: QueryPlan, cursor: string): readonly unknown[]
 export function wrongCursor(cause?: unknown): KitError<"invalid_request"> {
   return invalid(
     "cursor",
-    "is not a cursor of this query: take next_cursor of its last page, or begin without one",
+    "is not a cursor of this query: pass the next_cursor of its last page, or none to begin",
     cause,
   );
 }

@@ -81,7 +81,7 @@ async function reasonFor(bytes: Uint8Array): Promise<string | undefined> {
 }
 
 test.each([
-  ["garbage", () => Buffer.from("This is no database. ".repeat(1000))],
+  ["garbage", () => Buffer.from("This is not a database. ".repeat(1000))],
   ["a header alone", () => whole.subarray(0, 100)],
   ["zeros", () => Buffer.alloc(whole.length)],
 ] as const)("%s in place of the index is rebuilt, and told why", async (_name, bytes) => {

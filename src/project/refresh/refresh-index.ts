@@ -37,7 +37,7 @@ export async function refreshIndex(context: PassContext, options: PassOptions): 
     }
     await waitForOthers(context, options);
   }
-  const message = "Other processes write the index of this project faster than it can be read.";
+  const message = "Other processes change the index of this project faster than this one can read it.";
   throw new KitError({ code: "unavailable", message });
 }
 

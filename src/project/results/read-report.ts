@@ -54,7 +54,7 @@ function fromVitest(report: unknown): readonly ReportedTest[] {
     if (!isRecord(file) || typeof file.name !== "string" || !Array.isArray(file.assertionResults))
       throw badReport("An entry of testResults has no name, or no assertionResults.");
     for (const test of file.assertionResults) {
-      if (!isRecord(test)) throw badReport(`A test of ${file.name.slice(0, 200)} is no object.`);
+      if (!isRecord(test)) throw badReport(`A test of ${file.name.slice(0, 200)} is not an object.`);
       const { title, ancestorTitles, status, duration, failureMessages } = test;
       const above = Array.isArray(ancestorTitles) ? ancestorTitles : [];
       take(tests, {
@@ -147,7 +147,7 @@ function toTest({ attributes, status, message }: OpenTest, suites: readonly Open
   const seconds = Number(time);
   return {
     locations: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
-    // Vitest joins the titles of a test; of others, a suite that is no path is one.
+    // Vitest joins the titles of a test; of others, a suite that is not a path is one.
     titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
     status,
     duration_ms: time !== undefined && Number.isFinite(seconds) ? seconds * 1_000 : undefined,

@@ -43,7 +43,7 @@ const definition: StoreDefinition = {
     ${seenTable}
   `,
   upgrades: [seenTable],
-  hint: "Remove .kit/test-results.db, and hand in the reports again.",
+  hint: "Remove .kit/test-results.db, and record the reports again: kit specs results <file>.",
 };
 
 const fileName = ".kit/test-results.db";

@@ -243,7 +243,7 @@ test.each<[name: string, report: string, message: RegExp]>([
   ["other JSON", '{"tests": 3}', /no testResults/],
   ["deep JSON", `{"testResults":${"[".repeat(1_000)}${"]".repeat(1_000)}}`, /deeper than 64/],
   ["a broken entry", '{"testResults":[{"name":1}]}', /no name/],
-  ["a prototype", '{"testResults":[{"name":"__proto__","assertionResults":[null]}]}', /is no object/],
+  ["a prototype", '{"testResults":[{"name":"__proto__","assertionResults":[null]}]}', /is not an object/],
 ])("%s is refused, with what is wrong", async (_name, report, message) => {
   const began = performance.now();
   await expect(readReport(report)).rejects.toMatchObject({

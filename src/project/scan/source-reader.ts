@@ -187,7 +187,7 @@ export function unreadableBecause(path: string, errorCode: string): Diagnostic {
 const causes: Readonly<Record<string, { readonly code: string; readonly message: string }>> = {
   EACCES: { code: "no_permission", message: "There is no permission to read it." },
   EPERM: { code: "no_permission", message: "There is no permission to read it." },
-  ELOOP: { code: "link_loop", message: "It is a link that leads back to itself." },
+  ELOOP: { code: "link_loop", message: "It is a link to itself." },
   ENOENT: { code: "dangling_link", message: "It is a link to something that does not exist." },
   ENAMETOOLONG: { code: "name_too_long", message: "Its path is longer than the system can open." },
   ENXIO: { code: "not_a_file", message: "It is not a regular file." },

@@ -108,7 +108,7 @@ function cannotIndex(reason: string, cause: unknown): KitError<"unavailable"> {
   return new KitError({
     code: "unavailable",
     message: `kit cannot read this project: ${reason}.`,
-    hint: "Nothing is wrong with what is in .kit: leave it where it is.",
+    hint: "The content of .kit is intact: leave it where it is.",
     cause,
   });
 }

@@ -112,7 +112,7 @@ export const agentRoutes = defineRoutes({
     operation: "getHistory",
     summary: "The messages of a session, oldest first",
     description:
-      "Without `limit` what is in front of the model now: after a compaction, its summary and what was kept. With `limit` pages of all that was said, the newest first. `event_index` of the newest page is where the stream of events goes on: no message is lost or comes twice.",
+      "Without `limit` what is in the model's context now: after a compaction, its summary and what was kept. With `limit` pages of all that was said, the newest first. `event_index` of the newest page is where the stream of events goes on: no message is lost or comes twice.",
     query: historyQuerySchema,
     reply: historySchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],

@@ -22,7 +22,7 @@ export interface RouteSpec {
   /** The size of a body where it may be larger than that of other routes. */
   readonly bodyBytes?: number;
   readonly reply: z.ZodType;
-  /** The status of a reply that is no error; default 200. */
+  /** The status of a reply that is not an error; default 200. */
   readonly status?: 202;
   /** The 200 of a route that answers 202, where the client waits for the end of the work. */
   readonly replyAtEnd?: z.ZodType;

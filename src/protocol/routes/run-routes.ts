@@ -68,7 +68,7 @@ export const dispatchRoutes = defineRoutes({
     ...dispatch,
     operation: "retryDispatch",
     summary: "Give a dead letter its attempts again",
-    description: "It goes to the end of its session's line.",
+    description: "It goes to the end of its session's queue.",
     body: emptyBodySchema,
     reply: dispatchRecordSchema,
     errors: ["not_found", "conflict"],

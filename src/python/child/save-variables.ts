@@ -97,7 +97,7 @@ function reasonOf(kind: string): string {
     case "function":
       return "only a function made by def or lambda at the top level, without decorators and with constants as defaults, can be kept";
     case "host function":
-      return "a function of the host is given anew to every run";
+      return "each run receives the host's functions again";
     case "huge number":
       return "it holds a number of more than 4,300 digits";
     case "dataclass cycle":

@@ -36,7 +36,7 @@ function parseValues(json: string): VariableTable["values"] {
   if (!Array.isArray(values)) throw unreadable("they are no list");
   const stack: [value: unknown, depth: number][] = [];
   for (const pair of values) {
-    if (!Array.isArray(pair) || !Number.isSafeInteger(pair[0])) throw unreadable("a value has no place");
+    if (!Array.isArray(pair) || !Number.isSafeInteger(pair[0])) throw unreadable("a value has no position");
     stack.push([pair[1], 0]);
   }
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {

@@ -30,7 +30,7 @@ const forged: Readonly<Record<string, Uint8Array>> = {
   "bytes that are no table": withData("\u{1f600}"),
   "values that are no JSON": variable("nope", entry(["v", 1])),
   "values that are no list": variable("null", entry(["v", 1])),
-  "a table that is no JSON": variable([], "nope"),
+  "a table that is not JSON": variable([], "nope"),
   "a table of another shape": variable([], 5),
   "a variable that is not in it": variable([], [0, 0, []]),
   "a place that is not there": variable([], [7, 0, [["v", 1]]]),
@@ -74,7 +74,7 @@ for (const [name, dump] of Object.entries(forged)) {
   });
 }
 
-test("a value that is not bytes is no dump", async () => {
+test("a value that is not bytes is not a dump", async () => {
   for (const value of [
     null,
     undefined,

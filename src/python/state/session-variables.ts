@@ -121,5 +121,5 @@ export function updateVariables(
 
 /** Why a variable is forgotten together with another one. */
 export function sharesWith(name: string): string {
-  return `it shares a part with ${name}, which is forgotten`;
+  return `it shares a value with ${name}, which is forgotten`;
 }

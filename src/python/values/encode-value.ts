@@ -111,7 +111,7 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
-    return encoding.fail("is an instance of a class that is no registered dataclass", place.path);
+    return encoding.fail("is an instance of a class that is not a registered dataclass", place.path);
   }
   const pairs = Object.entries(value).map(([key, part]) => {
     budget.text(key.length);

@@ -154,7 +154,7 @@ test("an argument that Python cannot have is refused by its place, before anythi
     [[Symbol("s")], "Python cannot take inputs.value[0]: it is a symbol."],
     [
       { "a b": new Account() },
-      'Python cannot take inputs.value["a b"]: it is an instance of a class that is no registered dataclass.',
+      'Python cannot take inputs.value["a b"]: it is an instance of a class that is not a registered dataclass.',
     ],
     [cycle, "Python cannot take inputs.value: it is nested deeper than 100 levels."],
     [deep, "Python cannot take inputs.value: it is nested deeper than 100 levels."],

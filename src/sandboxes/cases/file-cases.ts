@@ -136,7 +136,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.readFile("a.txt"), "$&$1 two $&$1 two 3");
   },
 
-  "an edit keeps the line ends of the file, and the bytes of what is no text": async (sandbox) => {
+  "an edit keeps the line ends of the file, and the bytes of what is not text": async (sandbox) => {
     await sandbox.writeFile("a.txt", "one\r\ntwo\r\nthree\r\n");
     await sandbox.edit("a.txt", { old: "one\ntwo\n", new: "1\n2\n" });
     assert.equal(await sandbox.readFile("a.txt"), "1\r\n2\r\nthree\r\n");

@@ -23,7 +23,7 @@ export type FileEntry = Extract<ManifestEntry, { kind: "file" }>;
 
 /** Bytes of a piece; the last one of a file has fewer. */
 const pieceBytes = 1_048_576;
-/** More than this is no workspace that is kept. */
+/** More than this is not a workspace that is kept. */
 const mostEntries = 100_000;
 
 /** Digests of files by their path, as long as the system says that they are as they were. */
@@ -142,7 +142,7 @@ export function parseManifest(text: string): readonly ManifestEntry[] {
   try {
     entries = (JSON.parse(text) as { entries?: unknown }).entries;
   } catch (cause) {
-    throw damaged("it is no JSON", cause);
+    throw damaged("it is not JSON", cause);
   }
   if (!Array.isArray(entries) || entries.length > mostEntries) throw damaged("it has no list of files");
   const folders = new Set([""]);
@@ -150,11 +150,11 @@ export function parseManifest(text: string): readonly ManifestEntry[] {
   for (const entry of entries as readonly ManifestEntry[]) {
     const { path } = entry;
     if (typeof path !== "string" || !isInside(path))
-      throw damaged(`a path leads elsewhere: ${JSON.stringify(path)}`);
+      throw damaged(`a path leads out of the workspace: ${JSON.stringify(path)}`);
     if (paths.has(path)) throw damaged(`a path comes twice: ${JSON.stringify(path)}`);
     if (!folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/")))))
-      throw damaged(`a path has no folder: ${JSON.stringify(path)}`);
-    if (!isEntry(entry)) throw damaged(`an entry is none: ${JSON.stringify(path)}`);
+      throw damaged(`the folder of a path is missing: ${JSON.stringify(path)}`);
+    if (!isEntry(entry)) throw damaged(`an entry is invalid: ${JSON.stringify(path)}`);
     paths.add(path);
     if (entry.kind === "folder") folders.add(path);
   }
@@ -196,7 +196,7 @@ export function damaged(why: string, cause?: unknown): KitError {
 function unreadable(path: string, cause: unknown): KitError {
   return new KitError({
     code: "forbidden",
-    message: `The workspace is not kept for other machines: ${JSON.stringify(path === "" ? "." : path)} cannot be read.`,
+    message: `The workspace is not saved for other machines: ${JSON.stringify(path === "" ? "." : path)} cannot be read.`,
     hint: "Give its owner the right to read it (chmod u+r, for a folder u+rx), or remove it.",
     cause,
   });
@@ -205,15 +205,15 @@ function unreadable(path: string, cause: unknown): KitError {
 function tooMany(): KitError {
   return new KitError({
     code: "payload_too_large",
-    message: `The workspace has more than ${mostEntries.toLocaleString("en")} files and folders: it is not kept for other machines.`,
-    hint: "Remove what can be made again, such as node_modules.",
+    message: `The workspace has more than ${mostEntries.toLocaleString("en")} files and folders, so it is not saved for other machines.`,
+    hint: "Remove files that can be generated again, such as node_modules.",
   });
 }
 
 function tooLarge(maxBytes: number): KitError {
   return new KitError({
     code: "payload_too_large",
-    message: `The workspace has more than ${Math.round(maxBytes / 1_048_576)} MiB: what was changed last is not kept for other machines.`,
+    message: `The workspace has more than ${Math.round(maxBytes / 1_048_576)} MiB, so the latest changes are not saved for other machines.`,
     hint: "Remove what can be made again, or raise sandbox.persist_max_mb.",
   });
 }

@@ -143,7 +143,7 @@ test("files, folders and links that come and go while they are read fail no call
   const calls = async (): Promise<void> => {
     for (let round = 0; Date.now() < until; round += 1) {
       const outcome = await sandbox.writeFile("kept", `${round}`).catch((error: unknown) => error);
-      // A workspace that never rests cannot be kept; a file that is gone is no error.
+      // A workspace that never rests cannot be kept; a file that is gone is not an error.
       if (outcome !== undefined) expect(outcome).toMatchObject({ code: "unavailable" });
     }
   };

@@ -303,7 +303,7 @@ function unsteady(): KitError {
   return new KitError({
     code: "unavailable",
     message:
-      "The workspace goes on changing while it is read: what was changed last is not kept for other machines.",
+      "The workspace keeps changing while kit reads it, so the latest changes are not saved for other machines.",
     meta: { retry_after_s: 1 },
   });
 }
@@ -320,7 +320,7 @@ function changedElsewhere(cause?: unknown): KitError {
 function notOwn(name: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `sandbox.persist keeps workspaces of sessions, and those of the sandbox "${name}" are none of their own on this machine.`,
+    message: `sandbox.persist saves workspaces that belong to one session, and the sandbox "${name}" has none on this machine.`,
     hint: 'It goes with agent.sandbox = "virtual".',
   });
 }

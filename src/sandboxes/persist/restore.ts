@@ -73,7 +73,7 @@ async function restoreFile(
         const piece = await read(name);
         if (piece === undefined || digestOf(piece) !== name)
           throw damaged(
-            `the content of ${JSON.stringify(entry.path)} is ${piece === undefined ? "not there" : "another one"}`,
+            `the content of ${JSON.stringify(entry.path)} is ${piece === undefined ? "missing" : "not the content that was saved"}`,
           );
         await handle.write(piece);
       }

@@ -26,7 +26,7 @@ export async function loadSdk<Module>(
     try {
       const module = toModule<object>(await import(pathToFileURL(createRequire(from).resolve(name)).href));
       if (exports === undefined || exports in module) return module as Module;
-      message = `The package ${name} that is installed is another one: it has no ${exports}.`;
+      message = `The installed package ${name} is not the one that kit needs: it does not export ${exports}.`;
     } catch (error) {
       cause = error;
       if (isMissing(error, name)) continue;
@@ -37,7 +37,7 @@ export async function loadSdk<Module>(
   throw new KitError({ code: "unavailable", message, hint, cause });
 }
 
-/** A package that is no ES module has its exports in the default one. */
+/** A package that is not an ES module has its exports in the default one. */
 function toModule<Module>(loaded: { readonly default?: unknown }): Module {
   const names = Object.keys(loaded);
   const inside = loaded.default;

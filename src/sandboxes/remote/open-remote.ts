@@ -133,7 +133,7 @@ function networkFor(
     code: "invalid_request",
     message:
       driver.network === undefined
-        ? `${driver.name} has no network rules: a machine reaches whatever it likes.`
+        ? `${driver.name} has no network rules: its machines can reach every host.`
         : `${driver.name} has no network rules for single hosts.`,
     hint: 'Set network to "any" if that is what you want.',
   });

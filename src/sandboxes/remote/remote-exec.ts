@@ -109,7 +109,7 @@ function settings(env: Readonly<Record<string, string>>): string {
 function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(env)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0"))
-      throw invalid(`${JSON.stringify(name.slice(0, 80))} is no variable of a command.`);
+      throw invalid(`${JSON.stringify(name.slice(0, 80))} is not a variable of a command.`);
   }
   return env;
 }

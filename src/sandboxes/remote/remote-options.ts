@@ -34,12 +34,12 @@ export function isolationBy(name: string, wall: string): SandboxIsolation {
   if (wall !== "") {
     return {
       wall: "remote",
-      description: `Commands run on a machine of their own (${name}), which keeps them to what they may write; the network is the machine's.`,
+      description: `Commands run on a separate machine (${name}), where they can write only to the paths that they are granted; the machine decides what they can reach in the network.`,
     };
   }
   return {
     wall: "none",
-    description: `Commands run on a machine of their own (${name}), where they can write whatever its user may.`,
-    hint: "An image whose user may use 'unshare' and 'mount' (root, or user namespaces) can keep files from commands.",
+    description: `Commands run on a separate machine (${name}), where they can write everything that its user may write.`,
+    hint: "To protect files from commands, use an image whose user may run 'unshare' and 'mount' (root, or user namespaces).",
   };
 }

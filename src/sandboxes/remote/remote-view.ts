@@ -55,9 +55,7 @@ export function failure(exitCode: number, inside: string, stderr = ""): KitError
     case outcomes.outside:
       return forbidden(`${path} leads out of the workspace, or is not a regular file.`);
     case outcomes.wrongKind:
-      return invalid(
-        `${path} is of another kind: a folder stands where a file was meant, or the other way round.`,
-      );
+      return invalid(`${path} is a folder where a file is expected, or a file where a folder is expected.`);
     case outcomes.tooLarge:
       return new KitError({ code: "payload_too_large", message: `${path} is too large.` });
     case outcomes.changed:

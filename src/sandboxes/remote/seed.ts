@@ -59,7 +59,7 @@ function checked(path: string): string {
     !names.some((name) => name === "" || name === "." || name === "..")
   )
     return path;
-  throw invalid(`${JSON.stringify(path.slice(0, 80))} is no path of a file in the workspace.`);
+  throw invalid(`${JSON.stringify(path.slice(0, 80))} is not a path of a file in the workspace.`);
 }
 
 /**

@@ -309,7 +309,7 @@ function shorten(text: string): string {
 /**
  * The network that an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
  * `2001:db8:0:1::/64`. A subscriber has at least that much (RFC 6177), and could otherwise come from another
- * address each time. Text that is no address stands for itself.
+ * address each time. Text that is not an address stands for itself.
  */
 export function networkOf(address: string): string {
   // A socket for both protocols sees IPv4 as `::ffff:203.0.113.7`.

@@ -72,7 +72,7 @@ describe("agents", () => {
     expect(ids.every(([id, index]) => id === index)).toBe(true);
   });
 
-  test("refuse what is no prompt, with a place for each fault, as JSON even where a stream was asked for", async () => {
+  test("refuse what is not a prompt, with a place for each fault, as JSON even where a stream was asked for", async () => {
     const image = { data: "not base64!", media_type: "image/png" };
     const wrong = { message: "", session: "../other", thinking_level: "deep", images: [image], colour: 1 };
     for (const accept of ["application/json", "text/event-stream"]) {

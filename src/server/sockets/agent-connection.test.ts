@@ -90,7 +90,7 @@ describe("a connection to an agent", () => {
     for await (const event of served.service.events(target, {})) if (event.type === "aborted") break;
   });
 
-  test("answers what is no frame with an error that says where, and lives on", async () => {
+  test("answers what is not a frame with an error that says where, and lives on", async () => {
     const client = await open("/agents/echo/wrong");
     await client.until("ready");
     const wrong = [
@@ -134,7 +134,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("is closed for what is too large, and for what is no text", async () => {
+  test("is closed for what is too large, and for what is not text", async () => {
     const large = await open("/agents/echo/large");
     large.send(`"${"a".repeat(2_000_000)}"`);
     expect(await large.closed).toBe(1009);

@@ -81,7 +81,7 @@ export function createConnection(
   };
 }
 
-/** Reads the frames of a socket; what is no frame is answered with an error. */
+/** Reads the frames of a socket; what is not a frame is answered with an error. */
 export function readFrames(
   socket: WebSocket,
   connection: Connection,

@@ -59,7 +59,7 @@ export function serveWorkflow(
       await authorization.check({ principal, action: "run.cancel", workflow, run_id: runId });
       await engine.cancelRun(runId);
     } catch (error) {
-      // The run goes on: this is no answer to it, and so without its request's id.
+      // The run goes on: this is not an answer to it, and so without its request's id.
       connection.sendError(error);
     } finally {
       cancelling = false;

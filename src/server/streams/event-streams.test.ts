@@ -101,7 +101,7 @@ describe("the events of an instance", () => {
     expect(seen).toEqual(ofB.map(({ index }) => index));
   });
 
-  test("are not to be had after what is no index", async () => {
+  test("are not to be had after what is not an index", async () => {
     for (const query of ["after=-1", "after=1.5", "after=x", "session=a%2Fb", "colour=red"]) {
       const wrong = await served.send(`/agents/echo/1/events?${query}`);
       expect([query, wrong.status]).toEqual([query, 400]);

@@ -36,7 +36,7 @@ const explicitLink = 1000;
  * clear: the nearest line above that names a feature (`Feature: auth`); the feature that the file
  * belongs to most strongly, among those with the number (a spec names the file, or the file names a
  * spec or a key of the feature, else the file's path has the feature's name); for a file that belongs
- * to no feature, the only feature of the project that has the number. Otherwise it is no reference.
+ * to no feature, the only feature of the project that has the number. Otherwise it is not a reference.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  */

@@ -64,7 +64,7 @@ export function createTitleComparison(
     for (const index of products.keys()) {
       const own = words.get(index);
       const shared = [...title].filter((word) => own?.has(word));
-      // One word in common is no likeness, however rare it is.
+      // One word in common is not a likeness, however rare it is.
       const product = shared.length < 2 ? 0 : shared.reduce((sum, word) => sum + weight(word) ** 2, 0);
       products.set(index, product / (titleLength * (lengths.get(index) ?? 1) || 1));
     }

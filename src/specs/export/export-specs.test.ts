@@ -49,7 +49,7 @@ test("blocks of other frameworks, and of files that are none of the framework's,
   expect(files).toEqual([]);
   expect(losses).toEqual([
     "a is left out: it is a block of Cursor.",
-    "b is left out: specs.json is no file of Claude Code.",
+    "b is left out: specs.json is not a file of Claude Code.",
   ]);
 });
 
@@ -72,8 +72,8 @@ test("a loss of a format is found and reported once for each block", () => {
     "fw_c-style is read back with another summary, priority, metadata.",
     "fw_c-tests is read back with another content, code_refs.",
     "other is not read back from CLAUDE.md under its id.",
-    "CLAUDE.md is read back with fw_c-fast, which is none of the blocks.",
-    "CLAUDE.md is read back with fw_c-other, which is none of the blocks.",
+    "CLAUDE.md is read back with the id fw_c-fast, which the project does not have.",
+    "CLAUDE.md is read back with the id fw_c-other, which the project does not have.",
   ]);
 });
 

@@ -83,7 +83,7 @@ function shareOut(
     if (block.framework !== framework) {
       losses.push(`${block.id} is left out: it is a block of ${frameworkLabel(block.framework)}.`);
     } else if (reader?.framework !== framework) {
-      losses.push(`${block.id} is left out: ${block.path} is no file of ${frameworkLabel(framework)}.`);
+      losses.push(`${block.id} is left out: ${block.path} is not a file of ${frameworkLabel(framework)}.`);
     } else if (reader.write === undefined) {
       losses.push(`${block.id} is left out: the adapter "${reader.name}" writes no files.`);
     } else {
@@ -120,7 +120,9 @@ function lossesOnReading(blocks: readonly SpecBlock[], files: readonly ParsedFil
   }
   const surplus = [...found.values()].flat();
   losses.push(
-    ...surplus.map(({ id, path }) => `${path} is read back with ${id}, which is none of the blocks.`),
+    ...surplus.map(
+      ({ id, path }) => `${path} is read back with the id ${id}, which the project does not have.`,
+    ),
   );
   return losses;
 }

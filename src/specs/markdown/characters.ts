@@ -7,7 +7,7 @@ export function isSpace(code: number): boolean {
   return code === space || code === tab;
 }
 
-/** The offset of the first character that is no space or tab; `end` where there is none. */
+/** The offset of the first character that is not a space or tab; `end` where there is none. */
 export function firstInk(text: string, from: number, end: number): number {
   let at = from;
   while (at < end && isSpace(text.charCodeAt(at))) at += 1;

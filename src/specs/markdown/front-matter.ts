@@ -17,7 +17,7 @@ export interface FrontMatter {
   readonly raw: string;
   readonly problems: readonly FrontMatterProblem[];
   /**
-   * The 1-based line on which the text begins. Between two rules can stand text that is no keys and
+   * The 1-based line on which the text begins. Between two rules can stand text that is not keys and
    * values; it is text then, and nothing of the file is lost.
    */
   readonly bodyLine: number;

@@ -90,7 +90,7 @@ describe("what the scanner knows beyond CommonMark", () => {
     expect(kindsOf("- a\n      ```\n      # x\n      ```\n# h")).toBe("01110");
   });
 
-  test("front matter is closed by --- or ..., and is no heading", () => {
+  test("front matter is closed by --- or ..., and is not a heading", () => {
     const scan = scanMarkdown("---\ntitle: x\n---\n# H\n");
     expect([scan.kinds.join(""), scan.bodyLine, scan.headings.length]).toEqual(["4440", 4, 1]);
     expect(scanMarkdown("---\na: b\n...\ntext").bodyLine).toBe(4);

@@ -47,7 +47,7 @@ test.each([
   "2026-05-26Z",
   " 2026-05-26",
   "2026-05-26\n",
-])("%j is no date", (text) => {
+])("%j is not a date", (text) => {
   expect(isIsoDate(text)).toBe(false);
 });
 

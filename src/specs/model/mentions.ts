@@ -254,7 +254,7 @@ const testFoldersAbove = new Set("test tests __tests__ e2e".split(" "));
 const toolsWithFolders = new Set(["kiro", "speckit", "openspec"]);
 
 /**
- * Whether a file lies where tests keep their data, and so is no spec of the project: below a folder of
+ * Whether a file lies where tests keep their data, and so is not a spec of the project: below a folder of
  * fixtures, or, for the tools that have folders of their own, below a folder of tests.
  */
 export function isFixturePath(path: string, adapter: string): boolean {

@@ -38,7 +38,7 @@ test("keywords of translated documents count in bold", () => {
   });
 });
 
-test("a text without WHEN and THEN is no scenario, and words inside of sentences are no keywords", () => {
+test("a text without WHEN and THEN is not a scenario, and words inside of sentences are no keywords", () => {
   for (const text of ["", "The list is sorted", "Given a cart", "It says when the shop opens"]) {
     expect(scenarioCriterion(text)).toBeUndefined();
   }

@@ -33,6 +33,6 @@ test.each([
   ".test",
   "tests",
   "src/unit.ts",
-])("%s is no test", (path) => {
+])("%s is not a test", (path) => {
   expect(isTestPath(path)).toBe(false);
 });

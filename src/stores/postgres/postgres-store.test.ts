@@ -162,7 +162,7 @@ test("a connection that dies in the middle of a query costs that query, and no o
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
 
-test("a query that waits for a lock is no silence while others are answered, and does not wait for ever", async () => {
+test("a query that waits for a lock is not a silence while others are answered, and does not wait for ever", async () => {
   const { store } = await useFarStore();
   const quoted = `"${schema.replaceAll('"', '""')}"`;
   const holder = await admin.connect();

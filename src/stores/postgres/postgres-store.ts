@@ -47,7 +47,7 @@ export class PostgresSessionStore implements SessionStore {
     if ("url" in options && !isPostgresUrl(options.url)) {
       throw new KitError({
         code: "invalid_request",
-        message: "The address of the session store is none of Postgres.",
+        message: "The address of the session store is not a Postgres address.",
         hint: "Write postgres://user:password@host:5432/name, with special characters percent-encoded.",
       });
     }

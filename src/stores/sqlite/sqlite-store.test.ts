@@ -46,7 +46,7 @@ test("two stores on one file see each other, and refuse each other's position", 
   second.close();
 });
 
-test("a file that is no session store is refused and left as it is", () => {
+test("a file that is not a session store is refused and left as it is", () => {
   const foreign = join(folder, "foreign.db");
   writeFileSync(foreign, "not a database, but a text file".repeat(50));
   expect(() => new SqliteSessionStore({ file: foreign })).toThrow(

@@ -69,7 +69,7 @@ export class SqliteSessionStore implements SessionStore {
   readonly #transaction: Transaction;
   readonly #faults = new StoreFaults({
     store: "The session store",
-    hint: "Look at the disk that the session store is on.",
+    hint: "Check the disk that holds the session store.",
     repair: "Put its file back from a backup.",
   });
   readonly #writes = new LockedWrites(this.#faults);
@@ -360,7 +360,7 @@ function storeFullError(): KitError {
   return new KitError({
     code: "conflict",
     message: `The session is full: it has ${maxPosition} entries.`,
-    hint: "Go on in a new session.",
+    hint: "Continue in a new session.",
   });
 }
 

@@ -150,7 +150,7 @@ test("a run that failed says why, where, and is run again with another payload",
   await page.getByRole("button", { name: "Run again" }).click();
   await page.getByLabel("Payload (JSON)").fill("{oops");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.getByText("This is no JSON").waitFor();
+  await page.getByText("This is not JSON").waitFor();
   await page.getByLabel("Payload (JSON)").fill('{"orders": 4}');
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText('"orders": 4').waitFor();
@@ -165,10 +165,10 @@ test("a run that waits is given its signal, and goes on", async () => {
   await page.getByText('"released": "2.0"').waitFor();
 });
 
-test("a trace shows the turns of an operation, and which rules were in front of the model", async () => {
+test("a trace shows the turns of an operation, and which rules were in the model's context", async () => {
   await demo.send("/agents/mender/traced", { message: "Mend it." });
   await open("/console/agents/mender/traced/trace");
-  await page.getByText("In front of the model").waitFor();
+  await page.getByText("In the model's context").waitFor();
   await page.getByText("AGENTS.md:1").waitFor();
   await page.getByRole("button", { name: /edit/ }).click();
   await page.getByText('"return sum;"').waitFor();

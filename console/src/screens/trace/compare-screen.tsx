@@ -17,7 +17,7 @@ interface Side {
   readonly turn: TurnDetail | undefined;
 }
 
-/** Two operations side by side: what they answered, took and cost, and which rules stood in front of the model. */
+/** Two operations side by side: what they answered, took and cost, and which rules stood in the model's context. */
 export function CompareScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id/compare" });
   const { left, right } = useSearch({ from: "/console/agents/$name/$id/compare" });
@@ -131,7 +131,7 @@ function Both({
           )}
         </div>
       </Panel>
-      <Panel title="In front of the model">
+      <Panel title="In the model's context">
         <ReceiptDiff left={sides[0].turn?.receipt ?? []} right={sides[1].turn?.receipt ?? []} />
       </Panel>
     </>

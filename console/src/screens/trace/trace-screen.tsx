@@ -17,7 +17,7 @@ import { useOperationEvents } from "./use-operation.ts";
 
 const TurnView = lazy(async () => ({ default: (await import("./turn-view.tsx")).TurnView }));
 
-/** The work of an instance, turn by turn: its time, its tokens, and the rules in front of the model. */
+/** The work of an instance, turn by turn: its time, its tokens, and the rules in the model's context. */
 export function TraceScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id/trace" });
   const { operation: chosen, span: chosenSpan } = useSearch({ from: "/console/agents/$name/$id/trace" });
@@ -266,7 +266,7 @@ function Timeline({
                 {span.items === undefined || span.items === 0 ? null : (
                   <span
                     className="shrink-0 rounded bg-accent-back px-1 text-accent text-xs"
-                    title="Rules and specs in front of the model"
+                    title="Rules and specs in the model's context"
                   >
                     {span.items}
                   </span>

@@ -15,7 +15,7 @@ export interface Span {
   readonly first_chunk_ms?: number | undefined;
   /** A turn has its id here, and the index of its last request. */
   readonly turn?: { readonly id: string; readonly eventIndex: number } | undefined;
-  /** A turn has a count here: how many rules, specs and other items stood in front of the model. */
+  /** A turn has a count here: how many rules, specs and other items stood in the model's context. */
   readonly items?: number | undefined;
   /** The arguments or the message; `output` is the result or the answer. */
   readonly input?: unknown;

@@ -64,7 +64,7 @@ export function TurnView({
           label="Part of the turn"
           value={part}
           choices={[
-            { value: "receipt", label: "In front of the model", count: first.receipt_count ?? 0 },
+            { value: "receipt", label: "In the model's context", count: first.receipt_count ?? 0 },
             { value: "prompt", label: "Prompt", count: first.message_count },
             { value: "answer", label: "Answer" },
             { value: "tools", label: "Tools", count: first.tools?.length ?? 0 },
@@ -270,7 +270,7 @@ function Tools({ tools }: { readonly tools: TurnDetail["tools"] }): ReactNode {
 
 const firstItems = 100;
 
-/** The rules, specs and other knowledge that stood in front of the model in a turn. */
+/** The rules, specs and other knowledge that stood in the model's context in a turn. */
 function Receipt({
   items,
   count,

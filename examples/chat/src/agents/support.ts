@@ -13,7 +13,7 @@ They see nothing of what you say but what you send with the tool \`reply\`: send
     defineTool({
       name: "reply",
       description: "Sends a message to the customer.",
-      // The thread is no argument: what a customer writes cannot make the model post elsewhere.
+      // The thread is not an argument: what a customer writes cannot make the model post elsewhere.
       input: z.object({ text: z.string().min(1).max(4_000) }),
       // The chat knows the key of a message that it has already, so that trying again is safe.
       idempotent: true,

@@ -21,7 +21,7 @@ export default defineWebhook({
     if (!delivery.success) {
       throw new KitError({
         code: "invalid_request",
-        message: "This is no message of the chat.",
+        message: "This is not a message of the chat.",
         cause: delivery.error,
       });
     }

@@ -47,7 +47,7 @@ export const filePrograms: Readonly<Record<string, Form>> = {
     operands: ([mode = "", ...paths]) =>
       modes.test(mode)
         ? paths.map((path) => ({ path, use: "write" }))
-        : `"${mode}" is no mode that kit knows; known: 644, u+x and the like`,
+        : `"${mode}" is not a mode that kit knows; known: 644, u+x and the like`,
     min: 2,
   }),
   cmp: form({

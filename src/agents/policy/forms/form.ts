@@ -100,7 +100,7 @@ function most(max: number): string {
 export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
   if (kind === "text" || kind === "message" || kind === "number") return [];
   if (value === "-" || value === "/dev/null") return [];
-  // Git treats a word that is no revision as a path: `git diff` compares any two files.
+  // Git treats a word that is not a revision as a path: `git diff` compares any two files.
   return [{ path: value, use: kind === "revision" ? "read" : kind }];
 }
 
@@ -157,9 +157,9 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
     options.push(value === undefined ? { name } : { name, value });
     if (value === undefined) return undefined;
     if (rule.choices !== undefined && !rule.choices.includes(value))
-      return `"${value}" is no value of ${name} that kit knows; known: ${rule.choices.join(", ")}`;
+      return `"${value}" is not a value of ${name} that kit knows; known: ${rule.choices.join(", ")}`;
     if (rule.kind === "number" && !/^[+-]?\d+(\.\d+)?[A-Za-z]{0,3}$/.test(value))
-      return `"${value}" is no number for ${name}`;
+      return `"${value}" is not a number for ${name}`;
     paths.push(...mentionOf(value, rule.kind));
     return undefined;
   };
@@ -227,7 +227,7 @@ const maxListed = 12;
 function unknown(word: string, name: string, { rules }: OptionTable): string {
   const known = [...rules.keys()];
   const what = word === name || word.startsWith(`${name}=`) ? `"${word}"` : `"${name}" of "${word}"`;
-  return `${what} is no option that kit knows${knownWords(name, known)}`;
+  return `${what} is not an option that kit knows${knownWords(name, known)}`;
 }
 
 /** The known word that is near, and the first of the others. */

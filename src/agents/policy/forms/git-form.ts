@@ -22,7 +22,7 @@ const address = /^((https?|ssh|git):\/\/[^-]|\w[\w.-]*@[\w.-]+:)/;
 function faultOfRemote({ operands: [remote] }: Given): string | undefined {
   return remote === undefined || localName.test(remote) || address.test(remote)
     ? undefined
-    : `"${remote}" is no remote's name and no https:, ssh: or git: address`;
+    : `"${remote}" is not a remote's name and no https:, ssh: or git: address`;
 }
 
 const network = "-q --quiet -v --verbose --progress --no-progress -4 --ipv4 -6 --ipv6";
@@ -125,7 +125,7 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
     options: "--local --add --replace-all --unset --unset-all --type=bool|int --bool --int",
     operands: ([key = "", ...values]) =>
       !harmlessKeys.test(key)
-        ? `"${key}" is no key that kit sets; known: user.name, user.email, branch.*, pull.rebase and others that run nothing`
+        ? `"${key}" is not a key that kit sets; known: user.name, user.email, branch.*, pull.rebase and others that run nothing`
         : values.length > 1
           ? `"${values[1]}" is one value too many`
           : [],
@@ -185,7 +185,7 @@ export const git: Form = (args) => {
       return args.length === 1 ? { paths: [] } : `"${args[1]}" is one word too many`;
     if (globalFlags.has(word)) continue;
     if (word !== "-C")
-      return `"${word}" is no option before a subcommand that kit knows${knownWords(word, ["-C", ...globalFlags])}`;
+      return `"${word}" is not an option before a subcommand that kit knows${knownWords(word, ["-C", ...globalFlags])}`;
     at += 1;
     if (folder !== undefined) return '"-C" is known once';
     folder = args[at];
@@ -213,7 +213,7 @@ function subcommandForm(subcommand: string, args: readonly string[]): KnownForm 
   if (written !== undefined && typeof written !== "string") return written;
   const reasons = [read, written].filter((reason) => reason !== undefined);
   if (reasons.length > 0) return `git ${subcommand}: ${[...new Set(reasons)].join("; where it writes: ")}`;
-  return `"${subcommand}" is no subcommand that kit knows${knownWords(subcommand, subcommandsOfGit.all)}`;
+  return `"${subcommand}" is not a subcommand that kit knows${knownWords(subcommand, subcommandsOfGit.all)}`;
 }
 
 function ownForm(forms: Readonly<Record<string, Form>>, name: string): Form | undefined {

@@ -55,7 +55,7 @@ const find: Form = (args) => {
     const kind = Object.hasOwn(findTests, word) ? findTests[word] : undefined;
     if (kind === undefined) {
       return word.startsWith("-")
-        ? `"${word}" is no test that kit knows${knownWords(word, Object.keys(findTests).slice(4))}`
+        ? `"${word}" is not a test that kit knows${knownWords(word, Object.keys(findTests).slice(4))}`
         : `"${word}" stands behind the expression; name folders first`;
     }
     if (kind === "none") continue;
@@ -103,7 +103,7 @@ const jq: Form = (args) => {
   const others: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
-    if (word === "--") return '"--" is no option that kit knows; name files by ./';
+    if (word === "--") return '"--" is not an option that kit knows; name files by ./';
     if (!/^--(arg|argjson|slurpfile|rawfile)$/.test(word)) {
       others.push(word);
       continue;
@@ -126,7 +126,7 @@ const xxd: Form = (args) => {
       at += 1;
       if (!/^[+-]?(0x)?[\da-f]+$/i.test(args[at] ?? "")) return `"${word}" needs a number`;
     } else if (!/^-([abeEipud]|ps|v|h|[clgo]\d+|s[+-]?\d+)$/.test(word)) {
-      return `"${word}" is no option that kit knows; known: -a -b -c -d -e -E -g -i -l -o -p -ps -s -u`;
+      return `"${word}" is not an option that kit knows; known: -a -b -c -d -e -E -g -i -l -o -p -ps -s -u`;
     }
   }
   const [path, extra] = args.slice(at);
@@ -181,7 +181,7 @@ const curl = form({
     "-s -S -f -i -I -L -v -g -G -4 -6 -H=text -A=text -e=text -m=number -r=text -X=GET|HEAD|OPTIONS --silent --show-error --fail --fail-with-body --include --head --location --verbose --globoff --compressed --header=text --user-agent=text --referer=text --max-time=number --connect-timeout=number --max-redirs=number --retry=number --range=text --request=GET|HEAD|OPTIONS --http1.1 --http2 -V --version",
   operands: (operands) => {
     const other = operands.find((operand) => !/^https?:\/\//i.test(operand));
-    return other === undefined ? [] : `"${other}" is no address that begins with http:// or https://`;
+    return other === undefined ? [] : `"${other}" is not an address that begins with http:// or https://`;
   },
   check: ({ options }) => {
     const file = options.find(({ value }) => value?.startsWith("@") === true);

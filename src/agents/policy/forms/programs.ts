@@ -97,7 +97,7 @@ export function launchedCommand(words: readonly string[]): readonly string[] | s
   const behind = args.slice(at + launcher.operands);
   const limit = args[at];
   if (launcher.operands === 1 && !/^\d+(\.\d+)?[smhd]?$/.test(limit ?? ""))
-    return `"${limit ?? ""}" is no time limit`;
+    return `"${limit ?? ""}" is not a time limit`;
   const first = behind[0];
   if (first === undefined) return "it needs a command to run";
   return first.includes("=") ? `"${first}" sets a variable` : behind;

@@ -176,7 +176,7 @@ function cannotStore(cause: unknown): KitError {
   return storeUnavailable({
     store: "The engine's store",
     reason: "a large payload could not be written",
-    hint: "Look at the disk of the engine's folder.",
+    hint: "Check the disk of the engine's folder.",
     cause,
   });
 }

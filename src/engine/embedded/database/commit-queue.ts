@@ -133,7 +133,7 @@ export function createCommitQueue(
 function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
-    message: "Too much waits to be written.",
+    message: "Too much work waits to be written.",
     meta: { retry_after_s: 1 },
   });
 }

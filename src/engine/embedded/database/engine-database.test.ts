@@ -20,7 +20,7 @@ test("a folder that is not there is made, and what is in it comes back", () => {
   second.close();
 });
 
-test("a file that is no database, or another program's, is refused and left as it is", () => {
+test("a file that is not a database, or another program's, is refused and left as it is", () => {
   const text = folder();
   writeFileSync(join(text, "engine.db"), "notes of a user ".repeat(500));
   expect(() => openDatabase(text)).toThrow(refused);

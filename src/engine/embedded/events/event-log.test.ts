@@ -327,7 +327,7 @@ test("readers get to their end when the log closes", async () => {
   expect((await waiting).done).toBe(true);
 });
 
-test("a file that is no event log is refused and left as it is", () => {
+test("a file that is not an event log is refused and left as it is", () => {
   const folder = newFolder();
   writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
   expect(() => createEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(

@@ -85,7 +85,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
 
   const background = core.isShared ? [every(() => limits.pollMs, noticeWrites)] : [];
 
-  /** Again and again. What fails is tried again at its next time: a full disk is no reason to stop. */
+  /** Again and again. What fails is tried again at its next time: a full disk is not a reason to stop. */
   async function every(ms: () => number, task: () => Promise<void>): Promise<void> {
     while (!over.signal.aborted) {
       await clock.sleep(ms(), over.signal).catch(() => undefined);

@@ -199,7 +199,7 @@ export class DispatchAttempts {
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
       const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, checkFence };
       const result = await handlers.dispatch(context, this.#toRequest(row));
-      // A result that is no JSON is the handler's failure, and found out here.
+      // A result that is not JSON is the handler's failure, and found out here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
     } catch (error) {
       return { kind: "thrown", error };

@@ -9,7 +9,7 @@ const eventOverhead = 200;
 
 /**
  * An event as it is kept until it is written, and how long it is, about. What the code of others may change later is
- * copied; what is no JSON throws here, where it comes from.
+ * copied; what is not JSON throws here, where it comes from.
  */
 export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
   const texts = (length: number) => ({ own: event, length: eventOverhead + length });

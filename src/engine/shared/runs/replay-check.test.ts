@@ -65,7 +65,7 @@ test("code that waits for the world, or for a call that had not ended, cannot be
   expect(sideBySide).toEqual({ outcome: "matches" });
 });
 
-test("a mismatch counts although the code looks past it, and a recorded failure is no fault of the code", async () => {
+test("a mismatch counts although the code looks past it, and a recorded failure is not a fault of the code", async () => {
   const lookedPast = await check(openRun(["a", "b"]), async (context) => {
     await context.step("other", () => 1).catch(() => undefined);
     return "fine";

@@ -47,7 +47,7 @@ export function createReplay(
     if (entry.kind !== "patch") last = Math.max(last, entry.position);
   }
 
-  /** To the next position that is no marker's. */
+  /** To the next position that is not a marker's. */
   function advance(): void {
     for (position += 1; ; position += 1) {
       const marker = markers.get(position);

@@ -61,7 +61,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
           checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
           return { state: "done", value } as const;
         } catch (error) {
-          // An error that a step throws after its run was cancelled is no outcome of the step.
+          // An error that a step throws after its run was cancelled is not an outcome of the step.
           if (core.signal.aborted) throw core.signal.reason;
           if (isOutage(error, run.run_id, core.handlers)) {
             await core.waitForStore(outagePause(outages));

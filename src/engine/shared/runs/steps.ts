@@ -20,7 +20,7 @@ export interface StepCall {
 
 /**
  * Runs the work of a step until an attempt succeeds, or throws what the last one threw; that a store is away at once,
- * because it is no attempt. When the run's signal fires, rejects at once with its reason, whether or not the work heeds it.
+ * because it is not an attempt. When the run's signal fires, rejects at once with its reason, whether or not the work heeds it.
  */
 export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall): Promise<Value> {
   const { attempts = 1, backoffMs = 500 } = call.options;

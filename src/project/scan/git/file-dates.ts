@@ -136,7 +136,7 @@ interface Draft {
 /**
  * Collects commits, newest first, into one record per file, under its newest name.
  *
- * A deletion is no change of its file, which may live on: a side branch may have deleted what the
+ * A deletion is not a change of its file, which may live on: a side branch may have deleted what the
  * merge kept, and a later commit may bring it back.
  */
 function createHistory(boundary: ReadonlySet<string>): History {

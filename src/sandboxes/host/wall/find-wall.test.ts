@@ -12,7 +12,7 @@ const owner = { agent: "tester", instance_id: "1", session: "default" };
 test("required without a wall runs nothing, and says how to get one", () => {
   const none = {
     wall: "none",
-    description: "Commands are not walled in: bubblewrap is not installed.",
+    description: "Commands run without isolation: bubblewrap is not installed.",
     hint: "Install it: 'apt install bubblewrap'.",
   } as const;
   expect(() => checkRequired("required", none)).toThrow(
@@ -38,7 +38,7 @@ test("a workspace that no wall can stand around is refused where one is required
   const plain = await local({ root: "/" }).open(owner);
   expect(await plain.isolation?.()).toMatchObject({
     wall: "none",
-    description: expect.stringContaining("not walled in"),
+    description: expect.stringContaining("run without isolation"),
   });
   expect((await plain.exec({ command: "echo $HOME" })).stdout).toBe(`${process.env.HOME}\n`);
 });

@@ -39,13 +39,14 @@ export async function isolationOf(
   obstacle?: string,
 ): Promise<SandboxIsolation> {
   if (options.isolation === "off") {
-    return { wall: "none", description: "Commands are not walled in: sandbox.isolation is off." };
+    return { wall: "none", description: "Commands run without isolation: sandbox.isolation is off." };
   }
   const wall = await findWall();
   if (wall.wall === "none") {
-    return { wall: "none", description: `Commands are not walled in: ${wall.reason}`, hint: wall.hint };
+    return { wall: "none", description: `Commands run without isolation: ${wall.reason}`, hint: wall.hint };
   }
-  if (obstacle !== undefined) return { wall: "none", description: `Commands are not walled in: ${obstacle}` };
+  if (obstacle !== undefined)
+    return { wall: "none", description: `Commands run without isolation: ${obstacle}` };
   const limits =
     wall.wall === "bubblewrap" ? `; ${limitsInWords({ ...defaultLimits, ...options.limits })}` : "";
   return {

@@ -107,7 +107,7 @@ function linkedFolder(root: string, entry: string): string | undefined {
 
 const isMissing = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) === undefined;
 
-/** Whether something lies there that is no link. */
+/** Whether something lies there that is not a link. */
 function isThere(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats !== undefined && !stats.isSymbolicLink();

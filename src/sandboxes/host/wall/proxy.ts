@@ -37,7 +37,7 @@ function readHosts(allowed: readonly string[]): readonly HostPattern[] {
     if (pattern !== undefined) return pattern;
     throw new KitError({
       code: "invalid_request",
-      message: `"${text}" of allowNetwork is no host.`,
+      message: `"${text}" of allowNetwork is not a host.`,
       hint: `Name ${hostPatternForm}.`,
     });
   });

@@ -108,7 +108,7 @@ function partsOfTool(folder: string, avoid: readonly string[]): readonly string[
   });
 }
 
-/** A search path may name anything; a folder that holds one of these is no folder of programs. */
+/** A search path may name anything; a folder that holds one of these is not a folder of programs. */
 const neverWhole = [
   "/etc",
   "/var",

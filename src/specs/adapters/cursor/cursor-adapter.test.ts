@@ -62,7 +62,7 @@ test("entries that say nothing are reported with their line, and the others load
   ]);
 });
 
-test("text that is no JSON, and JSON that is no rule list, is one diagnostic", () => {
+test("text that is not JSON, and JSON that is not a rule list, is one diagnostic", () => {
   for (const text of ["{", '{"rule": "x"}', '{"rules": 3}', `${"[".repeat(200)}${"]".repeat(200)}`]) {
     const { drafts, diagnostics } = parse(text, ".cursor/rules.json");
     expect([drafts.length, diagnostics.length]).toEqual([0, 1]);
@@ -153,7 +153,7 @@ test("a rule file is one rule, titled by its heading, with its description as su
   ]);
 });
 
-test("a rule file without a body says what its description says, and one without both is no rule", () => {
+test("a rule file without a body says what its description says, and one without both is not a rule", () => {
   expect(rulesOf("---\ndescription: Ask before you push\n---\n", ".cursor/rules/a.mdc")).toEqual([
     ["Ask before you push", "a"],
   ]);

@@ -199,7 +199,7 @@ interface DeclaredRecord {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Without these, or with a wrong one, a record is no block. */
+/** Without these, or with a wrong one, a record is not a block. */
 const essential = new Set(["id", "framework", "spec_type", "title", "content"]);
 const recordFields = new Set([
   ...essential,

@@ -245,7 +245,7 @@ function rowItem(text: string, line: number): CriterionItem {
   };
 }
 
-/** A bullet that is only the title of the EARS statements nested in it is no criterion itself. */
+/** A bullet that is only the title of the EARS statements nested in it is not a criterion itself. */
 function isGroupOf(current: CriterionItem | undefined, mark: Mark, indent: number): boolean {
   if (current === undefined || current.number !== undefined || indent <= current.indent) return false;
   return isEarsStatement(mark.rest) && !isEarsStatement(current.text.join(" ")) && current.text.length === 1;
@@ -254,7 +254,7 @@ function isGroupOf(current: CriterionItem | undefined, mark: Mark, indent: numbe
 interface Mark {
   readonly number: string | undefined;
   readonly rest: string;
-  /** A code behind a bullet is no number of an ordered list. */
+  /** A code behind a bullet is not a number of an ordered list. */
   readonly isBullet?: boolean;
 }
 

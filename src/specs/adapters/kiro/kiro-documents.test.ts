@@ -126,7 +126,7 @@ test("400 levels of tasks are 400 tasks", () => {
 test("each second-level section of a design is a block with what it validates", () => {
   const text = `# Design
 
-Text before the first section is no block.
+Text before the first section is not a block.
 
 ## Overview
 

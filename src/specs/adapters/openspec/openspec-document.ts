@@ -164,7 +164,7 @@ function missing(block: OpenspecBlock, word: string, name: string): Diagnostic {
   return problem(
     block,
     "delta_of_nothing",
-    `${word} "${name}" is no requirement of the current spec of this capability.`,
+    `${word} "${name}" is not a requirement of the current spec of this capability.`,
   );
 }
 

@@ -100,7 +100,7 @@ function constitutionBlocks(scan: MarkdownScan): SpecDraft[] {
     });
 }
 
-/** A heading above other headings that says nothing itself is no block. */
+/** A heading above other headings that says nothing itself is not a block. */
 function hasContent(segment: Segment): boolean {
   return segment.hasContent || !segment.hasChildren;
 }
