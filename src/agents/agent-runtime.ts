@@ -43,7 +43,7 @@ export interface AgentRuntime {
   /** Passed to sandboxes: how the project's configuration isolates commands. */
   readonly isolation?: IsolationOptions;
   /** Passed to sandboxes: the project's folder on this machine. */
-  readonly projectRoot?: string;
+  readonly projectRoot?: string | undefined;
   /** Keeps files that models write apart from files that the process loads; without it, neither is tracked. */
   readonly sources?: SourceGuard;
   readonly clock: Clock;

@@ -112,7 +112,7 @@ function toNamedError(name: string, error: KitError): KitError {
     code,
     message: `${name}: ${message}`,
     cause: error,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 

@@ -10,7 +10,7 @@ function thrownByProject(options: { readonly hint?: string; readonly cause?: unk
 function handedOn(error: KitError): KitError {
   const { code, message, hint } = error;
   const meta = { run_id: "run_1" };
-  return new KitError({ code, message, meta, cause: error, ...(hint === undefined ? {} : { hint }) });
+  return new KitError({ code, message, meta, cause: error, hint });
 }
 
 test("the log of an error that kit hands on shows once where the project threw it", () => {

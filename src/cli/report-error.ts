@@ -32,7 +32,7 @@ export function reportError(error: unknown, output: Output, options: ReportOptio
 
 /** Wrong usage: the line cannot be understood, or asks for something that cannot be. */
 export function usageError(message: string, hint?: string): KitError<ErrorCode> {
-  return new KitError({ code: "invalid_request", message, ...(hint === undefined ? {} : { hint }) });
+  return new KitError({ code: "invalid_request", message, hint });
 }
 
 /** Anything thrown as an error with a message for people; what is not ours becomes `internal_error`. */
@@ -141,7 +141,7 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
       type: error.code,
       message: error.message,
       details: error.hint ?? issuesOf(error).join("; "),
-      ...(error.meta === undefined ? {} : { meta: error.meta }),
+      meta: error.meta,
     },
   };
 }

@@ -40,7 +40,7 @@ export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
             {
               code: "engine_problem",
               message: problem.message,
-              ...(problem.hint === undefined ? {} : { hint: problem.hint }),
+              hint: problem.hint,
             },
           ],
   };

@@ -63,8 +63,8 @@ export function toGuideline(record: GuidelineRecord): Guideline {
     content: record.content,
     source_type: record.source_type,
     source_file: record.source_file,
-    ...(record.aliases !== undefined && { aliases: record.aliases }),
-    ...(pattern !== undefined && { file_pattern: pattern }),
+    aliases: record.aliases,
+    file_pattern: pattern,
     tags: record.tags,
     is_sample: record.source_type === "sample",
   };

@@ -36,7 +36,7 @@ export class Answer {
     const message = {
       role: "assistant",
       parts,
-      ...(finishReason === undefined ? {} : { finish_reason: finishReason }),
+      finish_reason: finishReason,
     };
     return {
       [names.outputMessages]: JSON.stringify([message]),

@@ -92,7 +92,7 @@ export class SpanTree {
   end(
     key: string,
     event: KitEvent,
-    end: { readonly attributes?: Attributes; readonly error?: string | undefined } = {},
+    end: { readonly attributes?: Attributes | undefined; readonly error?: string | undefined } = {},
   ): OpenSpan | undefined {
     const open = this.#open.get(key);
     if (open === undefined) return undefined;

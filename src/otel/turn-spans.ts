@@ -88,7 +88,7 @@ export class TurnSpans {
     if (open === undefined) return;
     const error = open.failure ?? otherwise;
     const attributes = this.#takeAnswer(key)?.toAttributes(undefined, this.#attributes.openInference);
-    this.#tree.end(key, event, { error, ...(attributes === undefined ? {} : { attributes }) });
+    this.#tree.end(key, event, { error, attributes });
     const seconds = (Date.parse(event.timestamp) - open.startedMs) / 1_000;
     this.#metrics?.inference(inferenceAttributes(open.attributes), seconds, error);
   }

@@ -60,13 +60,13 @@ export interface AppliedGuideline {
   /** The tokens that it costs in front of a model, about: a quarter of its characters. */
   readonly tokens: number;
   /** The alias of the file under which the tool finds it; absent where that is its real path. */
-  readonly via?: string;
+  readonly via?: string | undefined;
   readonly reason: "always" | "pattern" | "nested" | "import" | "manual" | "auto";
   /**
    * For a pattern, the glob that matched; for an import, the importing files, outermost first, joined
    * by ` > `; for a guideline that is always included in spite of its globs, that they are ignored.
    */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
 }
 
 export interface ShadowedGuideline extends AppliedGuideline {
@@ -78,7 +78,7 @@ export interface ShadowedGuideline extends AppliedGuideline {
 /** The guidelines that apply to one file, in the order in which the tool would read them. */
 export interface Explanation {
   readonly file: string;
-  readonly tool?: ExplainTool;
+  readonly tool?: ExplainTool | undefined;
   readonly applied: readonly AppliedGuideline[];
   readonly shadowed: readonly ShadowedGuideline[];
   /** The tokens of the guidelines that apply without being asked for, about. */

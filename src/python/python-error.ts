@@ -52,7 +52,7 @@ export class PythonError extends KitError<"python_error"> {
     const { hint } = failure;
     const exception = boundedException(failure.exception);
     const traceback = bounded(failure.traceback, maxTracebackChars);
-    super({ code: "python_error", message: exceptionLine(exception), ...(hint !== undefined && { hint }) });
+    super({ code: "python_error", message: exceptionLine(exception), hint });
     this.exception = exception;
     this.traceback = hint === undefined ? traceback : `${traceback}\nHint: ${hint}`;
     this.stdout = failure.stdout;

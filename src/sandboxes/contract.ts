@@ -146,7 +146,7 @@ export interface Sandbox {
    * Where the workspace lies on this machine, absolute and without links, when it is a folder that others
    * work in, too: a path in it then means the same file to everybody.
    */
-  readonly hostRoot?: string;
+  readonly hostRoot?: string | undefined;
   /** The isolation that keeps commands to their `access`; a sandbox without it has no wall. */
   readonly isolation?: () => Promise<SandboxIsolation>;
   /**
@@ -245,7 +245,7 @@ export interface SandboxMachine {
   readonly instance_id: string;
   readonly session: string;
   /** ISO 8601, where the vendor tells it. */
-  readonly created_at?: string;
+  readonly created_at?: string | undefined;
   /** Whether kit has noted that the session uses it: one that it has not was left by a crash, or by another computer. */
   readonly in_use: boolean;
 }

@@ -65,7 +65,7 @@ function damaged(cause?: unknown): KitError {
     code: "unavailable",
     message: "An entry of this session's log is damaged, so its history cannot be read.",
     hint: "Put the session store back from a backup, or delete the session. Other sessions are not affected.",
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

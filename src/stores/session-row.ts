@@ -59,6 +59,6 @@ export function conflict(cause?: unknown): KitError {
     code: "conflict",
     message: "Another writer has changed this session.",
     hint: "Open the session again and repeat the call.",
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

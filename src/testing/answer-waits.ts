@@ -8,9 +8,9 @@ export interface WaitAnswers {
    * The results of `ctx.waitFor(name)`, by the signal's name: a value, or a function of the run that waits, which the
    * test calls each time.
    */
-  readonly signals?: Readonly<Record<string, unknown>>;
+  readonly signals?: Readonly<Record<string, unknown>> | undefined;
   /** Runs at the speed of the system's clock, and is brought to the end of a wait that only time ends. */
-  readonly clock?: ManualClock;
+  readonly clock?: ManualClock | undefined;
 }
 
 /** Between two looks at the runs, in ms. */
@@ -42,7 +42,7 @@ export function answerWaits(
   const provide = async (run: RunRecord, name: string): Promise<void> => {
     const value = signals[name];
     const payload: unknown = typeof value === "function" ? value(run) : value;
-    await engine.signal(run.run_id, { name, ...(payload === undefined ? {} : { payload }) });
+    await engine.signal(run.run_id, { name, payload });
   };
   const pass = async (run: RunRecord, waits: readonly RunWait[]): Promise<void> => {
     const ends = waits.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));

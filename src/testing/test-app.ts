@@ -69,8 +69,8 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
     },
   );
   const waits = answerWaits(engine, {
-    ...(signals === undefined ? {} : { signals }),
-    ...(clock === undefined ? {} : { clock }),
+    signals,
+    clock,
   });
   return {
     ...app,
@@ -169,7 +169,7 @@ async function modelsOf(
       fetchFor,
       // No request leaves the process; a provider wants a key nevertheless.
       env: Object.fromEntries(keys.map((name) => [name, "recorded"])),
-      ...(providers === undefined ? {} : { providers }),
+      providers,
     }),
     defaultModel: models[0] ?? "offline/guide",
   };

@@ -51,8 +51,8 @@ export async function createTestService(
   const parts = await openTestParts(project);
   const engine = createEmbeddedEngine({
     limits,
-    ...(clock === undefined ? {} : { clock }),
-    ...(engineFolder === undefined ? {} : { folder: engineFolder }),
+    clock,
+    folder: engineFolder,
   });
   try {
     const given = { ...parts, approvals: createApprovals(), onListenerError: onError };

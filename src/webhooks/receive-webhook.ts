@@ -51,7 +51,7 @@ export async function receiveWebhook(
     {
       scheme: definition.scheme,
       secret: secretOf(definition, incoming),
-      ...(definition.toleranceSeconds === undefined ? {} : { toleranceSeconds: definition.toleranceSeconds }),
+      toleranceSeconds: definition.toleranceSeconds,
     },
   );
   const payload = readPayload(delivery);

@@ -191,8 +191,7 @@ test("the memory of deliveries is bounded", () => {
 test("a failed delivery is released, and senders that share a log are kept apart", async () => {
   const deliveries = createMemoryDeliveries();
   const signed = sign("github", Buffer.from('{"event_id":"Ev2"}'));
-  const inspect = async (source?: string) =>
-    await verify("github", signed, { deliveries, ...(source === undefined ? {} : { source }) });
+  const inspect = async (source?: string) => await verify("github", signed, { deliveries, source });
   const first = await inspect();
   expect([first.duplicate, (await inspect()).duplicate]).toEqual([false, true]);
   expect((await inspect("another")).duplicate).toBe(false);

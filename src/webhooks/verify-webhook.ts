@@ -2,11 +2,11 @@ import { checkDelivery, type WebhookSecret } from "./webhook-scheme.ts";
 
 export interface VerifyWebhookOptions extends WebhookSecret {
   /** Seconds that the sender's clock may differ by; default 300. GitHub signs no time. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | undefined;
   /** Remembers deliveries, so that each is told apart from its repetitions. */
   readonly deliveries?: DeliveryLog;
   /** Name of the sender when several senders share a log: two of them may choose the same id. Default: the scheme. */
-  readonly source?: string;
+  readonly source?: string | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }

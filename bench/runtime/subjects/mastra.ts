@@ -49,7 +49,7 @@ async function open({ script, file }: Parameters<Subject["open"]>[0]): Promise<O
     instructions: "You help.",
     model: toModelV2(script),
     tools: { echo },
-    ...(memory === undefined ? {} : { memory }),
+    memory,
   });
   const options = (session: string): object => ({
     maxSteps: 20,

@@ -67,7 +67,7 @@ async function addOne(
   if (command !== undefined) await runManager(command, { folder, context });
   await change.write?.();
   const { environment, file } = loaded;
-  const { config } = await loadConfig({ cwd: root, environment, ...(file === undefined ? {} : { file }) });
+  const { config } = await loadConfig({ cwd: root, environment, file });
   const checks = await checkAddition(addition, { root, folder, loaded: { ...loaded, config } });
   if (context.json) output.json(toJson(plan, checks));
   else printResult(plan, checks, output);

@@ -46,10 +46,10 @@ export const approvalsList: Command = defineCommand({
     const client = await openClient(context, options.url);
     const { limit, cursor } = options;
     const { approvals, next_cursor } = await client.approvals.list({
-      ...(agent === undefined ? {} : { agent }),
-      ...(id === undefined ? {} : { instance_id: id }),
-      ...(limit === undefined ? {} : { limit }),
-      ...(cursor === undefined ? {} : { cursor }),
+      agent,
+      instance_id: id,
+      limit,
+      cursor,
     });
     const signals = agent === undefined ? await waitingSignals(client) : [];
     if (context.json) {
@@ -88,7 +88,7 @@ export const approvalsDeny: Command = defineCommand({
   examples: [`kit approvals deny ${exampleId} --reason "Use the test account."`],
   details,
   run: ({ args: [id = ""], options: { reason, url } }, context) =>
-    decide(id, { approved: false, ...(reason === undefined ? {} : { reason }) }, { context, url }),
+    decide(id, { approved: false, reason }, { context, url }),
 });
 
 export const approvalsAllow: Command = defineCommand({
@@ -164,7 +164,7 @@ async function everyApproval(client: KitClient): Promise<readonly ApprovalReques
   const all: ApprovalRequest[] = [];
   let cursor: string | undefined;
   do {
-    const page = await client.approvals.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await client.approvals.list({ limit: 1_000, cursor });
     all.push(...page.approvals);
     cursor = page.next_cursor;
   } while (cursor !== undefined);
@@ -211,7 +211,7 @@ interface WaitingSignal {
   readonly run_id: string;
   readonly workflow: string;
   readonly signal: string;
-  readonly until?: string;
+  readonly until?: string | undefined;
 }
 
 /** At most so many runs are looked at. */
@@ -225,7 +225,7 @@ async function waitingSignals(client: KitClient): Promise<readonly WaitingSignal
   });
   return runs.flatMap(({ run_id, workflow, waiting_for = [] }) =>
     waiting_for.flatMap(({ signal, until }) =>
-      signal === undefined ? [] : [{ run_id, workflow, signal, ...(until === undefined ? {} : { until }) }],
+      signal === undefined ? [] : [{ run_id, workflow, signal, until }],
     ),
   );
 }

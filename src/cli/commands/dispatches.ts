@@ -28,11 +28,11 @@ export const dispatchesList: Command = defineCommand({
     withProjectWork(context, options.url, async (work) => {
       const { status, agent, id, limit, cursor } = options;
       const page = await work.listDispatches({
-        ...(status === undefined ? {} : { status }),
-        ...(agent === undefined ? {} : { agent }),
-        ...(id === undefined ? {} : { instance_id: id }),
-        ...(limit === undefined ? {} : { limit }),
-        ...(cursor === undefined ? {} : { cursor }),
+        status,
+        agent,
+        instance_id: id,
+        limit,
+        cursor,
       });
       if (context.json) context.output.json(page);
       else if (page.dispatches.length === 0)

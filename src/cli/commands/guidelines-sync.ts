@@ -57,8 +57,8 @@ export const guidelinesSync: Command = defineCommand({
       const expected =
         file === undefined ? undefined : readPreview(planSchema, { file, cwd: context.cwd }).entries;
       const request = {
-        ...(from === undefined ? {} : { source: from }),
-        ...(to === undefined ? {} : { targets: to }),
+        source: from,
+        targets: to,
         ...(adopt ? { adopt } : {}),
       };
       const result = write ? await project.guidelines.sync({ ...request, overwrite, expected }) : undefined;

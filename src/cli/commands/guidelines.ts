@@ -40,7 +40,7 @@ export const guidelinesList: Command = defineCommand({
     withProject(context, async ({ project }) => {
       const { source, file, search, limit, cursor } = options;
       const query: GuidelineQuery = {
-        ...(source === undefined ? {} : { source }),
+        source,
         ...(file === undefined ? {} : { file: toProjectPath(file, context) }),
         ...(search === undefined ? {} : { q: search }),
         ...(limit === undefined ? {} : { limit }),

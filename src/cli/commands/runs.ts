@@ -28,10 +28,10 @@ export const runsList: Command = defineCommand({
     withProjectWork(context, options.url, async (work) => {
       const { status, workflow, limit, cursor } = options;
       const page = await work.listRuns({
-        ...(status === undefined ? {} : { status }),
-        ...(workflow === undefined ? {} : { workflow }),
-        ...(limit === undefined ? {} : { limit }),
-        ...(cursor === undefined ? {} : { cursor }),
+        status,
+        workflow,
+        limit,
+        cursor,
       });
       if (context.json) context.output.json(page);
       else printRuns(context.output, page.runs);
@@ -67,7 +67,7 @@ export const runsSignal: Command = defineCommand({
       const { payload } = options;
       // A key that may signal a run need not be allowed to read it.
       const run = await work.getRun(id).catch(() => undefined);
-      await work.signalRun(id, { name, ...(payload === undefined ? {} : { payload }) });
+      await work.signalRun(id, { name, payload });
       if (context.json) context.output.json({ status: "accepted" });
       else context.output.note(acceptedText(run, name));
       return 0;

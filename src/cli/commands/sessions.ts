@@ -25,7 +25,7 @@ export const sessionsList: Command = defineCommand({
   run: ({ options }, context) =>
     withSessionAdmin(context, options.url, async (admin) => {
       const { limit = 50, cursor } = options;
-      const page = await admin.list({ limit, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await admin.list({ limit, cursor });
       const { output } = context;
       if (context.json) output.json(page);
       else if (page.sessions.length === 0) output.note("No session to show.");
@@ -133,7 +133,7 @@ async function withSessionAdmin(
         retention.prune({
           olderThanMs: older_than_seconds * 1_000,
           dryRun: dry_run,
-          ...(cursor === undefined ? {} : { cursor }),
+          cursor,
         }),
     });
   });

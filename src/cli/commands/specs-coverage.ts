@@ -45,7 +45,7 @@ export const specsCoverage: Command = defineCommand({
       context.output.progress("");
       // A terminal shows what is missing; --json has the tests of every criterion, as the route does.
       const show = all || context.json ? "all" : "uncovered";
-      const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      const page = { limit, cursor };
       const printed = all
         ? { ...report, total_count: report.criteria.length }
         : pageCoverage(report, { show, ...page });

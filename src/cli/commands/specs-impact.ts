@@ -50,7 +50,7 @@ export const specsImpact: Command = defineCommand({
       const request: ImpactRequest = {
         files,
         ids,
-        ...(depth !== undefined && { depth }),
+        depth,
         ...(expandFeatures === true && { expand_features: true }),
         ...(obsolete === true && { include_obsolete: true }),
         ...(limit !== undefined && { limit }),

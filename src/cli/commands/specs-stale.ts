@@ -37,7 +37,7 @@ export const specsStale: Command = defineCommand({
         throw usageError("--accept and --accept-all exclude each other.");
       if (accept !== undefined || acceptAll) {
         const ids = accept?.map((id) => findSpec(project, id).id);
-        const acceptance = await acceptStale(project, { signal, ...(ids === undefined ? {} : { ids }) });
+        const acceptance = await acceptStale(project, { signal, ids });
         if (context.json) output.json(acceptance);
         else if (acceptance.written_to === undefined)
           output.line("Nothing to accept: these specs are not stale.");
@@ -48,7 +48,7 @@ export const specsStale: Command = defineCommand({
         return 0;
       }
       const report = await staleSpecs(project, { signal });
-      const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      const page = { limit, cursor };
       const printed = all ? { ...report, total_count: report.stale.length } : pageStale(report, page);
       if (context.json) output.json(printed);
       else printReport(output, printed);

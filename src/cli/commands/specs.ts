@@ -137,11 +137,11 @@ type SpecFilters = OptionValues<SpecFilterOptions>;
 export function toSpecQuery(options: SpecFilters, context: CommandContext): SpecQuery {
   const { framework, type, lifecycle, priority, tag, path, limit, cursor } = options;
   return {
-    ...(framework === undefined ? {} : { framework }),
-    ...(type === undefined ? {} : { spec_type: type }),
-    ...(lifecycle === undefined ? {} : { lifecycle }),
-    ...(priority === undefined ? {} : { priority }),
-    ...(tag === undefined ? {} : { tag }),
+    framework,
+    spec_type: type,
+    lifecycle,
+    priority,
+    tag,
     ...(path === undefined ? {} : { path: toProjectPath(path, context) }),
     ...(limit === undefined ? {} : { limit }),
     ...(cursor === undefined ? {} : { cursor }),

@@ -117,7 +117,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
   if (store.listAll === undefined) return [];
   const all: TouchedSession[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await store.listAll({ limit: 500, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await store.listAll({ limit: 500, cursor });
     // Sessions of tasks begin with what their task is.
     all.push(
       ...page.sessions.filter(({ parent, position }) => parent === undefined && position <= maxEntries),

@@ -215,7 +215,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
   } catch (error) {
     const hint = error instanceof KitError ? error.hint : undefined;
     const message = error instanceof Error ? error.message : String(error);
-    return [{ name: "engine", status: "error", message, ...(hint === undefined ? {} : { hint }) }];
+    return [{ name: "engine", status: "error", message, hint }];
   }
 }
 
@@ -227,7 +227,7 @@ async function checkNodes(engine: Engine): Promise<readonly Check[]> {
     name: "nodes",
     status: "warning",
     message,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   }));
 }
 

@@ -174,9 +174,9 @@ function toProperties({ code, id, field }: Diagnostic): object {
   if (code === undefined && id === undefined && field === undefined) return {};
   return {
     properties: {
-      ...(code === undefined ? {} : { code }),
-      ...(id === undefined ? {} : { id }),
-      ...(field === undefined ? {} : { field }),
+      code,
+      id,
+      field,
     },
   };
 }

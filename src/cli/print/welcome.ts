@@ -143,9 +143,9 @@ function toCall(address: string, body: unknown): string {
 /** Things of this very project to try kit on; what there is none of is absent. */
 interface Examples {
   /** A source file, one that a spec names where there is one. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** A word that a search for finds something. */
-  readonly word?: string;
+  readonly word?: string | undefined;
 }
 
 /** How many specs are looked at. */
@@ -167,7 +167,7 @@ function pickExamples(project: Project): Examples {
     .filter((candidate) => !commonWords.has(candidate))
     .slice(0, 10)
     .find((candidate) => project.specs.query({ q: candidate, limit: 1 }).total_count > 0);
-  return { ...(file === undefined ? {} : { file }), ...(word === undefined ? {} : { word }) };
+  return { file, word };
 }
 
 /** Words of headings that say nothing about a project. */

@@ -39,7 +39,7 @@ export function createApprovalAnswers({
       id: instance_id,
       approval_id,
       approved,
-      ...(reason === undefined ? {} : { reason }),
+      reason,
     });
   }
 

@@ -99,10 +99,10 @@ async function ask(
 ): Promise<PromptResult<unknown>> {
   const call = {
     signal: context.signal,
-    ...(options.model === undefined ? {} : { model: options.model }),
-    ...(options.backend === undefined ? {} : { backend: options.backend }),
-    ...(files === undefined ? {} : { files }),
-    ...(options.role === undefined ? {} : { role: options.role }),
+    model: options.model,
+    backend: options.backend,
+    files,
+    role: options.role,
   };
   if (options.skill !== undefined) {
     return session.skill<unknown>(options.skill, {

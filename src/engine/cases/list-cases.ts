@@ -23,7 +23,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const found: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await engine.listDispatches({ limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await engine.listDispatches({ limit: 3, cursor });
       assert.ok(page.items.length <= 3);
       found.push(...page.items.map((item) => item.dispatch_id));
       cursor = page.next_cursor;
@@ -86,7 +86,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await engine.listRuns({ limit: 2, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await engine.listRuns({ limit: 2, cursor });
       seen.push(...page.items.map(({ run_id }) => run_id));
       cursor = page.next_cursor;
     } while (cursor !== undefined);

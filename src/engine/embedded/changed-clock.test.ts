@@ -23,7 +23,7 @@ function open({ clock = createManualClock(noon), folder }: { clock?: ManualClock
   engine: Engine;
   clock: ManualClock;
 } {
-  const engine = createEmbeddedEngine({ clock, ...(folder === undefined ? {} : { folder }) });
+  const engine = createEmbeddedEngine({ clock, folder });
   opened.push(engine);
   return { engine, clock };
 }

@@ -13,8 +13,8 @@ const handlers = { dispatch: async () => undefined, run: async () => undefined }
 
 async function open(folder: string | undefined, clock?: Clock): Promise<Engine> {
   const engine = createEmbeddedEngine({
-    ...(folder === undefined ? {} : { folder }),
-    ...(clock === undefined ? {} : { clock }),
+    folder,
+    clock,
   });
   await engine.start(handlers);
   return engine;

@@ -51,7 +51,7 @@ export function leaseLost(cause?: unknown): KitError {
     code: "lease_lost",
     message: "Another process does this work now.",
     meta: { retry_after_s: 1 },
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

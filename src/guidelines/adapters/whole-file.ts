@@ -96,7 +96,7 @@ function singleLine(text: string): string {
 
 /** A stretch of a sectioned file: what is before the first section, or a heading with its text. */
 interface Chunk {
-  readonly heading?: Heading;
+  readonly heading?: Heading | undefined;
   readonly from: number;
   readonly to: number;
 }
@@ -168,7 +168,7 @@ function chunksOf(scan: MarkdownScan, marks: readonly number[]): Chunk[] {
   const chunks: Chunk[] = [{ from: scan.bodyLine, to: (borders[0]?.line ?? scan.lineCount + 1) - 1 }];
   for (const [index, { heading, end_line }] of borders.entries()) {
     chunks.push({
-      ...(heading !== undefined && { heading }),
+      heading,
       from: end_line + 1,
       to: (borders[index + 1]?.line ?? scan.lineCount + 1) - 1,
     });
@@ -196,7 +196,7 @@ function contentOf(
   scan: MarkdownScan,
   chunk: Chunk,
   stretches: ReadonlyMap<number, SealedStretch>,
-): { title?: string; content: string; globs?: string[] } {
+): { title?: string; content: string; globs?: string[] | undefined } {
   if (chunk.heading === undefined) return titledBody(scan, chunk);
   const title = chunk.heading.title;
   let { from, to } = withoutBlankEdges(scan, chunk.from, chunk.to);
@@ -204,7 +204,7 @@ function contentOf(
   if (globs !== undefined) ({ from, to } = withoutBlankEdges(scan, from + 1, to));
   const stretch = stretches.get(from);
   const text = stretch?.close === to ? textOfLines(scan, from + 1, to - 1) : textOfLines(scan, from, to);
-  return { title, content: toContent(text), ...(globs !== undefined && { globs }) };
+  return { title, content: toContent(text), globs };
 }
 
 /** From the heading to the last line that is not blank; all lines where the file is one guideline. */

@@ -173,7 +173,7 @@ export interface ExplainRequest {
   /** A project-relative path; it need not exist. */
   readonly file: string;
   /** Without it, the view of every tool, AGENTS.md by the nearest file. */
-  readonly tool?: ExplainTool;
+  readonly tool?: ExplainTool | undefined;
   /** The text of a project file, for imports; nothing where it cannot be read. */
   readonly readText?: (path: string) => string | undefined;
   /** Whether Claude Code reads AGENTS.md by itself; default: where the project has no CLAUDE.md, as since 2.1.277. */
@@ -196,8 +196,8 @@ export function toApplied(match: GuidelineMatch): AppliedGuideline {
     line: record.span.start_line,
     tokens: tokensOf(record),
     reason,
-    ...(record.read_as !== undefined && { via: record.read_as }),
-    ...(detail !== undefined && { detail }),
+    via: record.read_as,
+    detail,
   };
 }
 

@@ -55,7 +55,7 @@ export function explainFile(request: ExplainRequest): Explanation {
   const notes = tool === undefined ? [] : limitNotes(tool, applied, request);
   return {
     file: request.file,
-    ...(tool !== undefined && { tool }),
+    tool,
     applied,
     shadowed,
     tokens: applied.reduce((sum, each) => sum + (isAskedFor(each) ? 0 : each.tokens), 0),

@@ -214,7 +214,7 @@ function withOriginals(
 
 function toEntry(entry: PlannedFile, before: string | undefined, after: string | undefined): PlannedFile {
   const { before: _before, after: _after, ...base } = entry;
-  const texts = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
+  const texts = { before, after };
   if (entry.action === "conflict") return { ...base, ...texts };
   const action =
     before === after

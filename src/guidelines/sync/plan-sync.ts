@@ -247,7 +247,7 @@ function planFile(context: FileContext): PlannedFile {
   const { source, format, desired, file } = context;
   const { path, losses } = desired;
   const before = file?.text;
-  const base = { path, format, losses, ...(before === undefined ? {} : { before }) };
+  const base = { path, format, losses, before };
   if (file?.problem !== undefined) return { ...base, action: "conflict", reason: file.problem };
   const there = alreadyThere(context);
   if (there !== undefined) {

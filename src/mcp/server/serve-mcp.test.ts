@@ -113,7 +113,7 @@ describe("guidelines", () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const input = { file: "packages/big/x.ts", ...(cursor === undefined ? {} : { cursor }) };
+      const input = { file: "packages/big/x.ts", cursor };
       const result = await call("guidelines_for", input);
       expect(JSON.stringify(result.structuredContent).length).toBeLessThan(1.5 * maxAnswerLength);
       const page = structureOf(result);

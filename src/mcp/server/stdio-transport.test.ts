@@ -12,7 +12,7 @@ async function openTransport(maxLineBytes?: number) {
   const transport = new StdioTransport({
     input,
     output,
-    ...(maxLineBytes === undefined ? {} : { maxLineBytes }),
+    maxLineBytes,
   });
   const messages: JSONRPCMessage[] = [];
   const failures: Error[] = [];

@@ -7,7 +7,7 @@ export interface StdioStreams {
   readonly input: Readable;
   readonly output: Writable;
   /** Longer lines are refused; default 10 MB. */
-  readonly maxLineBytes?: number;
+  readonly maxLineBytes?: number | undefined;
 }
 
 /** JSON-RPC's codes of errors. */

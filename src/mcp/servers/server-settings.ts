@@ -25,7 +25,7 @@ export interface ServerSettings {
   /** Values that no text may show. */
   readonly secrets: readonly string[];
   /** Why the server cannot be used as it is configured; a sentence. */
-  readonly fault?: string;
+  readonly fault?: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -57,7 +57,7 @@ export function toServerSettings(
     listTimeoutMs: limit ?? times.list,
     callTimeoutMs: limit ?? times.call,
     secrets: values.secrets(),
-    ...(fault === undefined ? {} : { fault }),
+    fault,
   };
 }
 

@@ -60,7 +60,7 @@ export function createGuidelineReads(
         records: records(),
         matcher: matcher(),
         file,
-        ...(tool !== undefined && { tool }),
+        tool,
         readText: index.readText,
         ...(user && { userRecords: (id) => readUserGuidelines(id) }),
       }),

@@ -15,7 +15,7 @@ import { type GitState, readChangedFiles, readGitState } from "../scan/git/git-s
 import { assertWritable, readFileInside, type WritableRoot, writeFileInside } from "./write-file.ts";
 
 export interface StaleOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
@@ -96,7 +96,7 @@ export async function acceptStale(
   project: StaleProject & Pick<Project, "readOnly">,
   request: StaleOptions & {
     /** Default: every stale block. */
-    readonly ids?: readonly string[];
+    readonly ids?: readonly string[] | undefined;
     /** Default: now. */
     readonly at?: Date;
   } = {},
@@ -185,7 +185,7 @@ function toStaleSpec(
     path: block.path,
     line: block.metadata.source?.start_line ?? 1,
     updated_at: toIso(found.updatedAt),
-    ...(last === undefined ? {} : { accepted_at: last }),
+    accepted_at: last,
     files: found.files,
   };
 }

@@ -109,7 +109,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   const listed = affected.filter((each) => !isFolded(each));
   const all = toImpact([...asked.values()], { affected: listed, changed, edges, hasFile });
   const { limit, cursor, graph: isDrawn = false, ...about } = request;
-  const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+  const page = { limit, cursor };
   const { items, ...rest } = pageList(all.affected, page, { about, keyOf: ({ id }) => id });
   return {
     ...rest,

@@ -31,7 +31,7 @@ export function runQuery(database: Connection, { query, facts }: RunQueryOptions
     specs: readBlocks(database, { keys: match.keys, facts }),
     total_count: match.counts.total,
     counts_by_framework: match.counts.byFramework,
-    ...(match.nextCursor === undefined ? {} : { next_cursor: match.nextCursor }),
+    next_cursor: match.nextCursor,
   };
 }
 

@@ -30,7 +30,7 @@ export interface ProjectFacts {
   /** First and last commit of a file, in seconds since 1970, and the name of its first author. */
   datesOf(
     path: string,
-  ): { readonly first?: number; readonly last: number; readonly author?: string } | undefined;
+  ): { readonly first?: number | undefined; readonly last: number; readonly author?: string } | undefined;
 }
 
 /** A block with its place and its links, without its text. */

@@ -100,7 +100,7 @@ export function writeMeta<Name extends keyof Meta>(
 export interface OpenedIndex {
   readonly database: Connection;
   /** Why the former index was deleted. */
-  readonly rebuilt?: string;
+  readonly rebuilt?: string | undefined;
 }
 
 /** How long a statement waits for another process that writes. */
@@ -138,7 +138,7 @@ export function openTables(shared: SharedIndex, fingerprint: string): OpenedInde
   const rebuilt = isNew ? undefined : whyUnusable(database, own);
   if (rebuilt !== undefined) removeTables(shared);
   create(database, own);
-  return { database, ...(rebuilt === undefined ? {} : { rebuilt }) };
+  return { database, rebuilt };
 }
 
 export function removeTables({ open }: SharedIndex): void {

@@ -68,7 +68,7 @@ function dataclassOf(value: unknown): string | undefined {
 
 interface HostCall {
   readonly name: string;
-  readonly dataclass?: string;
+  readonly dataclass?: string | undefined;
   readonly args: readonly unknown[];
   readonly kwargs: ReadonlyMap<string, unknown>;
 }
@@ -86,7 +86,7 @@ function ask(call: HostCall, { link }: { readonly link: HostLink }): Answer | ty
       return [key, fromMonty(value, budget)] as const;
     });
     const { name, dataclass } = call;
-    link.send({ type: "call", name, args, kwargs, ...(dataclass === undefined ? {} : { dataclass }) });
+    link.send({ type: "call", name, args, kwargs, dataclass });
     return asked;
   } catch (error) {
     if (tooMuch === undefined) throw error;

@@ -17,11 +17,11 @@ export interface ProgramReading {
   readonly functions: readonly ProgramFunction[];
   readonly imports: readonly KeptImport[];
   /** Where the expression that ends the program begins. */
-  readonly result?: number;
+  readonly result?: number | undefined;
   /** A name that is kit's own. */
-  readonly reserved?: string;
+  readonly reserved?: string | undefined;
   /** Code that the program may not hold, for Monty would answer it wrongly. */
-  readonly refused?: RefusedCode;
+  readonly refused?: RefusedCode | undefined;
 }
 
 /** Reads a program that Monty has compiled. What the grammar does not know is left out, never guessed. */
@@ -59,9 +59,9 @@ export function readProgram(code: string): ProgramReading {
     mentioned: [...mentioned],
     functions,
     imports,
-    ...(result === undefined ? {} : { result }),
-    ...(reserved === undefined ? {} : { reserved }),
-    ...(refused === undefined ? {} : { refused }),
+    result,
+    reserved,
+    refused,
   };
 }
 

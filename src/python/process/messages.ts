@@ -99,7 +99,7 @@ export interface CallMessage {
   readonly type: "call";
   readonly name: string;
   /** For a method: its class; the instance is the first argument. */
-  readonly dataclass?: string;
+  readonly dataclass?: string | undefined;
   readonly args: readonly WireValue[];
   readonly kwargs: readonly (readonly [name: string, value: WireValue])[];
 }

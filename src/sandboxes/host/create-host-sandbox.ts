@@ -41,7 +41,7 @@ export function createHostSandbox(
 
 interface Shared {
   readonly name: string;
-  readonly hostRoot?: string;
+  readonly hostRoot?: string | undefined;
   readonly workspace: Workspace;
   /** Commands that have not ended. */
   readonly running: Set<Promise<unknown>>;
@@ -56,7 +56,7 @@ function viewFrom(cwd: string, shared: Shared): Sandbox {
     name: shared.name,
     capabilities: { exec: true, literalExec: true, persistent: true },
     cwd,
-    ...(shared.hostRoot === undefined ? {} : { hostRoot: shared.hostRoot }),
+    hostRoot: shared.hostRoot,
     isolation: () => workspaceIsolation(workspace),
     resolve: async (path, options) =>
       await resolveInside({

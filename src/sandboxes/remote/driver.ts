@@ -8,7 +8,7 @@ export interface RemoteDriver {
    * Which network rules the vendor keeps: `hosts` lets single hosts through, `all-or-none` closes everything or
    * nothing; undefined where a machine reaches whatever it likes.
    */
-  readonly network?: "hosts" | "all-or-none";
+  readonly network?: "hosts" | "all-or-none" | undefined;
   /** A new machine that runs. */
   create(spec: MachineSpec): Promise<RemoteMachine>;
   /** The machine of that id, running: one that is paused is resumed. Rejects with `gone` when there is none. */
@@ -26,7 +26,7 @@ export interface MachineSpec {
   /** Variables that every command finds. */
   readonly env: Readonly<Record<string, string>>;
   /** Hosts that the machine may reach; empty: none; undefined: whatever the vendor lets it. */
-  readonly network?: readonly string[];
+  readonly network?: readonly string[] | undefined;
   /** How long the machine runs, in milliseconds, when kit does not say again that it is needed; then it pauses itself. */
   readonly aliveMs: number;
 }
@@ -36,7 +36,7 @@ export interface MachineInfo {
   readonly state: "running" | "paused";
   readonly labels: Readonly<Record<string, string>>;
   /** ISO 8601. */
-  readonly created_at?: string;
+  readonly created_at?: string | undefined;
 }
 
 /** A machine that runs. */
@@ -55,7 +55,7 @@ export interface RemoteRun {
   readonly script: string;
   readonly args: readonly string[];
   /** Without it, the script reads an end of file. */
-  readonly stdin?: string;
+  readonly stdin?: string | undefined;
   /** Variables of this run alone: they may be secret, and are in no command line and no record of the vendor. */
   readonly env?: Readonly<Record<string, string>>;
   /**
@@ -64,7 +64,7 @@ export interface RemoteRun {
    */
   readonly isCommand?: boolean;
   readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A script with its arguments as one line for a shell. */

@@ -93,7 +93,7 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       labels,
       env: options.env,
       aliveMs,
-      ...(options.network === undefined ? {} : { network: options.network }),
+      network: options.network,
     };
     return { machine: await driver.create(spec), isNew: true };
   };

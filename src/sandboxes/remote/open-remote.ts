@@ -55,7 +55,7 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
           agent: labels.kit_agent ?? "",
           instance_id: labels.kit_instance ?? "",
           session: labels.kit_session ?? "",
-          ...(created_at === undefined ? {} : { created_at }),
+          created_at,
           in_use: await records.holds(id),
         })),
       );

@@ -51,7 +51,7 @@ const hints: Partial<Record<RemoteReason, string>> = {
 
 interface RemoteErrorDetails {
   readonly cause?: unknown;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** When to try again, in seconds, where the vendor says. */
   readonly retryAfterS?: number;
 }
@@ -75,7 +75,7 @@ export function remoteError(
   return new KitError({
     code: codes[reason],
     message: `${vendor}: ${messages[reason]}`,
-    meta: { reason, ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }) },
+    meta: { reason, retry_after_s: retryAfterS },
     ...(fullHint === "" ? {} : { hint: fullHint }),
     cause,
   });

@@ -59,7 +59,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
       ],
       env,
       onOutput: output.add,
-      ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
+      stdin: request.stdin,
     });
     const reported = output.parseExitCode(word);
     if (reported !== undefined && reported === exitCode) throw failure(reported, folder);
@@ -119,7 +119,7 @@ function noWall(name: string): KitError {
   return new KitError({
     code: "unavailable",
     message: `The command was not run: sandbox.isolation is required. ${description}`,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   });
 }
 

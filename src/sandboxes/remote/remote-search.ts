@@ -127,7 +127,7 @@ export async function walkRemotely(
     const text = await answer(view, inside, {
       script: scripts.walk,
       args: [free ? "1" : "0", allLinks ? "1" : "0"],
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));
     return { start: start?.toString("utf8") ?? "", files, links, ignores };

@@ -19,7 +19,7 @@ export interface BackendSubject {
   /** The backend, anew for each life of an agent. */
   readonly create: () => BackendChoice;
   /** Where its packages are looked for first. */
-  readonly projectRoot?: string;
+  readonly projectRoot?: string | undefined;
 }
 
 /** An agent at work under the backend, with all that can be seen of it. */
@@ -58,7 +58,7 @@ export function openStage(subject: BackendSubject, options: StageOptions): Stage
       onEvent: (event) => events.push(event),
     },
     {
-      ...(subject.projectRoot === undefined ? {} : { projectRoot: subject.projectRoot }),
+      projectRoot: subject.projectRoot,
       ...options.over,
       store,
     },

@@ -226,7 +226,7 @@ const google: ProviderProtocol = {
           {
             index: 0,
             content: { role: "model", parts: [content] },
-            ...(finishReason === undefined ? {} : { finishReason }),
+            finishReason,
           },
         ],
         usageMetadata,

@@ -15,7 +15,11 @@ export interface OpenedScreen extends AsyncDisposable {
 /** Opens an address of a server at a width. */
 export async function openScreen(
   browser: Browser,
-  { url, path, width = 1_280 }: { readonly url: string; readonly path: string; readonly width?: number },
+  {
+    url,
+    path,
+    width = 1_280,
+  }: { readonly url: string; readonly path: string; readonly width?: number | undefined },
 ): Promise<OpenedScreen> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, locale: "en-US" });
   context.setDefaultTimeout(45_000);

@@ -59,7 +59,7 @@ afterAll(async () => {
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
-  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
+  openScreen(browser, { url: served.url, path, width });
 
 test("a criterion without a passing test is one click from Home, with why, and its block beside its source", async () => {
   await using opened = await open("/");

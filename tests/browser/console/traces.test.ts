@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
-  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
+  openScreen(browser, { url: served.url, path, width });
 
 test("a turn is opened to its exact prompt, answer, tools and settings", async () => {
   await using opened = await open("/console/agents/echo/told/trace");

@@ -73,7 +73,7 @@ afterAll(async () => {
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
-  openScreen(browser, { url: served.url, path, ...(width === undefined ? {} : { width }) });
+  openScreen(browser, { url: served.url, path, width });
 
 test("a call is approved with other arguments, beside the rules of the file that it touches", async () => {
   const { body } = await served.send("/agents/payer/a/dispatch", { body: { input: "pay 5" } });

@@ -162,7 +162,7 @@ export class Kits {
           ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
           headers: {
             "content-type": "application/json",
-            ...(key === undefined ? {} : { "idempotency-key": key }),
+            "idempotency-key": key,
           },
           signal: AbortSignal.timeout(patienceMs),
         });

@@ -22,7 +22,7 @@ eventLogContract({ name: "The log in memory", create: () => openSubject(undefine
 function openSubject(folder: string | undefined, fence: number): OpenEventLog {
   const clock = createManualClock();
   const log = createEventLog({
-    ...(folder === undefined ? {} : { folder }),
+    folder,
     clock,
     lease: held(fence).lease,
   });

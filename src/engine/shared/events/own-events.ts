@@ -63,7 +63,7 @@ export function toGap(stream: string, after: number, missing_to: number): Extrac
     missing_to,
     index: missing_to,
     timestamp: new Date().toISOString(),
-    ...(agent === undefined ? {} : { agent }),
+    agent,
     instance_id,
     // The operation of a removed event is unknown; a run is its own operation.
     operation_id: agent === undefined ? instance_id : "",

@@ -7,7 +7,7 @@ import { type GitResult, type GitState, readGitState, runGit } from "./git-state
 /** When a file was committed, and by whom first. Times are in whole seconds since 1970, of the committer. */
 export interface FileDates {
   /** Absent where a shallow clone ends before it. Follows renames. */
-  readonly first?: number;
+  readonly first?: number | undefined;
   readonly last: number;
   /** The commit of `last`. */
   readonly commit: string;
@@ -208,7 +208,7 @@ function createHistory(boundary: ReadonlySet<string>): History {
       const { first } = known ?? own;
       const author = known === undefined ? nameOf(own.author) : known.author;
       dates.set(path, {
-        ...(first !== undefined && { first }),
+        first,
         last,
         commit,
         ...(first !== undefined && author !== undefined && { author }),
