@@ -27,14 +27,14 @@ import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
 import { usageError } from "./report-error.ts";
 
-/** A name that people write for a value, and the value that records carry. */
+/** A name that users write for a value, and the value that records hold. */
 interface Choice<Value extends string> {
   /** The choices that help and hints offer. */
   readonly name: string;
   readonly value: Value;
 }
 
-/** Reads one of a few names; what else may be written for them is `resolve`'s to know. */
+/** Parses one of a few names; `resolve` knows the aliases. */
 function oneOf<Value extends string>(
   what: string,
   choices: readonly Choice<Value>[],
@@ -159,7 +159,7 @@ const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
   },
 ];
 
-/** The tools whose view of a repository `explain` gives. */
+/** The tools for which `explain` shows what they read. */
 export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (text) =>
   explainTools.find((tool) => tool === (frameworkOf(text) ?? text)),
 );

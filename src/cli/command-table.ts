@@ -1,25 +1,25 @@
 import type { Command } from "./command.ts";
 
-/** A command by its name and one line: all that the help of kit needs to know of it. */
+/** A command's name and summary: all that kit's help needs. */
 export interface CommandEntry {
   readonly name: string;
   readonly summary: string;
-  /** Brings in the command itself, with everything it needs. */
+  /** Loads the command's code. */
   load(): Promise<Command>;
 }
 
-/** Commands about one subject: `kit specs …`. */
+/** A group of commands on one subject: `kit specs …`. */
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
-  /** Whole lines, as a person would write them. */
+  /** Complete command lines. */
   readonly examples: readonly string[];
   readonly commands: readonly CommandEntry[];
 }
 
 export type AnyEntry = CommandEntry | CommandGroup;
 
-/** First steps as whole lines, for the help of kit itself. */
+/** First steps as complete command lines, for kit's own help. */
 export const firstExamples: readonly string[] = [
   "kit doctor",
   "kit guidelines explain src/app.ts",
@@ -27,7 +27,7 @@ export const firstExamples: readonly string[] = [
   "kit init my-agents",
 ];
 
-/** Every command of kit. Only names and summaries are read until one is called. */
+/** Every command of kit. The help reads names and summaries only; a command's code is loaded when it is called. */
 export const commandTable: readonly AnyEntry[] = [
   {
     name: "init",

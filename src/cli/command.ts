@@ -6,12 +6,12 @@ import type { InputStream, Output } from "./print/output.ts";
  */
 export type ExitCode = number;
 
-/** The surroundings of a command, besides its own arguments and options. */
+/** The input of a command besides its own arguments and options. */
 export interface CommandContext {
   readonly output: Output;
-  /** The stream that `-` stands for in place of a text, and that a person's answers come from. */
+  /** The stream that `-` reads, and that a person's answers come from. */
   readonly input: InputStream;
-  /** Absolute: what paths on the line are relative to. `--cwd`, or where kit was started. */
+  /** Absolute: the folder that paths on the command line are relative to. `--cwd`, or where kit was started. */
   readonly cwd: string;
   /** Absolute: the project's folder. `--cwd`, or what `findRoot` says. */
   readonly root: string;
@@ -34,7 +34,7 @@ export interface CommandOption<Value> {
   readonly description: string;
   /** Absent for a switch, which is `true` when it is given. */
   readonly parse?: (text: string) => Value;
-  /** May be given several times; the values are joined. */
+  /** May be repeated; the values are joined. */
   readonly repeats?: true;
 }
 
@@ -58,9 +58,12 @@ export interface Command<Options extends CommandOptions = CommandOptions> {
   readonly options: Options;
   /** Whole command lines; the first shows the command at its plainest. */
   readonly examples: readonly string[];
-  /** Details that the line of the command table leaves out. */
+  /** Details for the command's help that its summary leaves out. */
   readonly details?: string;
-  /** After a signal it ends when what is under way has: a server. Others are cut off after some seconds. */
+  /**
+   * True for servers: after a signal the command ends when its work under way has. Other commands are ended after
+   * some seconds.
+   */
   readonly drains?: true;
   run(input: CommandInput<Options>, context: CommandContext): Promise<ExitCode>;
 }
@@ -71,7 +74,7 @@ export function defineCommand<const Options extends CommandOptions>(
   return command;
 }
 
-/** A switch: given or not. */
+/** An option without a value. */
 export function flag(flags: string, description: string): CommandOption<boolean> {
   return { flags, description };
 }
@@ -85,7 +88,7 @@ export function option<Value>(
   return { flags, description, parse };
 }
 
-/** An option that may be given several times, or once with commas. */
+/** An option that may be repeated, or given once with values separated by commas. */
 export function listOption<Value>(
   flags: string,
   description: string,

@@ -29,9 +29,9 @@ const roots = new Set<string>();
 let isRegistered = false;
 
 /**
- * From now on a package that kit's own code imports and that is not installed beside kit is taken from this project: a kit that
- * was installed globally uses the providers, database drivers and telemetry that its project has installed. What lies beside kit
- * is preferred, as kit's own copy is what it is tested with.
+ * From now on, a package that kit imports and that is not installed beside kit is loaded from this project: a
+ * globally installed kit uses the providers, database drivers and telemetry packages of its project. Packages beside
+ * kit win, because kit is tested with them.
  */
 export function useProjectPackages(root: string): void {
   roots.add(pathToFileURL(join(root, "package.json")).href);
@@ -48,7 +48,7 @@ export function useProjectPackages(root: string): void {
           try {
             return nextResolve(specifier, { ...context, parentURL });
           } catch {
-            // The first failure says more: it names kit's own file.
+            // The first failure is the clearer one: it names kit's own file.
           }
         }
         throw error;

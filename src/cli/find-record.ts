@@ -5,7 +5,7 @@ import type { ErrorCode } from "../protocol/error-code.ts";
 import type { Guideline } from "../protocol/guideline.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 
-/** The spec with this id, or the only one whose id ends so. Throws `spec_not_found`, and says which one was probably meant. */
+/** The spec with this id, or the only one whose id ends with it. Throws `spec_not_found`, and suggests a similar id. */
 export function findSpec(project: Project, id: string): SpecBlock {
   const found = project.specs.get(id);
   if (found !== undefined) return found;
@@ -22,7 +22,7 @@ export function throwUnknownSpec(project: Project, id: string): never {
   );
 }
 
-/** The guideline with this id, or the only one whose id starts so. Throws `guideline_not_found`. */
+/** The guideline with this id, or the only one whose id starts with it. Throws `guideline_not_found`. */
 export function findGuideline(project: Project, id: string): Guideline {
   const start = id.replace(/…$/, "");
   const exact = project.guidelines.get(start);
@@ -55,8 +55,8 @@ function unknown({ code, noun, list }: Kind, id: string, meant: string | undefin
 }
 
 /**
- * The id that is meant by one as it was written: whole, or an end of it that only one has, as tables show it
- * (`…0E60N67AXVR`). What fits none, or several, stays as it is: the lookup then names it.
+ * The full id for one that the user wrote: whole, or an unambiguous end of it as tables show it (`…0E60N67AXVR`). A
+ * text that matches no id or several is returned as it is, so that the lookup reports it.
  */
 export function matchId(written: string, ids: Iterable<string>): string {
   const end = written.replace(/^…/, "");

@@ -13,10 +13,9 @@ export const configNames: readonly string[] = [
 ];
 
 /**
- * The root of the project that a folder belongs to: the nearest folder upward with a configuration
- * of kit, else the root of the Git work tree, else the folder itself.
- *
- * A home folder that happens to be a Git work tree is not taken for a project.
+ * The root of the project that a folder belongs to: the nearest folder upward with a kit configuration, else the
+ * root of the Git work tree, else the folder itself. A home folder that is a Git work tree does not count as a
+ * project.
  */
 export function findRoot(folder: string): string {
   const ancestors = [...ancestorsOf(realpathSync(folder))];
@@ -41,8 +40,8 @@ function* ancestorsOf(folder: string): Iterable<string> {
 }
 
 /**
- * A path written in `cwd`, as the project knows it: POSIX, relative to the root. The
- * file need not exist. Throws `invalid_request` for an empty path and for one outside of the project.
+ * Converts a path that is relative to `cwd` to a project path: POSIX, relative to the root. The file need not exist.
+ * Throws `invalid_request` for an empty path and for one outside of the project.
  */
 export function toProjectPath(
   path: string,

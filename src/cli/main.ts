@@ -5,7 +5,7 @@ import { createProgram } from "./program.ts";
 
 export type ProcessExitCode = ExitCode | InterruptExitCode;
 
-/** Where a command line runs: its streams, and the folder it is started in (absolute). */
+/** The environment of a command line: its streams, and the folder that it starts in (absolute). */
 export interface CommandHost {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
@@ -18,8 +18,8 @@ export interface CommandHost {
 }
 
 /**
- * Runs one command line of kit, given without `node` and the script, and says how the process
- * should end. Prints every error itself and never throws one.
+ * Runs one kit command line, given without `node` and the script, and returns how the process should end. Prints
+ * every error itself and never throws.
  */
 export async function main(
   argv: readonly string[],
@@ -45,11 +45,11 @@ export async function main(
     return exitCode;
   } catch (error) {
     if (interrupt.isCause(error)) return interrupt.exitCode();
-    // Commander throws for everything that ends a line early, also for the help that was asked for,
-    // and for that of a group of commands, which is the answer when no command is named.
+    // Commander throws for everything that ends a command line early, including requested help, and the help of a
+    // group when no command is named.
     const isUsage = error instanceof CommanderError;
     if (isUsage && (error.exitCode === 0 || error.code === "commander.help")) return 0;
-    // Modules that only a failure needs are loaded for one, to keep the help quick.
+    // These modules are loaded only for a failure, to keep the help fast.
     const { reportError } = await import("./report-error.ts");
     const { toUsageError } = await import("./to-usage-error.ts");
     const debug = process.env.KIT_DEBUG === "1";
@@ -60,7 +60,7 @@ export async function main(
   }
 }
 
-/** How long a command that was told to end may take to put its things away, in ms. */
+/** How long a command may take to clean up after a signal, in ms. */
 const patienceMs = 5_000;
 
 function standardStreams(): Omit<CommandHost, "cwd"> {
@@ -73,25 +73,28 @@ function toCommandLine(argv: readonly string[]): readonly string[] {
   return argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
 }
 
-/** Ended by Ctrl-C or by SIGTERM, as shells write it. */
+/** The exit codes for SIGINT and SIGTERM, as shells define them. */
 type InterruptExitCode = 130 | 143;
 
-/** Ctrl-C and SIGTERM, as a command sees them. */
+/** Ctrl-C and SIGTERM, as commands receive them. */
 interface Interrupt {
   readonly signal: AbortSignal;
   exitCode(): InterruptExitCode;
-  /** Whether an error only says that the work was ended. */
+  /** Whether an error only says that the work was aborted. */
   isCause(error: unknown): boolean;
-  /** Ends the process when a command is still at work so long after the first signal, in ms. */
+  /** Ends the process if the command is still running this long after the first signal, in ms. */
   insistAfter(ms: number): void;
-  /** Gives the signals back to Node: at once, or, when one came, after the time of its echo. */
+  /** Restores Node's signal handling: at once or, after a signal, when its echo can no longer come. */
   stop(): void;
 }
 
-/** Time in which a second signal is the same Ctrl-C, sent on by npm or by the launcher, in ms. */
+/** A second signal within this time is the same Ctrl-C, forwarded by npm or by the launcher, in ms. */
 const echoMs = 500;
 
-/** Emits SIGINT and SIGTERM by name: `process`, or an emitter of a program that runs a command line inside itself. */
+/**
+ * Emits SIGINT and SIGTERM by name: `process`, or an emitter of a program that runs command lines in its own
+ * process.
+ */
 type SignalSource = Pick<NodeJS.EventEmitter, "on" | "off">;
 
 /** The first Ctrl-C or SIGTERM asks the command to end; a second one ends the process at once. */
@@ -119,7 +122,8 @@ export function listenForInterrupt(source: SignalSource = process): Interrupt {
     signal: controller.signal,
     insistAfter(ms) {
       const insist = (): void => {
-        // Held: what waits without a handle would otherwise end the process with another exit code.
+        // The timer keeps the process alive: otherwise it would end with another exit code while the command waits
+        // without a handle.
         const timer = setTimeout(() => process.exit(exitCode), ms);
         ended.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
       };
@@ -132,7 +136,7 @@ export function listenForInterrupt(source: SignalSource = process): Interrupt {
       (error === controller.signal.reason || (error instanceof Error && error.name === "AbortError")),
     stop: () => {
       ended.abort();
-      // An echo that comes while the process ends would end it by the signal, without its exit code.
+      // A forwarded signal that arrives while the process ends would end it without its exit code.
       if (controller.signal.aborted) setTimeout(restore, echoMs).unref();
       else restore();
     },

@@ -5,7 +5,7 @@ import type { Command, CommandContext, CommandOption, ExitCode } from "./command
 import { type AnyEntry, commandTable, firstExamples } from "./command-table.ts";
 import type { Output } from "./print/output.ts";
 
-/** The options of every command, wherever they stand on the line. */
+/** The options of every command, allowed anywhere on the command line. */
 export interface GlobalOptions {
   readonly json: boolean;
   readonly config: string | undefined;
@@ -13,15 +13,15 @@ export interface GlobalOptions {
   readonly env: string | false | undefined;
 }
 
-/** How the program runs a command, once its line is understood. */
+/** Runs a command once its command line is parsed. */
 export type RunCommand = (
   globals: GlobalOptions,
   command: Pick<Command, "drains"> & { readonly run: (context: CommandContext) => Promise<ExitCode> },
 ) => Promise<void>;
 
 /**
- * The command line as commander reads it. Commands are there by name; their options, help and code
- * come in when one is called. A wrong line is thrown as commander's `CommanderError`.
+ * Builds the commander program. Commands are known by name; their options, help and code are loaded when one is
+ * called. An invalid command line throws commander's `CommanderError`.
  */
 export function createProgram(output: Output, runCommand: RunCommand): Commander {
   const program = new Commander("kit")
@@ -61,7 +61,7 @@ function addEntries(parent: Commander, entries: readonly AnyEntry[], around: Sur
   });
 }
 
-/** Lines to copy stand as they are, however narrow the terminal. */
+/** Commands to copy are not wrapped, however narrow the terminal. */
 function examplesText(lines: readonly string[], output: Output): string {
   return `\n${output.style("bold", "Examples:")}\n${lines.map((line) => `  ${line}`).join("\n")}`;
 }
@@ -97,7 +97,7 @@ function toCommanderOption(option: CommandOption<unknown>): Option {
   });
 }
 
-/** Says which option an error is about. */
+/** Names the option that an error is about. */
 function withName<Value>(name: string, parse: () => Value): Value {
   try {
     return parse();
@@ -116,7 +116,10 @@ function toNamedError(name: string, error: KitError): KitError {
   });
 }
 
-/** Settings of the program and of each command: how help looks, and that commander neither exits nor prints by itself. */
+/**
+ * Settings of the program and of each command: the layout of help, and that commander neither exits nor prints by
+ * itself.
+ */
 function settle(command: Commander, output: Output): void {
   command
     .helpCommand(false)
@@ -133,7 +136,7 @@ function settle(command: Commander, output: Output): void {
     })
     .configureOutput({
       writeOut: (text) => output.write(text),
-      // Help that is printed because nothing was asked for is an answer too.
+      // Help printed without a request is an answer too, so it goes to stdout.
       writeErr: (text) => output.write(text),
       outputError: () => {},
       getOutHelpWidth: () => Math.min(output.width, 100),
@@ -143,7 +146,7 @@ function settle(command: Commander, output: Output): void {
     });
 }
 
-/** The version is an answer of kit, not an option of its commands. */
+/** Only kit itself has the option --version, not its commands. */
 function globalOptionsOf(command: Commander): Option[] {
   const help = new Help();
   help.showGlobalOptions = true;

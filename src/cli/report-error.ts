@@ -11,13 +11,13 @@ import type { Output } from "./print/output.ts";
 import { safeLine, safeLines } from "./text/safe-text.ts";
 
 export interface ReportOptions {
-  /** Also as the error envelope on stdout, so that a machine always reads JSON there. */
+  /** Also prints the error envelope on stdout, so that a program always reads JSON there. */
   readonly json: boolean;
-  /** With the stack, for people who work on kit. */
+  /** Also prints the stack, for developers of kit. */
   readonly debug: boolean;
 }
 
-/** Says what went wrong in one line, and what to do about it in a second one. */
+/** Prints what went wrong on one line, and the advice on a second one. */
 export function reportError(error: unknown, output: Output, options: ReportOptions): ExitCode {
   const known = toKnownError(error);
   output.note(`${output.noteStyle("red", "error:")} ${safeLine(known.message)}`);
@@ -30,12 +30,12 @@ export function reportError(error: unknown, output: Output, options: ReportOptio
   return known.code === "invalid_request" ? 2 : 1;
 }
 
-/** Wrong usage: the line cannot be understood, or asks for something that cannot be. */
+/** Wrong usage: an invalid command line, or one that asks for something impossible. */
 export function usageError(message: string, hint?: string): KitError<ErrorCode> {
   return new KitError({ code: "invalid_request", message, hint });
 }
 
-/** Anything thrown as an error with a message for people; what is not ours becomes `internal_error`. */
+/** Converts anything thrown to an error with a message for users; a foreign error becomes `internal_error`. */
 export function toKnownError(error: unknown): KitError<ErrorCode> {
   if (error instanceof KitError) {
     return isErrorCode(error.code) ? (error as KitError<ErrorCode>) : unexpected(error, error.message);
@@ -64,7 +64,7 @@ function unexpected(cause: unknown, message: string): KitError<ErrorCode> {
   });
 }
 
-/** An error of the machine: neither kit nor the request is wrong. */
+/** An error of the machine: neither kit nor the request caused it. */
 function unavailable(cause: unknown, message: string): KitError<ErrorCode> {
   return new KitError({
     code: "unavailable",
@@ -91,13 +91,13 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException & { code:
   return error instanceof Error && "code" in error && "syscall" in error && typeof error.code === "string";
 }
 
-/** A path as the person at the terminal would write it. */
+/** A path as the user at the terminal would write it. */
 function nearby(path: string): string {
   const short = relative(process.cwd(), path);
   return isAbsolute(path) && short.startsWith("..") ? path : short || ".";
 }
 
-/** The cause that a server names in the code that failed; in this process the hint has it. */
+/** The cause in the project's code that a server names; in this process the hint has it. */
 function causesOf({ meta, hint }: KitError): readonly string[] {
   const cause: unknown = meta?.cause;
   if (typeof cause !== "object" || cause === null || !("message" in cause)) return [];
@@ -105,7 +105,7 @@ function causesOf({ meta, hint }: KitError): readonly string[] {
   return hint?.includes(lines[0] ?? "") ? [] : lines;
 }
 
-/** Details that the message itself does not have. */
+/** Details that the message does not contain. */
 function issuesOf(error: KitError<ErrorCode>): readonly string[] {
   return issueListOf(error)
     .filter(({ message }) => !error.message.includes(message))
@@ -130,7 +130,7 @@ function toIssueLine({ path, message }: Issue): string {
   return `${path}: ${message}`;
 }
 
-/** The body that routes answer for an error. */
+/** The body that a route would answer with for an error. */
 export function toErrorEnvelope(error: unknown): ErrorEnvelope {
   return toEnvelope(toKnownError(error));
 }
@@ -146,7 +146,7 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
   };
 }
 
-/** An error with its stack and its causes, for people who work on it. */
+/** An error with its stack and its causes, for developers of kit. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return safeLines(String(error));
   const origin = originOf(error);
@@ -156,7 +156,7 @@ export function describeError(error: unknown): string {
   return cause === undefined ? safeLines(text) : `${safeLines(text)}\ncaused by ${describeError(cause)}`;
 }
 
-/** An error that passed through kit keeps its message: its origin says more than the place where kit rethrew it. */
+/** An error that kit rethrew keeps its message: its origin is more useful than the place where kit rethrew it. */
 function originOf(error: Error): Error {
   const { cause } = error;
   return cause instanceof KitError && cause.message === error.message ? originOf(cause) : error;
@@ -169,12 +169,12 @@ function placeOf(error: Error): string {
   return typeof id === "string" ? `${id} ` : "";
 }
 
-/** An error with a hint was thrown on purpose: its place in the code does not help the reader. */
+/** An error with a hint was thrown on purpose: its place in the code does not help the user. */
 function describeKitError({ message, hint, stack }: KitError): string {
   return hint === undefined ? String(stack) : `${message} ${hint}`;
 }
 
-/** Why something failed, a line each: what its record says, and what the project's code threw. */
+/** The reasons for a failure, one per line: the record's, and what the project's code threw. */
 export function failureLines(error: EventError | undefined): readonly string[] | undefined {
   if (error === undefined) return undefined;
   return [`${error.type}: ${error.message}`, ...causeLines(error.cause)];
@@ -184,7 +184,7 @@ export function failureLines(error: EventError | undefined): readonly string[] |
 export function causeLines(cause: ErrorCause | undefined): readonly string[] {
   if (cause === undefined) return [];
   const { cause: further, errors = [], ...own } = cause;
-  // "Error" says nothing that the reader does not know.
+  // The name "Error" tells the reader nothing.
   const name = own.name === "Error" || own.message === "" ? "" : `${own.name}: `;
   return [`${name}${causeLine(own)}`, ...causeLines(further), ...errors.flatMap(causeLines)];
 }

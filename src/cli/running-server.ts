@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
 
-/** A server that says where it serves a project, for the commands that ask it. */
+/** A server's record of its address and project, for commands that call it. */
 export interface RunningServer {
   readonly url: string;
   readonly pid: number;
@@ -12,15 +12,16 @@ export interface RunningServer {
   readonly started_at: string;
 }
 
-/** Below the state folder: a file for each server, named after its process. */
+/** Below the state folder: one file per server, named after its process id. */
 const folderName = "servers";
 
-/** How often a server looks whether people still find it. */
+/** How often a server checks that its record still exists. */
 const pollMs = 1_000;
 
 /**
- * Says where a server of the project listens, until disposed of. Those that have crashed are forgotten. Said again where
- * the state folder was deleted: an operator can still ask this server what is wrong.
+ * Records where a server of the project listens, until disposed of, and removes the records of crashed servers.
+ * Writes the record again if the state folder was deleted, so that an operator can still ask the server what is
+ * wrong.
  */
 export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
@@ -38,11 +39,11 @@ export function announceServer(root: string, url: string): Disposable {
   const timer = setInterval(() => {
     if (existsSync(fileOf(folder, server.pid))) return;
     try {
-      // With what makes Git leave the folder alone.
+      // Also writes the file that makes Git ignore the folder.
       stateFolder(root);
       announce();
     } catch {
-      // The disk is gone, or full: the next look tries again.
+      // The disk is gone or full: the next check tries again.
     }
   }, pollMs).unref();
   return {
@@ -54,8 +55,8 @@ export function announceServer(root: string, url: string): Disposable {
 }
 
 /**
- * The servers that run for a project, oldest first: that one does the work, the others accept it and
- * take over when it is gone.
+ * The servers that run for a project, oldest first: the first one does the work, the others accept work and take
+ * over when it stops.
  */
 export async function findRunningServers(root: string): Promise<readonly RunningServer[]> {
   const folder = join(root, ".kit", folderName);
@@ -69,7 +70,7 @@ export async function findRunningServers(root: string): Promise<readonly Running
     .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
 }
 
-/** How long a server of this machine may take to be heard, in ms. */
+/** How long a server on this machine may take to accept a connection, in ms. */
 const connectMs = 1_000;
 
 /** The process id of a killed server may still exist: as a zombie, or as another process. */
@@ -97,7 +98,7 @@ function pidsIn(folder: string): readonly number[] {
       .map((name) => Number(/^(\d+)\.json$/.exec(name)?.[1]))
       .filter((pid) => !Number.isNaN(pid));
   } catch {
-    // Nothing was ever served here.
+    // No server ever ran here.
     return [];
   }
 }
@@ -110,7 +111,7 @@ function readAnnouncement(file: string): RunningServer | undefined {
     const isWhole = typeof url === "string" && typeof pid === "number" && typeof started_at === "string";
     return isWhole ? { url, pid, started_at } : undefined;
   } catch {
-    // Cut off by a crash, or gone since: the file names no server.
+    // A crash cut the file off, or it was removed meanwhile.
     return undefined;
   }
 }

@@ -57,21 +57,21 @@ export const serveOptions: ServeOptions = {
 export interface ServeMode {
   readonly dev: boolean;
   readonly onRequest?: (entry: RequestEntry) => void;
-  /** Told which setting lets a browser in that was refused. */
+  /** Called with the setting that would allow a browser whose request was refused. */
   readonly onRefused: (advice: string) => void;
-  /** Hears of every change of the index. */
+  /** Called after every change of the index. */
   readonly onChange?: (scan: ScanSummary) => void;
-  /** Told what goes wrong, with its stack; the application's own keys are masked in it. */
+  /** Called with each error and its stack; the application's own keys are masked in it. */
   readonly onError: (text: string) => void;
-  /** Receives a line about what was removed because it had not been used for long. */
+  /** Called with a line about sessions that were removed because of their age. */
   readonly onRemoved: (text: string) => void;
-  /** Receives the text of a problem that `onError` was told of, and that is over. */
+  /** Called with the text of a problem that `onError` reported and that is over. */
   readonly onResolved: (text: string) => void;
-  /** Hears the events of agents and workflows, with what knows their spans. */
+  /** Called with the events of agents and workflows, and with the lookup of their spans. */
   readonly onEvent?: (event: KitEvent, tracing: Tracing | undefined) => void;
-  /** Told what telemetry has lost, and what is not as its variables ask for. */
+  /** Called with what telemetry has lost, and with invalid telemetry variables. */
   readonly onTelemetry: (text: string) => void;
-  /** Told once the agents are served; what it adds to `closing` ends with the server. */
+  /** Called once the agents are served; disposables that it adds to `closing` end with the server. */
   readonly onServe?: (served: Served, closing: AsyncDisposableStack) => void;
 }
 
@@ -104,7 +104,7 @@ export function serve(
         onError,
         onRemoved: mode.onRemoved,
         onResolved: (text) => mode.onResolved(mask(text)),
-        // The log of an operation's end finds its span still open.
+        // The observer must log the end of an operation while its span is still open.
         observers: [
           ...(onEvent === undefined ? [] : [(event: KitEvent) => onEvent(event, tracing)]),
           ...(telemetry === undefined ? [] : [telemetry.observer]),
@@ -174,7 +174,7 @@ export function serve(
   );
 }
 
-/** Why other machines of the cluster cannot ask this one, where its address says so. */
+/** The reason why other machines of the cluster cannot reach this one, where its address shows it. */
 async function unreachedOf(service: ProjectService | undefined): Promise<string | undefined> {
   const state = await service?.engine.state?.().catch(() => undefined);
   const own = state?.nodes.find(({ is_this }) => is_this)?.node;
@@ -182,7 +182,7 @@ async function unreachedOf(service: ProjectService | undefined): Promise<string 
   return problem && `${problem.message} ${problem.hint}`;
 }
 
-/** Where accepted work is kept, and where other machines reach this one. */
+/** Where accepted work is stored, and where other machines reach this one. */
 function engineTextOf({ config, environment }: LoadedConfig, { nodes }: ProjectService): string {
   const text = describeEngine(config, environment);
   return nodes?.address === undefined ? text : `${text} Other machines reach this one at ${nodes.address}.`;
@@ -194,7 +194,10 @@ function engineTextOf({ config, environment }: LoadedConfig, { nodes }: ProjectS
  */
 const quietMs = 1_000;
 
-/** Answers on while balancers learn from `/health` that this server leaves, and others take its work over. */
+/**
+ * Keeps answering while load balancers learn from `/health` that this server stops, and other nodes take over its
+ * work.
+ */
 async function leave(service: ProjectService, { config }: LoadedConfig): Promise<void> {
   const { distributed } = service.engine.capabilities;
   const seconds = config.server?.drain_seconds ?? (distributed ? sharedDrainSeconds : 0);
@@ -202,7 +205,7 @@ async function leave(service: ProjectService, { config }: LoadedConfig): Promise
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
 }
 
-/** For how long a server that shares its work goes on answering by default. */
+/** How long a server that shares its work keeps answering by default. */
 const sharedDrainSeconds = 1;
 
 function printDraining({ output }: CommandContext): void {
@@ -211,7 +214,7 @@ function printDraining({ output }: CommandContext): void {
   );
 }
 
-/** Only events are written as late as that: what was accepted was on disk before anybody was told so. */
+/** Only events are written this late: accepted work was on disk before its caller got the receipt. */
 function printUnwritten(error: unknown, { output }: CommandContext): void {
   if (!isStoreUnavailable(error)) throw error;
   output.note(
@@ -219,7 +222,7 @@ function printUnwritten(error: unknown, { output }: CommandContext): void {
   );
 }
 
-/** KIT_API_KEY is one letter away from KIT_API_KEYS, and the server would ask for no key. */
+/** KIT_API_KEY is one letter away from KIT_API_KEYS, and with it the server would require no key. */
 function isKeyOfCommands({ config, environment }: LoadedConfig): boolean {
   const { api_keys, auth } = config.server ?? {};
   return Boolean(environment.KIT_API_KEY) && api_keys === undefined && auth === undefined;
@@ -231,14 +234,14 @@ function printUnguarded({ output }: CommandContext): void {
   );
 }
 
-/** Two servers of one project are fine, but seldom meant. */
+/** Two servers of one project are allowed, but seldom intended. */
 function printStandby({ output }: CommandContext, { url, pid }: RunningServer): void {
   output.note(
     `${output.noteStyle("yellow", "warning:")} This project is served at ${url} already (process ${pid}). That server does the work; this one takes over when it is gone.`,
   );
 }
 
-/** The agents of the project; none for a server that writes nothing, since they keep what they do. */
+/** The agents of the project; none for a read-only server, since agents write their state. */
 async function openService(
   { project, loaded }: OpenedProject,
   options: OptionValues<ServeOptions>,
@@ -269,10 +272,13 @@ async function createProjectServer(
   );
 }
 
-/** How long a stop waits for the receiver of what is left, in ms. */
+/** How long a stop waits for the telemetry receiver, in ms. */
 const flushMs = 5_000;
 
-/** Telemetry, where `--otel` or the environment asks for it. The environment alone ends no server that lacks the packages. */
+/**
+ * Telemetry, where `--otel` or the environment asks for it. If only the environment asks and packages are missing,
+ * the server starts without it.
+ */
 async function startTelemetry(
   { loaded }: OpenedProject,
   { otel }: OptionValues<ServeOptions>,
@@ -326,20 +332,20 @@ async function listen(
   return { ...(await server.listen({ host, port: 0 })), isSubstitute: true };
 }
 
-/** Told what goes wrong while a server runs. */
+/** Called with errors while a server runs. */
 type ErrorLog = (error: unknown) => void;
 
 /**
- * Hands on errors as text, with their stacks and without the application's own keys: what the code of a
- * project throws may quote a key that it was given.
+ * Passes on errors as text, with their stacks and without the application's own keys: project code may throw a text
+ * that contains a key.
  */
 export function createErrorLog(mask: (text: string) => string, write: (text: string) => void): ErrorLog {
   return (error) => write(mask(describeError(error)));
 }
 
 /**
- * A promise that one tool or workflow has forgotten ends no other's work: it is told, and the server goes on. An
- * uncaught exception still ends it, because it may have left anything behind.
+ * An unhandled rejection of one tool or workflow is reported, and the server continues. An uncaught exception still
+ * ends it, because the state may be inconsistent.
  */
 function outliveRejections(log: ErrorLog): Disposable {
   const report = (reason: unknown): void => {

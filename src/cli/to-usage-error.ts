@@ -4,7 +4,7 @@ import type { ErrorCode } from "../protocol/error-code.ts";
 import { commandTable } from "./command-table.ts";
 import { usageError } from "./report-error.ts";
 
-/** Turns commander's error about a line into a usage error: the fault, the likely meaning, where to read on. */
+/** Turns commander's error into a usage error: the fault, the likely meaning, and where to read on. */
 export function toUsageError(error: CommanderError, argv: readonly string[]): KitError<ErrorCode> {
   const [first = "", second] = error.message.replace(/^error: /, "").split("\n");
   const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, "")}.`;
@@ -13,7 +13,7 @@ export function toUsageError(error: CommanderError, argv: readonly string[]): Ki
   return usageError(message, meant ? `${meant} ${help}` : help);
 }
 
-/** The command that a line names, as far as it names one: `specs list`. */
+/** The command that a command line names: `specs list`. */
 function calledNames(argv: readonly string[]): readonly string[] {
   const [name, below] = argv.filter((word) => !word.startsWith("-"));
   const entry = commandTable.find((candidate) => candidate.name === name);

@@ -6,18 +6,18 @@ import type { CommandContext, ExitCode } from "./command.ts";
 import { count } from "./print/table.ts";
 import { safeLine } from "./text/safe-text.ts";
 
-/** A project that is open and up to date, as a command uses it. */
+/** An open, up-to-date project, as commands use it. */
 export interface OpenedProject {
   readonly project: Project;
   readonly loaded: LoadedConfig;
 }
 
 export interface WithProjectOptions {
-  /** Whether every write is refused; without it, none is. */
+  /** Whether every write is refused; default: no write is. */
   readonly isReadOnly?: (config: KitConfig) => boolean;
-  /** For servers: opens before all is indexed. */
+  /** For servers: open before the index is complete. */
   readonly background?: boolean;
-  /** Whether the `.env` of the project is read where the line names no file; said on stderr. */
+  /** Whether the project's `.env` is read where the command line names no file; reported on stderr. */
   readonly dotEnv?: boolean;
 }
 
@@ -60,7 +60,7 @@ async function openShowingProgress(
   { loaded, readOnly, background = false }: OpenHow,
 ): Promise<Project> {
   const { root, output } = context;
-  // In a folder such as a home, it takes long until anything is found that could be counted.
+  // In a folder such as a home folder, it takes long until a file is found that could be counted.
   const looking = setTimeout(() => output.progress("looking for files …"), quietMs);
   try {
     // Imported here, as in the other openers of the command line: the help of a command does without.
@@ -82,7 +82,7 @@ function warnOfUnsavedIndex(project: Project, { output }: CommandContext): void 
   );
 }
 
-/** The configuration of the project, with its warnings said on stderr. */
+/** Loads the project's configuration and prints its warnings on stderr. */
 export async function loadProjectConfig(
   context: CommandContext,
   { dotEnv = false }: Pick<WithProjectOptions, "dotEnv"> = {},
@@ -99,7 +99,7 @@ export async function loadProjectConfig(
     dotEnv: dotEnv && envFile !== false,
   });
   if (loaded.envFile !== undefined) {
-    // Code of the project finds them where it finds all others.
+    // Project code finds these variables in the environment, like all others.
     for (const [name, value] of Object.entries(loaded.environment))
       if (value !== undefined) process.env[name] ??= value;
     if (dotEnv) output.note(output.noteStyle("dim", readText(loaded.envFile)));
@@ -115,10 +115,10 @@ function readText({ name, variables, set }: NonNullable<LoadedConfig["envFile"]>
   return set === 0 ? `${read}.` : `${read}; ${set} ${set === 1 ? "was" : "were"} set already.`;
 }
 
-/** Work that takes less than this says nothing, in ms. */
+/** Work that takes less than this prints nothing, in ms. */
 const quietMs = 300;
 
-/** Ends with the command, and shows progress on the terminal once the work takes long. */
+/** Shows progress on the terminal once the work takes long, until the command ends. */
 export function toRefreshOptions({ output, signal }: CommandContext): RefreshOptions {
   const started = Date.now();
   return {

@@ -10,17 +10,16 @@ import { usageError } from "./report-error.ts";
 import { truncate } from "./text/safe-text.ts";
 
 export interface WriteFilesOptions {
-  /** As written on the line; created where it is missing. */
+  /** As the user wrote it; created where it is missing. */
   readonly folder: string;
-  /** Replaces files that say something else. */
+  /** Replaces files with other content. */
   readonly overwrite: boolean;
   readonly context: CommandContext;
 }
 
 /**
- * Writes files into a folder, and gives the paths of those that were new or different.
- *
- * Throws `conflict` before anything is written when a file there says something else.
+ * Writes files into a folder, and returns the paths of new and changed ones. Throws `conflict` before anything is
+ * written if a file there has other content.
  */
 export async function writeFiles(
   files: readonly { readonly path: string; readonly content: string }[],
@@ -50,13 +49,13 @@ function inTheWay(path: string): KitError<ErrorCode> {
   });
 }
 
-/** Makes the folder that the line names, or throws why it cannot. */
+/** Makes the folder that the command line names; throws the reason if it cannot. */
 export function makeNamedFolder(folder: string, asWritten: string): void {
   const name = truncate(asWritten, 60, "middle");
   try {
     const found = statSync(folder, { throwIfNoEntry: false });
     if (found?.isDirectory() === false)
-      throw usageError(`${name} is ${found.isFile() ? "a file" : "no folder"}.`, "Name a folder.");
+      throw usageError(`${name} is ${found.isFile() ? "a file" : "not a folder"}.`, "Name a folder.");
     makeFolderSync(folder);
   } catch (error) {
     const why = hasCode(error, "ENOENT") ? "no folder can be made there" : systemObstacle(error);

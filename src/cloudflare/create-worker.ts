@@ -28,7 +28,7 @@ export interface WorkerApplication {
   /** Imports the application; called within a Durable Object, where its files are in place. */
   readonly load: () => Promise<Omit<ApplicationData, "files">>;
   readonly files: () => Promise<ApplicationData["files"]>;
-  /** Says which files those are: the index is made again for another one. */
+  /** Identifies the set of files: another set means that the index is built again. */
   readonly version: string;
   /** Where the files lie in the memory of the Durable Object, as the bundle's code asks for them. */
   readonly folder: string;
@@ -172,7 +172,7 @@ async function openObject(
 /** Agents that name no sandbox of a vendor have no files and no commands. */
 const noDisk: SandboxFactory = {
   name: "none",
-  // A place where nothing lies: the agent has the specs and guidelines of the project.
+  // An empty place: the agent has the specs and guidelines of the project.
   locate: () => ({ folder: "/tmp/kit-code/none", shared: false, above: "/tmp/kit-code/workspaces" }),
   async isolation() {
     return { wall: "remote", description: "Workers have no disk and no commands." };
@@ -206,7 +206,7 @@ function isThisMachine(hostname: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-/** An error before there is a server, as a server would give it. */
+/** An error that occurs before the server exists, in the form that the server would send. */
 function toResponse(error: unknown): Response {
   const known = error instanceof KitError ? error : undefined;
   const type = known?.code ?? "internal_error";

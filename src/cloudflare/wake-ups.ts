@@ -6,15 +6,15 @@ export interface AlarmStorage extends DurableStorage {
   setAlarm(at: number): Promise<void>;
 }
 
-/** How long an object may leave the memory with work under way, which its end has interrupted. */
+/** How long an object with unfinished work may stay out of memory. */
 const atWorkMs = 30_000;
-/** The least time until an alarm: what is overdue is taken up by the process that is awake. */
+/** The least time until an alarm: the running process does what is overdue. */
 const leastMs = 1_000;
 
 /**
- * Sets the alarm of a Durable Object to the time at which the engine has something to do. An object without requests leaves the
- * memory, with its timers; the alarm brings it back, and its engine resumes what is stored. While there is work, it comes
- * every half minute, which also keeps the object.
+ * Sets the alarm of a Durable Object to the time of the engine's next work. An object without requests leaves the
+ * memory, with its timers; the alarm loads it again, and its engine resumes stored work. While there is work, the
+ * alarm comes every half minute, which also keeps the object in memory.
  */
 export function createWakeUps(
   storage: AlarmStorage,
@@ -39,7 +39,7 @@ export function createWakeUps(
     if (due === undefined) return;
     const alarmAt = Math.max(due, now + leastMs);
     const current = await storage.getAlarm();
-    // An alarm that comes early looks again; each change of it is a write.
+    // An alarm that comes too early sets the next one, while changing it here costs a write.
     if (current === null || current > alarmAt + leastMs) await storage.setAlarm(alarmAt);
   }
 

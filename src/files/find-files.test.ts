@@ -53,9 +53,9 @@ test("unusable entries are reported with their reason, and circles of links end"
     "s/self": "is a link to itself",
     "s/one": "is a link to itself",
     "s/two": "is a link to itself",
-    "s/a/here": "is s/a by another name",
+    "s/a/here": "is s/a under another name",
     "s/a/root": "is a link to a folder that contains it",
-    "s/z": "is s/a by another name",
+    "s/z": "is s/a under another name",
     "s/pipe.md": "is not a regular file",
   });
   expect((await findFiles(folder.root, "way", markdown)).paths).toEqual(["way/a/b.md"]);

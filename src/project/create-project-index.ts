@@ -101,7 +101,7 @@ function toSummary(index: ProjectIndex, session: IndexSession, pass: PassResult)
       return index.specDiagnostics().length + index.guidelineDiagnostics().length;
     },
     duration_ms: pass.durationMs,
-    rebuilt,
+    ...(rebuilt === undefined ? {} : { rebuilt }),
   }));
 }
 

@@ -32,7 +32,7 @@ export interface ScanSummary {
   readonly diagnostics: number;
   readonly duration_ms: number;
   /** Why the index was rebuilt; set when the former one could not be used. */
-  readonly rebuilt?: string | undefined;
+  readonly rebuilt?: string;
 }
 
 /** The specs of an open project. Reads answer from the index and never touch the source files. */

@@ -3,25 +3,25 @@ import { defaultModels } from "../../models/create-model-resolver.ts";
 import { type KnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { usageError } from "../report-error.ts";
 
-/** One thing that `kit add` adds: packages of others, and what makes kit use them. */
+/** An entry of `kit add`: the packages to install, and the configuration that makes kit use them. */
 export interface Addition {
   readonly name: string;
   readonly kind: "model" | "store" | "sandbox" | "backend" | "telemetry" | "tools";
-  /** Each a peer of kit in its package.json, which has the versions. */
+  /** Each is a peer dependency in kit's package.json, which has the versions. */
   readonly packages: readonly string[];
-  /** Keys of the configuration as they stand in kit.toml, dotted. Never a secret: those go into variables. */
+  /** Keys as kit.toml writes them, dotted. Never a secret: secrets go into variables. */
   readonly configuration?: Readonly<Record<string, string>>;
-  /** Variables of which one has to be set. */
+  /** Variables, one of which must be set. */
   readonly variables?: readonly string[];
-  /** Whether all of them have to be. */
+  /** Whether all of `variables` must be set. */
   readonly needsAllVariables?: boolean;
-  /** A file of the home directory that holds the key as well, written by the vendor's own tool. */
+  /** A file in the home folder that may hold the key instead; the vendor's own tool writes it. */
   readonly keyFile?: string;
-  /** The form of such a variable, where its name does not tell it. */
+  /** An example of the variable's value, where its name does not show the form. */
   readonly variableExample?: string;
-  /** The steps that kit leaves to a person. */
+  /** The steps that the user has to do. */
   readonly remark?: string;
-  /** Other names that people write. */
+  /** Other names that users write for it. */
   readonly aliases?: readonly string[];
   /** The page of kit's documentation. */
   readonly docs: string;
@@ -48,7 +48,7 @@ const models = Object.entries(knownProviders).map(([name, known]): Addition => {
   };
 });
 
-/** All that can be added. A new peer of kit needs a row here and its place in package.json. */
+/** All entries of `kit add`. A new peer of kit needs a row here and its place in package.json. */
 export const additions: readonly Addition[] = [
   ...models,
   {
@@ -153,7 +153,10 @@ export const additions: readonly Addition[] = [
   },
 ];
 
-/** The addition that a name means. Throws `invalid_request` for what is not in the table: nothing else is ever installed. */
+/**
+ * The addition with this name or alias. Throws `invalid_request` for a name that is not in the table: kit installs
+ * nothing else.
+ */
 export function findAddition(text: string): Addition {
   const lowered = text.toLowerCase();
   const found = additions.find(

@@ -21,7 +21,10 @@ const lockFiles: Readonly<Record<string, ManagerName>> = {
   "bun.lockb": "bun",
 };
 
-/** The folder of the package.json that a project's packages are asked for in: its own, else the nearest one of its repository. */
+/**
+ * The folder whose package.json lists the project's packages: the project's own, else the nearest one upward in its
+ * repository.
+ */
 export function findPackageFolder(root: string): string {
   const found = foldersUpward(root).find((folder) => existsSync(join(folder, "package.json")));
   if (found !== undefined) return found;
@@ -31,7 +34,7 @@ export function findPackageFolder(root: string): string {
   );
 }
 
-/** The words that install packages in a folder, with the package manager that the project uses. */
+/** The command that installs packages in a folder with the project's package manager. */
 export function installCommand(
   folder: string,
   specifiers: readonly string[],
@@ -58,7 +61,10 @@ interface Detected {
   readonly isClassicYarn: boolean;
 }
 
-/** The nearest folder decides, upward to that of the repository: its package.json first, then its lock file. */
+/**
+ * Finds the package manager from the folder upward to the top of the repository: by package.json first, then by lock
+ * file.
+ */
 function detectManager(start: string, requested: ManagerName | undefined): Detected {
   const folders = foldersUpward(start);
   const isModernYarn = folders.some((folder) => existsSync(join(folder, ".yarnrc.yml")));
@@ -82,7 +88,7 @@ function detectManager(start: string, requested: ManagerName | undefined): Detec
   return { name: requested ?? "npm", isClassicYarn: !isModernYarn };
 }
 
-/** The one that package.json names, unless the line names another. */
+/** The package manager that package.json names, unless the command line names another one. */
 function statedManager(
   { packageManager, devEngines }: Manifest,
   requested: ManagerName | undefined,
@@ -102,7 +108,7 @@ function statedManager(
 }
 
 /**
- * Runs a package manager as PATH has it, without a shell, its words on stderr as they come. Throws `unavailable` where it is
+ * Runs a package manager from PATH, without a shell, with its output on stderr. Throws `unavailable` if it is
  * missing or fails.
  */
 export async function runManager(
@@ -145,7 +151,7 @@ export async function runManager(
   }
 }
 
-/** How a package manager is started: on Windows they are `.cmd` files, which only its shell runs. */
+/** The command line that starts a package manager. On Windows they are `.cmd` files, which only its shell runs. */
 export function managerProcess(
   words: readonly string[],
   platform: NodeJS.Platform = process.platform,
@@ -168,7 +174,7 @@ function failed(program: string, what: string, hint: string): KitError<ErrorCode
   return new KitError({ code: "unavailable", message: `${program} ${what}.`, hint });
 }
 
-/** From a folder up to that of its repository; where there is none, the folder alone. */
+/** The folders from this one up to the top of its repository; only this one where there is no repository. */
 function foldersUpward(start: string): readonly string[] {
   const folders = [start];
   while (!existsSync(join(folders.at(-1) ?? start, ".git"))) {

@@ -6,7 +6,7 @@ import { ownModule } from "../../base/own-module.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
 import { readManifest } from "./package-manager.ts";
 
-/** A package of others that kit works with. */
+/** A package that kit works with. */
 export interface Peer {
   readonly name: string;
   /** The range that kit accepts: `^4.0.105`, or one version. */
@@ -16,27 +16,28 @@ export interface Peer {
 }
 
 /**
- * The versions of a peer, as this kit's own package.json has them. The SDK of OpenTelemetry is not a peer for npm: other optional packages
- * (Daytona, Google ADK, a user's own) bring other versions of it, and npm would then refuse to install kit.
+ * The versions of a peer, as this kit's package.json lists them. The OpenTelemetry SDK is not listed as a peer for
+ * npm: other optional packages (Daytona, Google ADK, a user's own) bring other versions of it, and npm would then
+ * refuse to install kit.
  */
 export function peerOf(name: string): Peer {
   const manifest = readManifest(fileURLToPath(new URL("../package.json", ownModule("index"))));
   const range =
     textAt(manifest, "peerDependencies", name) ?? textAt(manifest, "kit", "optionalPackages", name) ?? "";
-  // The range begins where the tests are: for what kit installs apart from itself, that is all there is to read.
+  // kit is tested with the lowest version of the range.
   return { name, range, tested: textAt(manifest, "devDependencies", name) ?? range.replace(/^\^/, "") };
 }
 
-/** A package of a project, and what is to be done with it. */
+/** A package of a project, and the step that it needs. */
 export interface PackagePlan extends Peer {
   readonly installed?: string;
-  /** The version or range to ask for; absent where what is there stays. */
+  /** The version or range to install; absent where the installed one stays. */
   readonly install?: string;
 }
 
 /**
- * The step that gives a project a peer at a version that kit accepts. Throws `conflict` where that would take something away
- * from the project: a newer version, or a package that comes from elsewhere.
+ * Returns the step that gives a project a peer at a version that kit accepts. Throws `conflict` where that would
+ * replace a newer version, or a package from another source.
  */
 export function planPackage(peer: Peer, folder: string): PackagePlan {
   const { name, range, tested } = peer;
@@ -44,7 +45,8 @@ export function planPackage(peer: Peer, folder: string): PackagePlan {
   const declared = declaredRange(name, folder);
   const plan = { ...peer, ...(installed === undefined ? {} : { installed }) };
   if (installed !== undefined && satisfies(installed, range)) {
-    // Found by chance, as the package of another one: asked for, it stays when that one goes.
+    // Another package installed it as its own dependency. Installing it by name keeps it when that package is
+    // removed.
     return declared === undefined ? { ...plan, install: installed } : plan;
   }
   if (installed !== undefined && isNewer(installed, tested)) throw tooNew(peer, installed);

@@ -17,12 +17,12 @@ function parseUrl(text: string): string {
   throw usageError(`"${text}" is not the address of a server.`, "Such as http://127.0.0.1:2024.");
 }
 
-/** Finds the server that is meant, each time that it is asked for: one that comes back may be elsewhere. */
+/** Finds the server each time it is called: a restarted server may have another address. */
 export type LocateClient = () => Promise<KitClient | undefined>;
 
 /**
- * Reads which server is meant, and the key for it from KIT_API_KEY or KIT_API_KEYS. The function gives
- * undefined when none was named and none runs here.
+ * Reads which server the options name, and its key from KIT_API_KEY or KIT_API_KEYS. The function returns undefined
+ * if no server was named and none runs here.
  */
 export async function clientLocator(context: CommandContext, url: string | undefined): Promise<LocateClient> {
   const { environment } = await loadProjectConfig(context);
@@ -42,7 +42,7 @@ export async function clientLocator(context: CommandContext, url: string | undef
   };
 }
 
-/** A client of the server that is meant; throws `unavailable` where there is none. */
+/** A client of the server that the options name; throws `unavailable` if there is none. */
 export async function openClient(context: CommandContext, url: string | undefined): Promise<KitClient> {
   const locate = await clientLocator(context, url);
   const client = await locate();

@@ -22,7 +22,7 @@ export interface FollowOptions {
   readonly after: number;
   readonly follow: boolean;
   readonly signal: AbortSignal;
-  /** Called when the server is gone, and the next one is waited for. */
+  /** Called when the server has stopped and kit waits for the next one. */
   onGone(): void;
 }
 
@@ -30,8 +30,8 @@ const pageSize = 1_000;
 const wholeId = /^[a-z]+_[0-9A-Z]{26}$/;
 
 /**
- * The runs and dispatches of a project: of its server or, where none runs, of the engine on its disk, which is asked by the
- * same client. Runs in other terminals are found as well. An id may be written by its end, as tables show it.
+ * The runs and dispatches of a project: from its server or, where none runs, from the engine on its disk, through
+ * the same client. Includes runs of other terminals. An id may be shortened to its end, as tables show it.
  */
 export class ProjectWork {
   readonly #client: KitClient;
@@ -53,7 +53,7 @@ export class ProjectWork {
     return await client.runs.get(runId).catch(missing("run", runId));
   }
 
-  /** A first page begins with the runs of other terminals. */
+  /** The first page begins with the runs of other terminals. */
   async listRuns(query: RunQuery): Promise<RunPage> {
     const page = await this.#client.runs.list(query);
     if (query.cursor !== undefined) return page;
@@ -83,14 +83,17 @@ export class ProjectWork {
     }
   }
 
-  /** Gives a run what its `waitFor` waits for. Throws `run_not_found`, and `conflict` for a run that has ended. */
+  /**
+   * Sends a run the value that its `waitFor` waits for. Throws `run_not_found`, and `conflict` for a run that has
+   * ended.
+   */
   async signalRun(id: string, signal: SignalBody): Promise<void> {
     const runId = await this.#runId(id);
     const { runs } = (await this.#terminalOf(runId)) ?? this.#client;
     await runs.signal(runId, signal).catch(missing("run", runId));
   }
 
-  /** False for a run that had ended. */
+  /** Returns false for a run that had ended. */
   async cancelRun(id: string): Promise<boolean> {
     const runId = await this.#runId(id);
     const { runs } = (await this.#terminalOf(runId)) ?? this.#client;
@@ -126,7 +129,7 @@ export class ProjectWork {
     return await this.#client.dispatches.retry(dispatchId).catch(missing("dispatch", dispatchId));
   }
 
-  /** False for a dispatch that had ended. */
+  /** Returns false for a dispatch that had ended. */
   async cancelDispatch(id: string): Promise<boolean> {
     const dispatchId = await this.#dispatchId(id);
     return await this.#client.dispatches.cancel(dispatchId).catch(missing("dispatch", dispatchId));
@@ -159,7 +162,7 @@ export class ProjectWork {
   }
 }
 
-/** Opens the work of the project of a command line, and closes its engines however the command ends. */
+/** Opens the work of the command line's project, and closes its engines however the command ends. */
 export async function withProjectWork(
   context: CommandContext,
   url: string | undefined,
@@ -195,7 +198,10 @@ async function createEngineAt(place: string | SharedEngine | undefined): Promise
   return createEmbeddedEngine(place === undefined ? {} : { folder: place });
 }
 
-/** The folder or the database of the project's engine; undefined where there is none yet, so that reading makes none. */
+/**
+ * The folder or the database of the project's engine; undefined where there is none yet, so that reading does not
+ * create one.
+ */
 async function enginePlace(context: CommandContext): Promise<string | SharedEngine | undefined> {
   const { config, environment } = await loadProjectConfig(context);
   const shared = sharedEngineOf(config, environment);
@@ -209,7 +215,7 @@ interface Rerun {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** The start of a run that is over. */
+/** The admission of a new run like this one, which has ended. */
 function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
   if (ended_at === undefined) {
     throw new KitError({
@@ -225,7 +231,7 @@ function toRerun({ workflow, payload, ended_at }: RunRecord): Rerun {
   });
 }
 
-/** For a record that is not there: names it, and the command that lists the others. */
+/** The error for an unknown id; its hint names the command that lists the ids. */
 function missing(kind: "run" | "dispatch", id: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof KitError) || (error.code !== "run_not_found" && error.code !== "not_found"))
@@ -240,22 +246,22 @@ function missing(kind: "run" | "dispatch", id: string): (error: unknown) => neve
   };
 }
 
-/** Between two looks for a server that is gone, in ms. */
+/** How long to wait between two attempts to find a restarted server, in ms. */
 const pollMs = 500;
 
 interface FollowedRun {
   readonly runId: string;
   readonly after: number;
   readonly signal: AbortSignal;
-  /** The server as it is now: one that comes back may have another address. */
+  /** The current server: a restarted one may have another address. */
   locate(): Promise<KitClient | undefined>;
-  /** Told once each time that the server is gone. */
+  /** Called once each time the server stops. */
   onGone(): void;
 }
 
 /**
- * The events of a run until it has ended. The run outlives its server, and so does this: it waits for the
- * next server and goes on behind the last event.
+ * The events of a run until it has ended. The run continues after its server stops, so this waits for the next
+ * server and continues after the last event.
  */
 async function* followRun(run: FollowedRun): AsyncGenerator<KitEvent, void> {
   const { runId, signal } = run;

@@ -37,7 +37,7 @@ export const add: Command = defineCommand({
 interface Plan {
   readonly addition: Addition;
   readonly packages: readonly PackagePlan[];
-  /** The words that install what is missing. */
+  /** The commands that install missing packages. */
   readonly command: readonly string[] | undefined;
   readonly change: ConfigurationChange;
   readonly dryRun: boolean;
@@ -77,7 +77,7 @@ async function addOne(
 function printPlan({ packages, command, change, dryRun }: Plan, output: Output): void {
   for (const { name, installed, install } of packages)
     if (install === undefined) output.line(`${output.style("dim", "=")} ${name} ${installed ?? ""} (kept)`);
-  // A command to copy stays one line.
+  // Commands to copy are not wrapped.
   if (command !== undefined) output.line(`${output.style("green", dryRun ? "+" : "$")} ${command.join(" ")}`);
   for (const { key, has } of change.kept)
     output.line(`${output.style("dim", "=")} ${key} stays ${safeLine(JSON.stringify(has) ?? String(has))}`);
@@ -178,15 +178,15 @@ const columns: readonly Column<ListRow>[] = [
 interface ConfigurationChange {
   /** The file, relative to the root. */
   readonly file: string;
-  /** Its lines, as they are added or are to be added by hand. */
+  /** The lines to add, by kit or by hand. */
   readonly lines: readonly string[];
-  /** Keys that say something else: they are the person's, and stay. */
+  /** Keys that already have another value. The user set them, so they stay. */
   readonly kept: readonly { readonly key: string; readonly value: string; readonly has: unknown }[];
-  /** Writes the file. Throws `conflict` for a file that has changed meanwhile. Absent where a person has to edit it. */
+  /** Writes the file. Throws `conflict` if the file has changed since. Absent where the user has to edit it. */
   readonly write?: () => Promise<void>;
 }
 
-/** The change, tried out and not written; no lines where all keys are there. */
+/** The change, computed but not written; without lines if all keys exist. */
 async function planConfiguration(
   { configuration = {} }: Addition,
   { root, loaded }: { readonly root: string; readonly loaded: LoadedConfig },
@@ -196,7 +196,7 @@ async function planConfiguration(
   const isInside = !file.startsWith("../");
   const bytes = isToml && isInside ? await readFileInside(root, { path: file }) : undefined;
   const text = bytes === undefined ? "" : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-  // Without the variables that win over a file: what it says itself is asked for.
+  // Variables override the file; this reads what the file itself says.
   const own =
     loaded.file === undefined
       ? {}

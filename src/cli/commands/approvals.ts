@@ -214,11 +214,11 @@ interface WaitingSignal {
   readonly until?: string | undefined;
 }
 
-/** At most so many runs are looked at. */
+/** The most runs to read. */
 const mostRuns = 200;
 
 async function waitingSignals(client: KitClient): Promise<readonly WaitingSignal[]> {
-  // A key that may decide over calls need not be allowed to see runs.
+  // A key may be allowed to decide calls without being allowed to read runs.
   const { runs } = await client.runs.list({ status: "waiting", limit: mostRuns }).catch((error: unknown) => {
     if (error instanceof KitError && error.code === "forbidden") return { runs: [] };
     throw error;

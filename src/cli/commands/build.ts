@@ -46,11 +46,11 @@ export interface Printing {
   readonly check: boolean;
   readonly force: boolean;
   readonly tookMs: number;
-  /** Whether to say how to go on; default true. */
+  /** Whether to print the next steps; default true. */
   readonly next?: boolean;
 }
 
-/** Prints what a build did, and what it would not do. */
+/** Prints the result of a build. */
 export function printBuild(
   output: Output,
   result: BuildResult,

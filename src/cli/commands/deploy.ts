@@ -81,7 +81,7 @@ async function carryOut(
     return 0;
   }
   if (!json) output.line();
-  // The tool's own lines are shown as they come; with --json only the answer is on stdout.
+  // Prints the tool's output as it comes; with --json, stdout has only the answer.
   const print = (text: string): void =>
     json ? output.note(safeLines(text.trimEnd())) : output.write(safeLines(text));
   const { exitCode, address, healthy } = await run(deployment, { environment, signal, print });

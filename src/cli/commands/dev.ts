@@ -28,7 +28,7 @@ export const dev: Command = defineCommand({
       onRequest: (entry) => log(toLogLine(output, entry)),
       onRefused: (advice) => log(`${output.noteStyle("yellow", "warning")}  ${safeLine(advice)}`),
       onChange: (scan) => {
-        // Other files than sources change all the time, and say nothing about specs and guidelines.
+        // Only changes of spec and guideline files are printed: other files change all the time.
         if (scan.parsed_files + scan.removed_files > 0) log(output.noteStyle("magenta", toChangeLine(scan)));
       },
       onError: (text) => log(`${output.noteStyle("red", "error")}  ${text}`),
@@ -61,7 +61,7 @@ export const dev: Command = defineCommand({
   },
 });
 
-/** Says each time whether a file has another time of change than before, or is gone. */
+/** Each call returns whether the file's modification time has changed since the call before, or the file is gone. */
 function fileChanges(file: string): () => Promise<boolean> {
   const timeOf = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
   let known = timeOf();

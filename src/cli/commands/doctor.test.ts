@@ -207,6 +207,6 @@ args = ["--eval", "console.error('no database'); process.exit(4)"]
   expect(of("MCP server broken")).toMatchObject({
     status: "error",
     message: "It is not available. Its process ended with code 4.",
-    hint: "It said last: no database",
+    hint: "Its last output: no database",
   });
 });

@@ -20,7 +20,7 @@ export const doctor: Command = defineCommand({
   },
 });
 
-/** Checks what kit needs of the machine, whatever the project. */
+/** Checks what kit needs from the machine, independent of the project. */
 async function checkMachine(): Promise<readonly Check[]> {
   return [
     { name: "kit", status: "ok", message: version },

@@ -127,7 +127,7 @@ function printDiff(output: Output, { path, before = "", after, reason }: SyncEnt
   if (output.isTerminal) printLineDiff(output, { path, before, after: after ?? "", remark: reason });
 }
 
-/** Files that a person wrote, which a sync only changes with `--overwrite`. */
+/** Hand-written files, which a sync changes only with `--overwrite`. */
 function leftAlone(plan: SyncPlan, written: readonly string[]): readonly SyncEntry[] {
   return plan.entries.filter(({ action, path }) => action === "conflict" && !written.includes(path));
 }

@@ -192,7 +192,7 @@ function reasonOf({ reason, detail, via }: AppliedGuideline): string {
   return via === undefined ? why : `${why}, as ${via}`;
 }
 
-/** Says under which other names the files of guidelines are known, once per file. */
+/** Prints the other names of guideline files, once per file. */
 function noteAliases(output: Output, guidelines: readonly Guideline[]): void {
   const files = new Map(guidelines.map(({ source_file, aliases = [] }) => [source_file, aliases]));
   for (const [file, aliases] of files) {

@@ -22,7 +22,7 @@ export const init: Command = defineCommand({
     const folder = resolve(context.cwd, dir);
     makeNamedFolder(folder, dir);
     const versions = kitPackage(folder);
-    // A second one beside it would be an error of every command.
+    // A second configuration file would make every command fail.
     const configuration = configNames.find((name) => existsSync(join(folder, name))) ?? "kit.config.ts";
     const files = templateFiles({ name: nameOf(folder), versions, configuration });
     const { written, kept } = await writeTemplate(folder, files);
@@ -38,17 +38,17 @@ export const init: Command = defineCommand({
   },
 });
 
-/** A name that npm accepts. */
+/** A package name that npm accepts. */
 function nameOf(folder: string): string {
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, "-")
     .replace(/^-+|-+$/g, "");
-  // A package cannot depend on one of its own name.
+  // A package cannot depend on a package of the same name.
   return name === "" || name === "kit" || name === "node_modules" ? "my-agents" : name;
 }
 
-/** The next steps, line by line: remarks start with #. */
+/** The next steps as lines to print: comments start with #. */
 function nextSteps(project: {
   readonly folder: string;
   readonly cwd: string;
@@ -76,7 +76,7 @@ function nextSteps(project: {
   return [...steps, install, "# Over HTTP, read again as you edit it:", "kit dev"];
 }
 
-// npm 11 writes "commonjs" into every new package.json; what kit writes are ES modules.
+// npm 11 writes "commonjs" into every new package.json, but kit writes ES modules.
 const moduleSteps = [
   "# Your package.json says that its files are CommonJS, and agents are ES modules:",
   "npm pkg set type=module",

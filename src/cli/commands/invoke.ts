@@ -87,7 +87,7 @@ export const invoke: Command = defineCommand({
   },
 });
 
-/** Tells what becomes of the work on the server when its command is ended. */
+/** Prints what happens to the work on the server when this command is interrupted. */
 const leftRun = "If the server accepted the run, it continues: 'kit runs list' shows it.";
 const leftPrompt = "Stopped. The session keeps what was done so far.";
 const leftKeyedPrompt = "The work continues: repeat the command to wait for its answer.";
@@ -134,7 +134,7 @@ interface InvokeCall {
   readonly work: WorkOptions;
 }
 
-/** Prompts an agent and prints its answer, or hands the message over and prints the receipt. */
+/** Prompts an agent and prints its answer, or enqueues the message and prints the receipt. */
 async function invokeAgent(call: InvokeCall, input: PromptInput): Promise<void> {
   const { client, context, name, stream, work } = call;
   const { output, json } = context;
@@ -165,7 +165,7 @@ async function invokeWorkflow(call: InvokeCall, payload: Readonly<Record<string,
   printRunResult(body, { context, stream, printer });
 }
 
-/** Prints the events as they come, has approvals asked about, and gives the result. */
+/** Prints the events as they come, asks for approvals, and returns the result. */
 async function watch<Result>(
   { client, context }: InvokeCall,
   printer: EventPrinter,

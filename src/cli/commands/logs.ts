@@ -100,19 +100,19 @@ function printEnd(run: RunRecord, { output }: CommandContext): void {
   for (const line of causeLines(error?.cause)) output.note(`  ${safeLine(line)}`);
 }
 
-/** Items that are named on the one line of what has come before a model. */
+/** The most items to name on one line. */
 const maxNamed = 5;
 
 /**
- * Makes the lines that say what is in the model's context in a turn: what is new in it, on one line, or with `whole`
- * every item on a line of its own. And what has begun a prompt anew, so that its cache was of no use.
+ * The lines about a turn's context: its new items on one line, or with `whole` every item on a line of its own. Also
+ * names what changed the beginning of the prompt, so that the provider's cache was lost.
  */
 export function createReceiptLines({
   whole,
 }: {
   readonly whole: boolean;
 }): (event: KitEvent) => readonly string[] {
-  // Turns of sessions and of their tasks have ids of their own: one reader knows them all.
+  // Turn ids are unique over sessions and tasks, so one reader serves all of them.
   const read = createReceiptReader();
   return (event) => {
     if (event.type !== "turn_request" || event.receipt === undefined) return [];

@@ -39,13 +39,13 @@ const events = [
   turn("t3", { digest: "2", items: 2, tokens: 1_230, before: "t1", added: [rule] }, ["tools"]),
 ];
 
-test("a log says on one line what has come before the model, and nothing where nothing has", () => {
+test("a log says on one line what is new in the model's context, and nothing where nothing is", () => {
   const lines = createReceiptLines({ whole: false });
   expect(events.map(lines)).toEqual([
     ["  in the model's context: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
     [],
     [
-      "  prompt begins anew: tools",
+      "  prompt cache lost: tools",
       "  new in the model's context: rules/api.mdc:4 (in all 2 items, about 1,230 tokens)",
     ],
   ]);

@@ -45,7 +45,7 @@ describe("a prompt", () => {
     expect(stdout).toContain("CLAUDE.md:3");
     expect(stdout).toContain("I do not reason");
     expect(stderr).toMatch(
-      /^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ m?s · session \d{8}-\d{6}-[\da-z]{4} \(--continue goes on with it\)$/m,
+      /^offline\/guide · \d turns · [\d,]+ tokens · [\d.]+ m?s · session \d{8}-\d{6}-[\da-z]{4} \(--continue continues it\)$/m,
     );
   });
 

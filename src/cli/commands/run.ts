@@ -24,7 +24,7 @@ import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;
 
-/** Entries of a command list, each as it is: a line may have commas. */
+/** Each value is one entry: a command may contain commas. */
 const allowedLines: CommandOption<readonly string[]> = {
   flags: "--allow-command <line>",
   description: 'Let the agent run this command ("npm test", "git commit") and no other; may be given again',
@@ -32,7 +32,7 @@ const allowedLines: CommandOption<readonly string[]> = {
   repeats: true,
 };
 
-/** Each as it is: a name may have commas. */
+/** Each value is one name: a name may contain commas. */
 const paths: CommandOption<readonly string[]> = {
   flags: "--file <path>",
   description: "A PDF, image, recording or text that the model gets with the prompt; may be repeated",
@@ -155,12 +155,12 @@ export const run: Command = defineCommand({
   },
 });
 
-/** Says on stderr that commands have no wall, on a system for which kit has none. */
+/** Warns on stderr that commands run without isolation, on a system for which kit has none. */
 async function warnOfMissingIsolation(
   { config }: LoadedConfig,
   { output, json, platform }: CommandContext,
 ): Promise<void> {
-  // On these systems kit would start a process to find out, and the sandbox does so before the first command.
+  // On these systems finding out needs a process, and the sandbox does it before the first command.
   if (json || platform === "linux" || platform === "darwin") return;
   const { sandbox = "local" } = config.agent ?? {};
   const name = typeof sandbox === "string" ? sandbox : sandbox.name;
@@ -178,21 +178,22 @@ interface TerminalServiceOptions {
   readonly project: Project;
   readonly loaded: LoadedConfig;
   readonly context: CommandContext;
-  /** Where accepted work is kept while the command runs: "memory", or a folder. */
+  /** Where accepted work is stored while the command runs: "memory", or a folder. */
   readonly engine: string;
   readonly options: {
     readonly model?: readonly string[] | undefined;
     readonly backend?: BackendName | undefined;
     readonly allowWrite?: boolean | undefined;
     readonly allowShell?: boolean | undefined;
-    /** Goes without saying that commands are allowed. */
+    /** --allow-command implies --allow-shell. */
     readonly allowCommand?: readonly string[] | undefined;
   };
 }
 
 /**
- * The project's service at a terminal: agents work in the project itself unless its configuration names a sandbox, with the
- * rights of the line. Throws a usage error for `--allow-command` lines that allow nothing.
+ * Opens the project's service for a terminal: agents work in the project itself unless its configuration names a
+ * sandbox, with the rights that the command line grants. Throws a usage error for `--allow-command` values that
+ * allow no command.
  */
 async function openTerminalService({
   project,
@@ -227,7 +228,7 @@ async function openTerminalService({
       ? {}
       : { allowedCommands: [...(configured.allowedCommands ?? []), ...allowCommand] }),
   };
-  // With input from a pipe, or output as JSON, kit can ask no person: calls that need approval are denied.
+  // With piped input or JSON output, kit cannot ask a person, so calls that need approval are denied.
   const isInteractive = canAsk({ input, output }) && !json;
   return await openProjectService({
     project,
@@ -237,7 +238,7 @@ async function openTerminalService({
     endsIdle: false,
     keepsEvents: engine !== "memory",
     defaults,
-    // The line wins over the agent's file.
+    // The command line overrides the agent's file.
     overrides: defined({ model: options.model, backend: options.backend }),
     sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
     approvals: isInteractive

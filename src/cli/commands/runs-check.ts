@@ -121,7 +121,7 @@ function print({ runs, problems }: RunCheck, output: Output): void {
     if (section.rows.length === 0) continue;
     output.note(`${count(section.rows.length, "run")} ${section.title}:`);
     printTable(output, section.rows, section.columns);
-    // The column may be too narrow for what has to be done.
+    // Printed whole, because the table's column may be too narrow for the advice.
     const reasons =
       section.columns === failureColumns ? section.rows.map(({ message }) => message ?? "") : [];
     if (output.isTerminal) for (const reason of new Set(reasons)) output.note(safeLine(reason));

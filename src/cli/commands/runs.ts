@@ -65,7 +65,7 @@ export const runsSignal: Command = defineCommand({
   run: ({ args: [id = "", name = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { payload } = options;
-      // A key that may signal a run need not be allowed to read it.
+      // A key may be allowed to signal a run without being allowed to read it.
       const run = await work.getRun(id).catch(() => undefined);
       await work.signalRun(id, { name, payload });
       if (context.json) context.output.json({ status: "accepted" });

@@ -132,10 +132,10 @@ function isKept(files: SandboxChanges["files"]): KitError {
   });
 }
 
-/** The lines of a patch, whose last line may be an empty one of the file. */
+/** The lines of a patch; its last line may be an empty line of the file. */
 const linesOf = (patch: string): readonly string[] => patch.replace(/\n$/, "").split("\n");
 
-/** A line of a patch as it is for other programs, and without what moves a terminal for people. */
+/** A patch line: unchanged for other programs, without control characters for a terminal. */
 function styled({ output }: CommandContext, line: string): string {
   if (!output.isTerminal) return line;
   const text = safeLine(line);
@@ -147,7 +147,7 @@ function styled({ output }: CommandContext, line: string): string {
       : text;
 }
 
-/** Asks a person at the terminal; without one, the line has to say `--yes`. */
+/** Asks for confirmation at the terminal; without a terminal, requires `--yes`. */
 async function agrees({ input, output, json }: CommandContext, question: string): Promise<boolean> {
   if (json || !canAsk({ input, output }))
     throw usageError("There is no terminal for the confirmation.", "Confirm with --yes.");
@@ -186,7 +186,7 @@ const columns: readonly Column<SandboxMachine>[] = [
   },
 ];
 
-/** The vendors of a project: one may be there twice, with two accounts. */
+/** The vendors of a project; one vendor may occur twice, with two accounts. */
 type Vendors = readonly SandboxMachines[];
 
 interface FoundMachine {
@@ -228,7 +228,7 @@ function withChanges(
   });
 }
 
-/** The vendors whose machines the sandboxes of this project are. */
+/** The vendors of the project's sandboxes. */
 async function withMachines(
   context: CommandContext,
   use: (vendors: Vendors) => Promise<ExitCode>,

@@ -128,7 +128,7 @@ test("Ctrl-C lets work end, says that it does, and a second one does not wait", 
   const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
   await until(id, "running");
   const ended = served.stop("SIGINT");
-  await served.hasOutput("Ctrl-C again ends it at once");
+  await served.hasOutput("Ctrl-C again ends them at once");
   await served.stop("SIGINT");
   expect(await ended).toBe(130);
   expect(JSON.parse((await kit("runs", "show", id, "--json")).stdout).status).toBe("running");

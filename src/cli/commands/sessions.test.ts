@@ -56,7 +56,7 @@ test.each([
   [["prune"], "--older-than is missing."],
   [["prune", "--older-than", "soon"], "--older-than: 'soon' is not a time from 1h to 3650d."],
   [["prune", "--older-than", "0d"], "'0d' is not a time"],
-  [["prune", "--older-than", "-1d"], "no time"],
+  [["prune", "--older-than", "-1d"], "not a time"],
   [["prune", "--older-than", "99999d"], "'99999d' is not a time"],
 ])("%j is refused, and nothing is removed", async (args, message) => {
   const { exitCode, stderr } = await kit(...args);

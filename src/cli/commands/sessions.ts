@@ -64,7 +64,7 @@ async function prune(admin: SessionAdmin, what: PruneBody, context: CommandConte
     const page = await admin.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
     removed.push(...page.removed);
     in_use += page.in_use;
-    // A server of before does not say.
+    // Older servers do not send it.
     failed.push(...(page.failed ?? []));
     cursor = page.next_cursor;
     context.signal.throwIfAborted();
@@ -87,7 +87,7 @@ const unitSeconds: Readonly<Record<string, number>> = { h: 3_600, d: 86_400, w: 
 function parseAge(text: string): number {
   const [, number, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const seconds = Number(number) * (unitSeconds[unit] ?? Number.NaN);
-  // As far as the server goes: from an hour to ten years.
+  // The range that the server accepts: from an hour to ten years.
   if (seconds >= 3_600 && seconds <= 315_360_000) return seconds;
   throw usageError(`'${text}' is not a time from 1h to 3650d.`, "Such as 12h, 30d or 8w.");
 }
@@ -104,7 +104,7 @@ const columns: readonly Column<TouchedSession>[] = [
   },
 ];
 
-/** The sessions of a project, asked of a server or, where none runs, of its store. */
+/** Access to a project's sessions: through a server or, where none runs, through its store. */
 interface SessionAdmin {
   list(query: SessionsQuery & { readonly limit: number }): Promise<TouchedSessionPage>;
   prune(body: PruneBody): Promise<PrunedPage>;
@@ -120,7 +120,7 @@ async function withSessionAdmin(
   return await withProject(context, async ({ project, loaded }) => {
     const { openProjectService } = await import("../../app/service/open-project-service.ts");
     const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
-    // The engine takes up no work: it says which sessions work waits for.
+    // The engine starts no work; it only says which sessions have waiting work.
     const isShared = sharedEngineOf(loaded.config, loaded.environment) !== undefined;
     const engine = isShared ? "configured" : existsSync(folder) ? folder : "memory";
     await using opened = new AsyncDisposableStack();

@@ -43,7 +43,7 @@ export const specsCoverage: Command = defineCommand({
         ...(feature === undefined ? {} : { features: feature }),
       });
       context.output.progress("");
-      // A terminal shows what is missing; --json has the tests of every criterion, as the route does.
+      // A terminal shows the criteria without tests; --json has the tests of every criterion, like the route.
       const show = all || context.json ? "all" : "uncovered";
       const page = { limit, cursor };
       const printed = all
@@ -88,7 +88,7 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
     output.note("This project has no acceptance criteria.");
     return;
   }
-  // The list may be long: what sums it up comes last, where the eye is when the command ends.
+  // The list may be long, so the summary comes last.
   if (output.isTerminal && criteria.length > 0) {
     output.line(output.style("bold", all ? "Criteria" : "Without a test"));
   }
@@ -122,7 +122,7 @@ const stateStyles: Readonly<Record<CriterionState, Style>> = {
 };
 
 function stateOf({ state, suggestions }: CriterionCoverage): string {
-  // Without a report, all that is known is that a test names it.
+  // Without a report, kit only knows that a test names the criterion.
   if (state === "never_run") return "covered";
   if (state !== "uncovered") return state;
   return suggestions.length > 0 ? "perhaps" : "missing";

@@ -51,7 +51,7 @@ export const specsExport: Command = defineCommand({
     }),
 });
 
-/** A framework's files hold that framework's specs; what is not among them is not a loss of theirs. */
+/** A framework's files can hold only that framework's specs; leaving out others is not reported as a loss. */
 async function render(opened: OpenedProject, format: SpecExportFormat): Promise<WrittenSpecs> {
   const { project, loaded } = opened;
   const { adapters = [], custom = [] } = loaded.config.specs ?? {};
@@ -75,7 +75,7 @@ async function lossesOfText(
     const framework = catalog.specAdapterFor(path)?.framework;
     if (framework === undefined || (frameworks.has(format) && framework !== format)) continue;
     const own = blocks.get(path) ?? [];
-    // Browser tests and documentation have Tessl's extension, too.
+    // Tessl's extension: browser tests and documentation have it, too.
     if (own.length === 0 && framework === "fw_e") continue;
     const bytes = await readFileInside(project.root, { path }).catch(() => undefined);
     if (bytes === undefined) continue;
@@ -123,8 +123,8 @@ async function writeAll(
 }
 
 /**
- * `specs.json` of `exportSpecs`, piece by piece: a repository's specs as one text can be larger than
- * what they were read from, and need not be in memory at once.
+ * `specs.json` of `exportSpecs`, in pieces: the JSON of a whole repository can be larger than its sources, and need
+ * not be in memory at once.
  */
 export function* toJsonPieces(specs: Iterable<SpecBlock>): Iterable<string> {
   let isFirst = true;

@@ -36,7 +36,7 @@ export const specsGraph: Command = defineCommand({
     }),
 });
 
-/** The part of a graph that lies within `depth` steps, in either direction, of the given nodes. */
+/** The part of a graph within `depth` edges, in either direction, of the given nodes. */
 function aroundOf(graph: SpecGraph, ids: readonly string[], depth: number): SpecGraph {
   const kept = new Set(ids);
   for (let step = 0; step < depth; step++) {
@@ -65,7 +65,7 @@ export function toDot(graph: SpecGraph): string {
 
 const dotShapes: Readonly<Record<NodeKind, string>> = { spec: "box", file: "note", test: "hexagon" };
 
-/** A quoted string of DOT, in which only quotes and backslashes mean something. */
+/** A quoted DOT string; only quotes and backslashes are special in it. */
 function quote(text: string): string {
   return `"${safeLine(text).replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
@@ -91,7 +91,7 @@ const mermaidShapes: Readonly<Record<NodeKind, readonly [open: string, close: st
   test: ["{{", "}}"],
 };
 
-/** Mermaid reads `#name;` and `#number;` as characters; anything else that means something to it goes so. */
+/** Mermaid reads `#name;` and `#number;` as characters, so special characters are written in that form. */
 function escapeLabel(text: string): string {
   return truncate(safeLine(text), 60).replace(
     /[^\p{L}\p{N}\p{M} .,:/…_-]/gu,

@@ -92,7 +92,7 @@ function annotate(output: Output, project: Project, { affected, tests, total_cou
   output.note(`${count(total_count, "spec")} affected, ${count(tests.length, "test file")} to run.`);
 }
 
-/** An id of a spec is an id; anything that can be a path is one, also of a file that is gone. */
+/** An argument is a spec's id if a spec has it, otherwise a path, also of a deleted file. */
 function toChanged(
   text: string,
   project: Project,
@@ -111,7 +111,7 @@ async function filesChangedSince(
   return toChangedPaths(await readChangedFiles({ root, since, signal }));
 }
 
-/** Specs may still name a file that is gone; one that never was is a slip. */
+/** Notes files that do not exist: specs may still name a deleted file, but the path may also be a typo. */
 function noteMissing(output: Output, project: Project, files: readonly string[]): void {
   const all = project.files();
   const missing = files.filter((file) => !all.some((one) => one === file || one.startsWith(`${file}/`)));
@@ -161,10 +161,10 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
   }
 }
 
-/** More features than these are only counted. */
+/** The most features to list; the others are counted. */
 const mostFeatures = 5;
 
-/** The steps that led to a spec, the last one first: `implements fw_a-cart-tasks-1, code_ref src/cart.ts`. */
+/** The chain of links that led to a spec, the last one first: `implements fw_a-cart-tasks-1, code_ref src/cart.ts`. */
 function reasonOf({ path }: AffectedSpec): string {
   return path
     .toReversed()

@@ -9,7 +9,7 @@ import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
-/** A larger report is none of tests. */
+/** The largest report that kit reads, in bytes. */
 const maxBytes = 64 * 1024 * 1024;
 
 export const specsResults: Command = defineCommand({

@@ -257,7 +257,7 @@ describe("export", () => {
     const refused = await kit("export", "--format", "kiro", "--out", out);
     expect(refused).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining("tasks.md is there already"),
+      stderr: expect.stringContaining("tasks.md exists already"),
     });
     expect(readFileSync(tasks, "utf8")).toBe("mine\n");
     expect((await kit("export", "--format", "kiro", "--out", out, "--overwrite")).exitCode).toBe(0);

@@ -40,7 +40,7 @@ type SpecFilterOptions = {
   readonly all: CommandOption<boolean>;
 };
 
-/** Which blocks are meant; the same for a list and for a search. */
+/** The filters of `list` and `query`. */
 export const specFilters: SpecFilterOptions = {
   framework: option(
     "-f, --framework <name>",
@@ -161,7 +161,7 @@ export function readSpecs(specs: ProjectSpecs, query: SpecQuery, all: boolean): 
   return { ...whole, specs: found };
 }
 
-/** Whether there is any spec at all, obsolete ones included. */
+/** Whether the project has any spec, obsolete ones included. */
 function hasSpecs(project: Project): boolean {
   return Iterator.from(project.specs.all()).some(() => true);
 }
@@ -180,7 +180,7 @@ const columns: readonly Column<SpecBlock>[] = [
   { header: "WHERE", value: specPlace, style: () => "dim", cut: "middle" },
 ];
 
-/** A page of specs as a table, and what of the whole match it is. */
+/** A page of specs as a table, and how many match in all. */
 function printSpecPage(output: Output, page: SpecPage): void {
   printTable(output, page.specs, columns);
   if (page.next_cursor !== undefined) {
@@ -191,7 +191,7 @@ function printSpecPage(output: Output, page: SpecPage): void {
   }
 }
 
-/** The title, with what is out of the ordinary: a done task, a spec that is no longer active. */
+/** The title, with the unusual part of the state: a done task, an inactive spec, a priority other than medium. */
 function titleOf(spec: SpecBlock): string {
   const remarks = [
     ...(spec.spec_type === "task" && spec.metadata.status ? [spec.metadata.status.replace("_", " ")] : []),

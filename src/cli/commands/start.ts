@@ -71,14 +71,14 @@ function jsonLog(output: Output): Log {
   };
 }
 
-/** Operations whose trace is remembered until they end; of more, the oldest are logged without. */
+/** How many operations to remember the trace of until they end; beyond that, the oldest are logged without a trace. */
 const maxOpen = 10_000;
 
 /** Writes a line for the end of every operation and run: how it went, how long it took, its trace. No content. */
 function createWorkLog(
   write: (type: string, fields: object) => void,
 ): (event: KitEvent, tracing: Tracing | undefined) => void {
-  /** Where nothing is traced here, the trace of whoever asked. */
+  /** Where this server records no traces, the caller's trace. */
   const asked = new Map<string, { readonly [Name in keyof TraceContext]?: string | undefined }>();
   const failures = new Map<string, string>();
   const tracesOf = (event: KitEvent, tracing: Tracing | undefined): object => {

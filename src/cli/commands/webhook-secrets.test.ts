@@ -21,7 +21,7 @@ test("start and dev warn of webhooks that find no secret, and say nothing once t
   for (const command of ["start", "dev"]) {
     const served = await serveKit(running, [command, "--port", "0"], options);
     for (const name of ["chat", "trimmed"]) {
-      await served.hasOutput(`warning: src/webhooks/${name}.ts: It finds no secret`);
+      await served.hasOutput(`warning: src/webhooks/${name}.ts: It has no secret`);
     }
     await served.stop("SIGTERM");
   }

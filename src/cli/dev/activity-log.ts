@@ -9,8 +9,8 @@ import { safeLine, truncate } from "../text/safe-text.ts";
 const maxWidth = 160;
 
 /**
- * A line for what agents and workflows do: operations, tool calls, tasks, steps, logs and failures. What
- * is said token by token is left out.
+ * A log line for an event of agents and workflows: operations, tool calls, tasks, steps, logs and failures. Token
+ * deltas are left out.
  */
 export function createActivityLog({
   output,
@@ -19,7 +19,7 @@ export function createActivityLog({
 }: {
   readonly output: Pick<Output, "noteStyle">;
   readonly log: (text: string) => void;
-  /** The run whose log it is: what is its own says so by saying nothing. */
+  /** The run that the log belongs to; the run's own events are printed without its name. */
   readonly runId?: string;
 }): (event: KitEvent) => void {
   return (event) => {
@@ -35,13 +35,13 @@ export function createActivityLog({
 interface Line {
   readonly text: string;
   readonly style?: Style;
-  /** The outcome of a call: indented below it. */
+  /** The outcome of a call: indented below the call. */
   readonly isResult?: true;
 }
 
 /** The owner of an event: `reviewer/42`, with its session where it is another than the default one. */
 function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: string | undefined): string {
-  // Events that an earlier version has stored say "".
+  // Events stored by an earlier version have "".
   if (agent === undefined || agent === "") return run_id === runId ? "" : (run_id ?? "");
   const instance = instance_id === runId ? agent : `${agent}/${instance_id}`;
   return session === "default" ? instance : `${instance}/${session}`;
@@ -73,7 +73,7 @@ function lineOf(event: KitEvent): Line | undefined {
     case "task_start":
       return { text: `⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`, style: "magenta" };
     case "error":
-      // The operation says it again.
+      // The end of the operation repeats it.
       if (!event.will_retry && event.turn_id !== undefined) return undefined;
       return {
         text: event.will_retry
@@ -122,7 +122,7 @@ function whyOf({ message, cause }: EventError): string {
   return cause === undefined ? message : causeLine(cause);
 }
 
-/** The style of work that did not end well. */
+/** The style of failed work. */
 function styleOf({ is_error, is_aborted }: Ending): Style | undefined {
   if (is_aborted === true) return "yellow";
   return is_error ? "red" : undefined;

@@ -1,10 +1,7 @@
-/** Between two looks at the files, in ms: a look costs a `stat` for each of a few files. */
+/** How often the files are checked, in ms: a check costs a `stat` for each of a few files. */
 const defaultPeriodMs = 300;
 
-/**
- * Looks again and again whether something has changed, and reloads it. What fails is reported, and the
- * looking goes on.
- */
+/** Polls for a change and then calls `reload`. Errors are reported, and polling continues. */
 export function followChanges(options: {
   readonly hasChanged: () => Promise<boolean>;
   readonly reload: () => Promise<void>;

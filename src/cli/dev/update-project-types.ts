@@ -8,12 +8,12 @@ import { readFileInside, writeFileInside } from "../../project/features/write-fi
 export interface ProjectTypesOptions {
   readonly root: string;
   readonly signal: AbortSignal;
-  /** Says whether the file would change, and writes nothing. */
+  /** Only report whether the file would change. */
   readonly check?: boolean | undefined;
 }
 
 /**
- * Writes `kit.types.ts` where it says something else than the project's files; gives whether it did. Throws `conflict`
+ * Writes `kit.types.ts` if its content differs from the project's files; returns whether it did. Throws `conflict`
  * for a file of that name that kit did not write.
  */
 export async function updateProjectTypes({
@@ -26,7 +26,7 @@ export async function updateProjectTypes({
   const path = projectTypesFile;
   const existing = (await readFileInside(root, { path, maxBytes: Number.POSITIVE_INFINITY })) ?? null;
   const text = existing === null ? "" : new TextDecoder().decode(existing);
-  // A checkout may have turned the line ends.
+  // Git may have changed the line endings at checkout.
   if (text.replaceAll("\r\n", "\n") === content) return false;
   if (existing !== null && !isProjectTypes(text)) {
     throw new KitError({
@@ -39,7 +39,7 @@ export async function updateProjectTypes({
   return true;
 }
 
-/** Whether `kit dev` keeps the file: in a project of TypeScript, or where the file is there. */
+/** Whether `kit dev` maintains the file: in a TypeScript project, or where the file exists. */
 export function usesProjectTypes(root: string): boolean {
   return existsSync(join(root, "tsconfig.json")) || existsSync(join(root, projectTypesFile));
 }

@@ -10,15 +10,15 @@ import { installedVersion, peerOf, satisfies } from "../add/peer-versions.ts";
 import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 
-/** A project, as what was added to it is looked at. */
+/** The project in which an addition is checked. */
 export interface AddedTo {
   readonly root: string;
-  /** Where its packages are asked for. */
+  /** The folder of the package.json that lists its packages. */
   readonly folder: string;
   readonly loaded: LoadedConfig;
 }
 
-/** Whether what was added has its packages, its keys of the configuration, its variable, and works. */
+/** Checks that an addition has its packages, configuration keys and variable, and works. */
 export async function checkAddition(addition: Addition, project: AddedTo): Promise<readonly Check[]> {
   const { loaded, root } = project;
   const packages = checkPackages(addition, project.folder);
@@ -34,7 +34,7 @@ export async function checkAddition(addition: Addition, project: AddedTo): Promi
   return checks;
 }
 
-/** The same for the sandbox and the backend that a configuration names; models and stores are always looked at. */
+/** Checks the sandbox and the backend that a configuration names; models and stores are always checked. */
 export async function checkAdditions(project: AddedTo): Promise<readonly Check[]> {
   const used = additions.filter(
     ({ kind, configuration = {} }) =>

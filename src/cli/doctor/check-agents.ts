@@ -20,8 +20,8 @@ const name = "prompt caching";
 const describeMs = 5_000;
 
 /**
- * Describes each agent twice, with two days between as far as `Date` tells, and says of which the beginning of the
- * prompt is another one: no cache of a provider serves that.
+ * Describes each agent twice, with `Date` two days apart, and reports agents whose prompt begins differently: no
+ * provider can cache such a prompt.
  */
 export async function checkDescriptions(
   agents: readonly LoadedAgent[],
@@ -40,7 +40,7 @@ export async function checkDescriptions(
       const changed = differences(await describe(), await twoDaysLater(describe));
       if (changed.length > 0) unstable.push(`${path}: ${changed.join(" and ")}`);
     } catch {
-      // One that needs a payload, or a service that is not here, cannot be looked at like this.
+      // An agent that needs a payload, or a service that is not available here, cannot be checked.
     }
   }
   if (unstable.length === 0) return [];
@@ -68,7 +68,7 @@ function differences(one: AgentProfile, other: AgentProfile): readonly string[] 
   );
 }
 
-/** Runs `work` while `Date` tells the time of the day after tomorrow. */
+/** Runs `work` while `Date` returns a time two days ahead. */
 async function twoDaysLater<Value>(work: () => Promise<Value>): Promise<Value> {
   const RealDate = globalThis.Date;
   const ahead = 2 * 86_400_000 + 3_723_004;
@@ -86,13 +86,13 @@ async function twoDaysLater<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** Sessions that are looked at, the ones touched last; of longer ones only these are read. */
+/** The number of sessions to check, most recently used first; only the beginning of longer ones is read. */
 const maxSessions = 20;
 const maxEntries = 5_000;
-/** Sessions of one agent that have to begin otherwise, one by one, before that is said. */
+/** How many consecutive sessions of an agent must begin differently before that is reported. */
 const minSessions = 4;
 
-/** Looks in the newest sessions for what began their prompts anew: their logs tell. */
+/** Reads in the newest sessions what changed the beginning of their prompts. */
 export async function checkRecordedPrompts(
   root: string,
   { config }: LoadedConfig,
@@ -118,7 +118,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
   const all: TouchedSession[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await store.listAll({ limit: 500, cursor });
-    // Sessions of tasks begin with what their task is.
+    // A task's session begins with its task, which differs each time.
     all.push(
       ...page.sessions.filter(({ parent, position }) => parent === undefined && position <= maxEntries),
     );
@@ -129,7 +129,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
   return await Promise.all(all.map(async (session) => ({ session, entries: await store.read(session) })));
 }
 
-/** Changes that the caller of a prompt has asked for. */
+/** Changes that a prompt's caller asked for. */
 const asked = new Set(["compaction", "role", "model", "settings", "secrets"]);
 
 function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
@@ -175,9 +175,8 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
 }
 
 /**
- * Loads what the project has for agents, as `kit run` does. Nothing is said of a project that has none;
- * of a file that cannot be used, its first reason, on a line of its own. A webhook needs a secret of the
- * environment, too.
+ * Loads the project's agents as `kit run` does. A project without agents gets no check; a file that cannot be loaded
+ * gets its first reason, on a line of its own. Webhooks must also find their secret in the environment.
  */
 export async function checkAgents(
   root: string,
@@ -202,7 +201,7 @@ export async function checkAgents(
     const prompts = await checkDescriptions(agents, env);
     const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
     if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
-    // Problems that stop work come first, before the remarks.
+    // Problems that keep kit from working come before the warnings.
     const ordered = [...problems].sort((one, other) => Number(isHarmless(one)) - Number(isHarmless(other)));
     return [
       {

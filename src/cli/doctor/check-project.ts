@@ -26,7 +26,7 @@ import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 
-/** Checks the project of a command line. Throws nothing that a check can report. */
+/** Checks the project of a command line. Problems become checks, not errors. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
   const { root, signal } = context;
   const checks: Check[] = [
@@ -47,7 +47,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   checks.push(await checkCommands(loaded.config));
   checks.push(...(await checkMcpServers(context, loaded)));
   checks.push(...(await checkAgents(root, loaded)));
-  // A store that cannot be read has been reported by now.
+  // Another check has reported a store that cannot be read.
   checks.push(...(await checkRecordedPrompts(root, loaded).catch(() => [])));
   try {
     checks.push(...(await checkService(root, loaded)));
@@ -102,7 +102,7 @@ async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Prom
       hint: "Until that is fixed, every command reads all files again, and sessions of agents cannot be stored; 'kit run' works with KIT_STORE=memory.",
     };
   }
-  // The last writes may still lie in the log beside the database.
+  // The latest writes may still be in the write-ahead log.
   const sizes = ["index.db", "index.db-wal"].map(
     (name) => statSync(join(project.root, ".kit", name), { throwIfNoEntry: false })?.size ?? 0,
   );
@@ -162,10 +162,10 @@ function toCheck(name: string, error: unknown, otherwise: string): Check {
   return { name, status: "error", message, hint: error instanceof KitError && hint ? hint : otherwise };
 }
 
-/** How many dead letters are counted. */
+/** The most dead letters to count. */
 const mostCounted = 1_000;
 
-/** Checks the server of the project, and the work that it accepted; no check where there never was any. */
+/** Checks the project's server and its accepted work; no check for a project that never accepted work. */
 async function checkService(root: string, { config, environment }: LoadedConfig): Promise<readonly Check[]> {
   const [first, ...others] = await findRunningServers(root);
   const checks: Check[] = [];
@@ -177,13 +177,13 @@ async function checkService(root: string, { config, environment }: LoadedConfig)
   if (shared !== undefined)
     return [...checks, ...(await checkSharedEngine(shared)), ...checkWorkspaces(config)];
   const folder = resolve(root, config.engine?.folder ?? join(".kit", "engine"));
-  // Opening it where it is not would make it.
+  // Opening a store that does not exist would create it.
   if (existsSync(join(folder, "engine.db")))
     checks.push(await checkDeadLetters(createEmbeddedEngine({ folder })));
   return checks;
 }
 
-/** How long a server may take to say how it is, in ms. */
+/** How long a server may take to report its health, in ms. */
 const healthMs = 2_000;
 
 async function checkServer({ url, pid }: RunningServer, more: string): Promise<Check> {
@@ -199,7 +199,7 @@ async function checkServer({ url, pid }: RunningServer, more: string): Promise<C
   }
 }
 
-/** Reaches the database that several machines share, which makes its tables where they are missing. */
+/** Connects to the shared database, which creates its missing tables. */
 async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]> {
   try {
     const engine = await openSharedEngine(shared);
@@ -219,7 +219,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
   }
 }
 
-/** Checks the nodes that run. */
+/** Checks the running nodes. */
 async function checkNodes(engine: Engine): Promise<readonly Check[]> {
   const { nodes, problems } = await clusterStateOf(engine).catch(() => ({ nodes: [], problems: [] }));
   if (nodes.length === 0) return [];
@@ -231,7 +231,7 @@ async function checkNodes(engine: Engine): Promise<readonly Check[]> {
   }));
 }
 
-/** Asks Restate's admin API whether it knows the nodes. */
+/** Asks Restate's admin API whether kit's object is registered. */
 async function checkRestate(
   { schema }: SharedEngine,
   { admin, token, service = schema ?? "kit" }: RestateOptions,

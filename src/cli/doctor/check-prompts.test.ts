@@ -74,10 +74,10 @@ async function recorded(profileOf: (session: number, prompt: number) => AgentPro
 test("the logs of sessions tell which part of their prompts does not stay", async () => {
   expect(await recorded(() => ({ instructions: "The same." }))).toEqual([]);
   expect(await recorded((session, prompt) => ({ instructions: `${session} ${prompt}` }))).toEqual([
-    "instructions: became other ones in mid-session, in 5 sessions of the last 5.",
-    "instructions of tester: other ones in each of its last 5 sessions. A time or a random text in them keeps sessions from sharing a cache.",
+    "instructions: changed in the middle of 5 sessions of the last 5.",
+    "instructions of tester: different in each of its last 5 sessions. A time or a random text in them keeps sessions from sharing a cache.",
   ]);
   expect(
     await recorded((session, prompt) => ({ tools: [tool(session === 0 ? `t${prompt}` : "t")] })),
-  ).toEqual(["tools: became other ones in mid-session, in 1 session of the last 5."]);
+  ).toEqual(["tools: changed in the middle of 1 session of the last 5."]);
 });

@@ -3,7 +3,7 @@ import type { Output, Style } from "../print/output.ts";
 import { count } from "../print/table.ts";
 import { pad, safeLine, wrap } from "../text/safe-text.ts";
 
-/** One thing that the doctor looked at. */
+/** One result of the doctor. */
 export type Check = Finding;
 
 const signs: Readonly<Record<Check["status"], readonly [sign: string, style: Style]>> = {
@@ -12,7 +12,7 @@ const signs: Readonly<Record<Check["status"], readonly [sign: string, style: Sty
   error: ["✗", "red"],
 };
 
-/** One line for each check, with what to do below it, and how many there are to look at. */
+/** One line per check, with its advice below, and the number of problems. */
 export function printChecks(output: Output, checks: readonly Check[]): void {
   const width = Math.max(...checks.map((check) => check.name.length)) + 2;
   for (const { name, status, message, hint } of checks) {

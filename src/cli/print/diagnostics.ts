@@ -12,13 +12,13 @@ export type DiagnosticFormat = (typeof diagnosticFormats)[number];
 
 export interface DiagnosticReport {
   readonly diagnostics: readonly Diagnostic[];
-  /** The value that `json` prints: the body of the route where there is one. */
+  /** The value that `json` prints: the route's body where there is a route. */
   readonly body: unknown;
-  /** The checked records: "42 specs". */
+  /** The subject of the check: "42 specs". */
   readonly subject: string;
 }
 
-/** Prints what was found, in the wanted format, and how much of it on stderr. */
+/** Prints the diagnostics in the chosen format, and their number on stderr. */
 export function printDiagnostics(output: Output, report: DiagnosticReport, format: DiagnosticFormat): void {
   const { diagnostics, body } = report;
   switch (format) {
@@ -93,7 +93,7 @@ export function toGithubAnnotation({ severity, rule, ...rest }: Diagnostic): str
   return toGithubCommand(severity, { ...rest, title: rule });
 }
 
-/** The same for any remark about a file. */
+/** The same for any message about a file. */
 export function toGithubCommand(
   level: "error" | "warning" | "notice",
   remark: {

@@ -17,23 +17,21 @@ export interface EventPrinter {
   readonly onEvent: (event: KitEvent) => void;
   /** The answer of the newest turn, as far as it was printed. */
   readonly printedText: string;
-  /** Ends a line that deltas left open. */
+  /** Ends an unfinished line of deltas. */
   end(): void;
   problem(problem: SourceProblem): void;
 }
 
-/** Longest remark in columns where no terminal says how wide it is. */
+/** The longest remark, in columns, where no terminal has a width. */
 const maxRemark = 160;
 
-/** Longest notice in columns, over all its lines. */
+/** The longest notice, in columns, over all its lines. */
 const maxNotice = 2_000;
 
 /**
- * Prints what agents do, as it happens.
- *
- * With `stream` the answer is on stdout as it comes, and on stderr a line per tool call and result, per
- * task and compaction. Without it a terminal shows on its last line what is going on. With `--json` every
- * event is a line of JSON on stdout. Logs, warnings and retries are always said, to their end.
+ * Prints what agents do, as it happens. With `stream`, stdout has the answer as it comes, and stderr a line per tool
+ * call, result, task and compaction. Without it, a terminal shows the current work on its last line. With `--json`
+ * every event is a line of JSON on stdout. Logs, warnings and retries are always printed in full.
  */
 export function createEventPrinter(
   { output, json }: Pick<CommandContext, "output" | "json">,
@@ -57,7 +55,7 @@ export function createEventPrinter(
 }
 
 function createJsonPrinter(output: Output): EventPrinter {
-  // The events come from several streams: numbers of one stream are what a reader can rely on.
+  // The events come from several streams: the printer numbers them, so that readers get one sequence.
   let index = 0;
   return {
     printedText: "",
@@ -75,15 +73,15 @@ interface Lines {
   /** A new answer begins. */
   begin(): void;
   text(delta: string): void;
-  /** A line on stderr, cut to the terminal: what goes on, at a glance. */
+  /** A line on stderr, cut to the terminal's width. */
   remark(style: Style, text: string): void;
-  /** A text that the reader needs whole, on as many lines as it takes. */
+  /** A text on stderr that the reader needs in full, over several lines. */
   notice(style: Style, text: string): void;
   waiting(text: string): void;
   end(): void;
 }
 
-/** Keeps the answer on stdout and the remarks on stderr apart, also where one terminal shows both. */
+/** Separates the answer on stdout from the remarks on stderr where one terminal shows both. */
 function createLines(output: Output, answers: boolean): Lines {
   let open = false;
   let lastPrinted: "nothing" | "text" | "remark" = "nothing";
@@ -127,7 +125,7 @@ function createLines(output: Output, answers: boolean): Lines {
   };
 }
 
-/** The work as it happens: what is called, what came of it, and the answer. */
+/** Prints the work as it happens: calls, results, and the answer. */
 function createLivePrinter(lines: Lines): (event: KitEvent) => void {
   const depths = new Map<string, number>();
   let callsOfTurn = 0;
@@ -146,18 +144,18 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
         lines.waiting(`${indent}${event.model} …`);
         return;
       case "text_delta":
-        // Tasks work below the answer: what they say is their parent's to use.
+        // The text of a task goes to its parent only.
         if (event.parent_operation_id === undefined) lines.text(event.text);
         return;
       case "tool_start": {
         callsOfTurn += 1;
-        // A task says more of itself when it starts.
+        // The start of the task says more.
         if (event.tool !== "task") lines.remark("cyan", `${indent}→ ${callLine(event.tool, event.args)}`);
         lines.waiting(`${indent}  …`);
         return;
       }
       case "tool_end": {
-        // Where several calls run side by side, each result says whose it is.
+        // Where several calls run at the same time, each result names its call.
         const toolLabelText = callsOfTurn > 1 ? `${event.tool}: ` : "";
         const took = event.duration_ms < 1_000 ? "" : ` (${(event.duration_ms / 1_000).toFixed(1)} s)`;
         const result = `${toolLabelText}${resultLine(event.result, event.is_error)}${took}`;
@@ -199,7 +197,7 @@ function compactionLine(event: Extract<KitEvent, { type: "compaction_end" }>): s
   return `history shortened: ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens`;
 }
 
-/** Prints what a route would answer: whole with `--json`, as the last line of the events with `--stream`. */
+/** Prints the body of the route: whole with `--json`, as the last line of the events with `--stream`. */
 export function printBody(
   body: Readonly<Record<string, unknown>>,
   context: CommandContext,
@@ -210,7 +208,7 @@ export function printBody(
   else context.output.json(body);
 }
 
-/** Prints what a run came to: a text as it is, anything else as JSON. */
+/** Prints the result of a run: a text as it is, anything else as JSON. */
 export function printRunResult(
   { status, run_id, result }: RunCompleted,
   how: { readonly context: CommandContext; readonly stream: boolean; readonly printer: EventPrinter },
@@ -219,12 +217,12 @@ export function printRunResult(
   const { output, json } = context;
   if (json) printBody({ status, run_id, result: result ?? null }, context, stream);
   else if (typeof result === "string") {
-    // A workflow often returns the text that was streamed: it is not printed twice.
+    // A workflow often returns the text that was streamed, which must not be printed twice.
     if (printer.printedText.trim() !== result.trim()) output.line(safeLines(result));
   } else if (result !== undefined && result !== null) output.json(result);
 }
 
-/** Says what went wrong; with `--stream --json` as the last line of the events, of type `error`. */
+/** Prints an error; with `--stream --json` as the last line of the events, of type `error`. */
 export function printFailure(error: unknown, context: CommandContext, stream: boolean): ExitCode {
   const { output, json } = context;
   const asLine = json && stream;
@@ -236,10 +234,10 @@ export function printFailure(error: unknown, context: CommandContext, stream: bo
   return exitCode;
 }
 
-/** The arguments that tell most about a call, in order of preference: the first one stands without its name. */
+/** The most telling arguments of a call, in order of preference: the first one is printed without its name. */
 const telling = ["command", "path", "file", "files", "pattern", "q", "query", "prompt", "name", "tool"];
 
-/** Longer texts among the arguments are told by their length. */
+/** Longer texts among the arguments are replaced by their length. */
 const maxValue = 120;
 
 /** A tool call on one line: `read src/app.ts limit=40`, `bash npm test`. */
@@ -254,7 +252,7 @@ export function callLine(tool: string, args: unknown): string {
   return [tool, ...words].join(" ");
 }
 
-/** A tool's result on one line: how it begins and how much there is; of a failure, how it ends. */
+/** A tool's result on one line: its beginning and its size; for an error, its end. */
 export function resultLine(result: string, isError: boolean): string {
   const lines = result.split("\n").filter((line) => line.trim() !== "");
   const [first = "(nothing)"] = lines;
@@ -267,7 +265,7 @@ export function resultLine(result: string, isError: boolean): string {
 /** The text of a log event on one line. */
 export function logLine(event: Extract<KitEvent, { type: "log" }>): string {
   const { message, data, operation_id, run_id } = event;
-  // The data of a workflow's log is for its author; beside a message of kit's own, data is for machines.
+  // The data of a workflow's log is printed for its author; data beside a message of kit is for machines.
   return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
 }
 

@@ -2,17 +2,17 @@ import { safeLine, safeLines } from "../text/safe-text.ts";
 import type { Output } from "./output.ts";
 import { count } from "./table.ts";
 
-/** More lines of one file than these are only counted. */
+/** The most lines of one file to print; more are counted. */
 const mostLines = 200;
 
-/** Prints the changes of a text as `diff -u` does, below its path; nothing where there are none. */
+/** Prints the changes of a text as `diff -u` does, below its path; nothing if it has not changed. */
 export function printLineDiff(
   output: Output,
   change: {
     readonly path: string;
     readonly before: string;
     readonly after: string;
-    /** Stands below the path. */
+    /** A remark below the path. */
     readonly remark?: string | undefined;
   },
 ): void {
@@ -23,7 +23,7 @@ export function printLineDiff(
   if (change.remark !== undefined) output.line(output.style("dim", safeLine(change.remark)));
   for (const line of lines.slice(0, mostLines)) {
     const style = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";
-    // White space counts in a diff.
+    // White space is significant in a diff.
     output.line(output.style(style, safeLines(line).replaceAll("\n", " ")));
   }
   if (lines.length > mostLines)
@@ -32,7 +32,7 @@ export function printLineDiff(
 
 /** Lines around a change that are shown with it. */
 const contextLines = 3;
-/** A change of more lines than this squared is shown as all of the old, then all of the new. */
+/** A change of more lines than the square of this number is printed as all old lines, then all new ones. */
 const maxCells = 4_000_000;
 
 type Step = readonly [mark: " " | "-" | "+", line: string];

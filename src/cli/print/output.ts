@@ -7,21 +7,21 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Where a command says something: answers on stdout, remarks and progress on stderr. */
+/** Where a command prints: answers on stdout, remarks and progress on stderr. */
 export interface Output {
-  /** People read stdout: align and shorten. Otherwise print every value whole, separated by tabs. */
+  /** Whether a person reads stdout: then align and shorten. Otherwise print every value whole, separated by tabs. */
   readonly isTerminal: boolean;
-  /** People read stderr. */
+  /** Whether a person reads stderr. */
   readonly hasNoteTerminal: boolean;
   /** Columns of that terminal; infinite where there is none. */
   readonly width: number;
-  /** Colours where stdout shows them; NO_COLOR and FORCE_COLOR decide over that. */
+  /** Colours for stdout; NO_COLOR and FORCE_COLOR override the terminal. */
   style(style: Style, text: string): string;
-  /** Printed as it is: a text from a file passes `safeLine` or `safeLines` before. */
+  /** Prints the text as it is: pass a text from a file through `safeLine` or `safeLines` first. */
   write(text: string): void;
   line(text?: string): void;
   json(value: unknown): void;
-  /** A remark beside the answer, on stderr. */
+  /** A remark on stderr, beside the answer. */
   note(text: string): void;
   noteStyle(style: Style, text: string): string;
   /** Shows progress on the last line of a terminal until the next call; "" clears it. */
@@ -30,7 +30,7 @@ export interface Output {
 
 const clearLine = "\r\u001B[K";
 
-/** Writes to the two streams of the process, and goes on quietly when a reader like `head` leaves. */
+/** Writes to the two streams of the process, and continues silently when a reader like `head` closes its end. */
 export function createOutput(stdout: OutputStream, stderr: OutputStream): Output {
   const write = createWriter(stdout);
   const writeNote = createWriter(stderr);
@@ -38,7 +38,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
   const progress = (text: string): void => {
     if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
     isShowingProgress = text !== "";
-    // A line that wraps would leave a part behind when it is cleared.
+    // A progress line that wraps could not be cleared.
     const line = truncate(text, widthOf(stderr) - 1);
     writeNote(line === "" ? clearLine : `${clearLine}${styleText("dim", line, { stream: stderr })}`);
   };
@@ -56,7 +56,7 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     json: (value) => writeAnswer(`${toSafeJson(value)}\n`),
     note: (text) => {
       progress("");
-      // A terminal breaks long lines in the middle of a word.
+      // Without wrapping here, a terminal would break long lines inside words.
       const lines = stderr.isTTY ? text.split("\n").flatMap((line) => wrap(line, widthOf(stderr))) : [text];
       writeNote(`${lines.join("\n")}\n`);
     },
@@ -84,7 +84,7 @@ function createWriter(stream: OutputStream): (text: string) => void {
 /** stdin of the process, or a stream that behaves like it. */
 export type InputStream = Readable & { readonly isTTY?: boolean };
 
-/** Whether a person can be asked: they read remarks at a terminal, and type at one. */
+/** Whether kit can ask a person: both input and remarks are at a terminal. */
 export function canAsk({ input, output }: { readonly input: InputStream; readonly output: Output }): boolean {
   return input.isTTY === true && output.hasNoteTerminal;
 }

@@ -33,7 +33,7 @@ const columns: readonly Column<RunRecord>[] = [
   { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", cut: "end" },
 ];
 
-/** More are told by their number. */
+/** The most waits to print; others are counted. */
 const mostWaits = 5;
 
 /** The waits of a run, a line each: `approval until 2026-11-28T09:00:00.000Z (in 2 d)`. */

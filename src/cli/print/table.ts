@@ -4,32 +4,31 @@ import type { Output, Style } from "./output.ts";
 
 export interface Column<Row> {
   readonly header: string;
-  /** As it stands in the record: the table makes it one safe line. */
+  /** The value of the record; the table makes it one safe line. */
   value(row: Row): string;
-  /** The text that a terminal shows instead: `3 min ago` for a time. */
+  /** Replaces the value on a terminal: `3 min ago` for a time. */
   forPeople?(row: Row): string;
   style?(row: Row): Style | undefined;
   readonly align?: "left" | "right";
-  /** The end that is cut when the terminal is too narrow; without it, values stay whole. */
+  /** Which end to cut when the terminal is too narrow; without it, values stay whole. */
   readonly cut?: Cut;
   /** Columns that it keeps before each row takes two lines; default 16. */
   readonly least?: number;
-  /** Gives way before paths and texts do: commands take the part of an id that is left (`matchId`). */
+  /** Shrinks before paths and texts do: commands accept the remaining part of an id (`matchId`). */
   readonly isId?: true;
 }
 
 /** Columns between two columns. */
 const gap = 2;
-/** The least width of every column that is cut, ids among them. */
+/** The least width of a cut column, ids included. */
 const leastWidth = 12;
-/** The least width of a text or a path in a line that it shares with all others. */
+/** The least width of a text or path that shares its line with others. */
 const leastText = 16;
 
 /**
- * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per
- * row, whole values separated by tabs, without headings, as `cut`, `awk` and `grep` like them.
- *
- * Where texts and paths would be cut to less than 16 columns, they have a line of their own and the rest stands below it.
+ * Prints rows: for a terminal with headings, aligned and cut to its width; otherwise one line per row, whole values
+ * separated by tabs, without headings, for `cut`, `awk` and `grep`. If texts and paths would be cut to less than 16
+ * columns, they get a line of their own with the rest below it.
  */
 export function printTable<Row>(output: Output, rows: readonly Row[], columns: readonly Column<Row>[]): void {
   const strips = columns.map((column) => toStrip(column, rows, output.isTerminal));
@@ -37,7 +36,7 @@ export function printTable<Row>(output: Output, rows: readonly Row[], columns: r
     for (const index of rows.keys()) output.line(strips.map(({ cells }) => cells[index]).join("\t"));
     return;
   }
-  // A column that says nothing takes room from those that do.
+  // Empty columns are left out, to save room.
   const filled = strips.filter(({ cells }) => cells.some((cell) => cell !== ""));
   if (filled.length === 0) return;
   const widths = fitWidths(filled, output.width);
@@ -70,7 +69,7 @@ function isReadable(strip: Strip, width: number): boolean {
   return !isText(strip) || width >= Math.min(strip.width, strip.least);
 }
 
-/** A column as it is printed: its heading, and a cell for each row. */
+/** A column ready to print: its heading, and a cell per row. */
 interface Strip {
   readonly header: string;
   readonly cells: readonly string[];
@@ -132,7 +131,9 @@ interface Wish {
   readonly isId?: boolean;
 }
 
-/** Takes columns from ids first, then from the widest texts, until the line fits or all of them are small. */
+/**
+ * Shrinks id columns first, then the widest text columns, until the line fits or all columns have their least width.
+ */
 export function fitWidths(wishes: readonly Wish[], available: number): readonly number[] {
   const widths = wishes.map((wish) => wish.width);
   for (const isRequired of [true, false]) {
@@ -156,13 +157,13 @@ function shrink(widths: number[], indexes: readonly number[], available: number)
   }
 }
 
-/** A name, and what it says: nothing, one line, or one line each. */
+/** A label and its value: nothing, one line, or several lines. */
 type Field = readonly [name: string, value: string | readonly string[] | undefined];
 
 /** Columns of the names. */
 const nameWidth = 12;
 
-/** Prints the fields of one record below each other, without those that say nothing. */
+/** Prints the fields of one record below each other, without empty ones. */
 export function printFields(output: Output, fields: readonly Field[]): void {
   for (const [name, value = ""] of fields) {
     const lines = (typeof value === "string" ? [value] : value).filter((line) => line !== "");
@@ -172,16 +173,16 @@ export function printFields(output: Output, fields: readonly Field[]): void {
   }
 }
 
-/** Prints a whole file: byte for byte into a pipe or a file, without what could harm a terminal there. */
+/** Prints a whole file: unchanged into a pipe or a file, without control characters on a terminal. */
 export function printDocument(output: Output, content: string): void {
   const text = output.isTerminal ? safeLines(content) : content;
   output.write(output.isTerminal && !text.endsWith("\n") ? `${text}\n` : text);
 }
 
-/** More losses than this are only counted; `--json` has all of them. */
+/** The most losses to print; `--json` has all of them. */
 const mostLosses = 20;
 
-/** Says what a target format could not hold. */
+/** Prints what a target format could not hold. */
 export function noteLosses(output: Output, losses: readonly string[]): void {
   for (const loss of losses.slice(0, mostLosses)) {
     output.note(`${output.noteStyle("yellow", "lost:")} ${safeLine(loss)}`);

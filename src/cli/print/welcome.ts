@@ -9,11 +9,11 @@ import { count } from "./table.ts";
 export interface Welcome {
   readonly url: string;
   readonly project: Project;
-  /** The agents that are served; undefined where none are. */
+  /** The served agents; undefined if the server serves none. */
   readonly app: App | undefined;
-  /** Whether requests reach agents whose files declare nothing, here and under `kit start`. */
+  /** Whether requests reach agents whose files declare no triggers, here and under `kit start`. */
   readonly undeclared: Undeclared;
-  /** Whether requests have to carry one of the keys of the configuration. */
+  /** Whether requests need one of the configured keys. */
   readonly needsKey: boolean;
   /** The agent of the example commands; undefined where no agent is served. */
   readonly isolation: string | undefined;
@@ -24,7 +24,7 @@ export interface Welcome {
 /** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
 export type Undeclared = "served" | "dev_only" | "unserved";
 
-/** Says what is served and where, what could not be, and three things to try on this very project. */
+/** Prints what is served and where, what could not be loaded, and three things to try on this project. */
 export function printWelcome(output: Output, welcome: Welcome): void {
   const { url, project, app, undeclared, needsKey, isolation, engine } = welcome;
   const address = output.style(["bold", "cyan"], url);
@@ -60,7 +60,7 @@ function undeclaredAgents(app: App | undefined): readonly string[] {
   return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
 }
 
-/** How many names a line has room for. */
+/** The most names on a line. */
 const maxNames = 5;
 
 function reachOf(names: readonly string[], undeclared: Undeclared): string {
@@ -73,7 +73,7 @@ function reachOf(names: readonly string[], undeclared: Undeclared): string {
   return `${list}: ${where}. To serve one: export const triggers = { webhook: true } in its file.`;
 }
 
-/** The agent that people are invited to ask: one that says that requests reach it. */
+/** The agent for the example: one that requests reach. */
 function inviting(app: App | undefined, hidden: readonly string[]): string | undefined {
   return app?.agents().find(({ name }) => !hidden.includes(name))?.name;
 }
@@ -140,15 +140,15 @@ function toCall(address: string, body: unknown): string {
   return `curl ${address} -H 'Content-Type: application/json' -d '${json}'`;
 }
 
-/** Things of this very project to try kit on; what there is none of is absent. */
+/** Examples from this project; fields are absent where it has none. */
 interface Examples {
   /** A source file, one that a spec names where there is one. */
   readonly file?: string | undefined;
-  /** A word that a search for finds something. */
+  /** A word for which a search finds a spec. */
   readonly word?: string | undefined;
 }
 
-/** How many specs are looked at. */
+/** The most specs to read for an example. */
 const sampleSize = 200;
 const sourceFile = /\.(?:[cm]?[jt]sx?|py|go|rs|java|kt|cs|rb|php|swift|c|cc|cpp|h|vue|svelte)$/;
 
@@ -170,7 +170,7 @@ function pickExamples(project: Project): Examples {
   return { file, word };
 }
 
-/** Words of headings that say nothing about a project. */
+/** Words of headings that are useless as search examples. */
 const commonWords = new Set([
   "requirement",
   "requirements",
@@ -182,7 +182,7 @@ const commonWords = new Set([
   "rule",
 ]);
 
-/** A line for each webhook that refuses what comes, until its secret is there. */
+/** A warning for each webhook that refuses deliveries because its secret is missing. */
 export function secretWarnings(app: Pick<App, "webhooks" | "env">): readonly string[] {
   return webhooksWithoutSecret(app.webhooks(), app.env).map(
     ({ path }) =>

@@ -8,14 +8,14 @@ import { createTerminalApprovals } from "./terminal-approvals.ts";
 
 type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
 
-/** The command that lets a call of a server run. */
+/** The command that approves a call on a server. */
 export function approveCommand({ approval_id }: ApprovalRequested): string {
   return `kit approvals approve ${approval_id}`;
 }
 
 /**
- * Hears the events of a server for whoever waits for an answer: a call that needs approval is asked about
- * at the terminal. Without a terminal, it prints the command that decides.
+ * Handles approval requests among a server's events: asks at the terminal or, without a terminal, prints the command
+ * that decides.
  */
 export function createApprovalAnswers({
   client,

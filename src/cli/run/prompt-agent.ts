@@ -35,7 +35,7 @@ export interface PromptRequest {
   };
 }
 
-/** Prompts an agent, or has it run a skill, and prints its answer, or its work as it happens. */
+/** Prompts an agent, or lets it run a skill, and prints its answer, or its work as it happens. */
 export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   const { app, context, options, printer } = request;
   const files = options.file === undefined ? undefined : await readFiles(options.file, context.cwd);
@@ -50,7 +50,7 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
     printer.end();
     const { text, usage, model, metadata } = result;
     const { output, json } = context;
-    // Only a skill with an output schema has a value: its text is how the model wrote it down.
+    // Only a skill with an output schema returns a value: its text is the model's notation of it.
     const typed = result.result === undefined ? {} : { result: result.result };
     if (json)
       printBody({ result: { text, ...typed, usage, model, metadata } }, context, options.stream === true);
@@ -67,13 +67,13 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   }
 }
 
-/** The name of a session that this line begins: its time, and four letters because two lines may begin at once. */
+/** The name of a new session: the time, and four letters because two commands may start at once. */
 function newName(now: Date): string {
   const time = now.toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15);
   return `${time}-${createUlid().slice(-4).toLowerCase()}`;
 }
 
-/** How many of the newest sessions are looked at to find the one that was used last. */
+/** How many of the newest sessions to search for the one that was used last. */
 const mostSessions = 20;
 
 async function lastUsed(agent: Agent): Promise<string> {
@@ -130,11 +130,13 @@ function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: s
 
 interface FileKind {
   readonly mediaType: string;
-  /** How such files begin; latin-1, at its offset. Absent where any bytes may be one. */
+  /** The signature of the file type in latin-1, at its offset. Absent where any bytes are valid. */
   readonly begins?: readonly [offset: number, text: string];
 }
 
-/** The media types that providers accept, by extension. The prompt fails for one that its model does not accept. */
+/**
+ * The media types that providers accept, by file extension. The prompt fails for one that its model does not accept.
+ */
 const kinds: Readonly<Record<string, FileKind>> = {
   ".pdf": { mediaType: "application/pdf", begins: [0, "%PDF-"] },
   ".png": { mediaType: "image/png", begins: [0, "\x89PNG\r\n"] },
@@ -153,10 +155,13 @@ const kinds: Readonly<Record<string, FileKind>> = {
   ".csv": { mediaType: "text/plain" },
 };
 
-/** More than providers take in one request, in bytes; all of it is held in memory. */
+/** The most that providers take in one request, in bytes; all of it is held in memory. */
 const maxBytes = 50 * 1_048_576;
 
-/** Reads the files of a command line, relative to `cwd`, as a prompt takes them. Throws a usage error that names the file. */
+/**
+ * Reads the files that the command line names, relative to `cwd`, for a prompt. Throws a usage error that names the
+ * file.
+ */
 async function readFiles(paths: readonly string[], cwd: string): Promise<readonly FileInput[]> {
   const files: FileInput[] = [];
   let left = maxBytes;

@@ -50,10 +50,10 @@ export async function startWorkflow({
   }
 }
 
-/** Between two looks at a run, in ms. */
+/** How often the run is polled, in ms. */
 const pollMs = 250;
 
-/** Says on stderr what a run waits for, once each time, and how to signal it. */
+/** Prints on stderr what a run waits for, once per wait, and how to signal it. */
 function printWaits(
   engine: Engine,
   { output }: CommandContext,

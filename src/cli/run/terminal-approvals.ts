@@ -12,14 +12,14 @@ import { isAlive } from "../running-server.ts";
 import { safeLine, toSafeJson } from "../text/safe-text.ts";
 
 export interface ApprovalTerminal {
-  /** Where the person types: a terminal, line by line. */
+  /** The terminal that the person types at, line by line. */
   readonly input: Readable;
   readonly output: Output;
-  /** Takes keys out of what is shown. */
+  /** Masks keys in the printed text. */
   readonly mask: (text: string) => string;
 }
 
-/** Asks the person at the terminal, one question after the other. */
+/** Asks the person at the terminal, one question at a time. */
 export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
   const waiting = createApprovals();
   let questions: Promise<void> = Promise.resolve();
@@ -29,7 +29,7 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
       const word = waiting.request(request, signal);
       questions = questions.then(async () => {
         const decision = signal.aborted ? undefined : await ask(request, terminal, signal);
-        // A late answer changes nothing: the call has been aborted or has expired.
+        // A late answer is ignored: the call was aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
       });
@@ -38,16 +38,16 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
   };
 }
 
-/** Undefined when the signal fires before there is an answer. */
+/** Returns undefined if the signal fires before there is an answer. */
 function ask(
   { tool, args }: ApprovalRequest,
   { input, output, mask }: ApprovalTerminal,
   signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
-  // All of the arguments, whatever their length: what is not shown cannot be approved.
+  // Prints all arguments, whatever their length: a person cannot approve what they do not see.
   output.note(output.noteStyle("yellow", `${safeLine(tool)} wants to run with ${mask(toSafeJson(args))}`));
   output.note("Approve it? [y/N, or say why not]");
-  // Lines come from the terminal's own editing, so that Ctrl-C stays a signal.
+  // The terminal's own line editing, so that Ctrl-C stays a signal.
   const lines = createInterface({ input, terminal: false });
   return new Promise((resolve) => {
     const end = (decision: ApprovalDecision | undefined): void => {
@@ -74,8 +74,8 @@ function toDecision(line: string): ApprovalDecision {
 const folderName = "terminals";
 
 /**
- * Makes the folder for the engine of this process, so that 'kit runs signal' reaches the run from another terminal,
- * and removes those that killed processes have left. It goes when it is disposed of.
+ * Makes the folder for this process's engine, so that 'kit runs signal' reaches the run from another terminal, and
+ * removes those that killed processes have left. The folder is removed on disposal.
  */
 function makeTerminalFolder(root: string): Disposable & { readonly path: string } {
   const folder = join(stateFolder(root), folderName);
@@ -92,7 +92,10 @@ function makeTerminalFolder(root: string): Disposable & { readonly path: string 
   };
 }
 
-/** The folder of this process; undefined where kit may keep nothing, as with KIT_STORE=memory: no command can signal the run then. */
+/**
+ * The folder of this process; undefined where kit must not store anything, as with KIT_STORE=memory: then no command
+ * can signal the run.
+ */
 export function openTerminalFolder(root: string): ReturnType<typeof makeTerminalFolder> | undefined {
   try {
     return makeTerminalFolder(root);

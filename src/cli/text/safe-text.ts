@@ -7,8 +7,8 @@ const sequence =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
   /(?:\u001B\[|\u009B)[0-?]*[ -/]*[@-~]?|\u001B[\]PX^_](?:[^\u0007\u001B\n]*(?:\u0007|\u001B\\))?/g;
 
-// Everything that moves the cursor, rings a bell or hides text: C0 and C1 controls, byte order marks,
-// and the marks that reorder what is read (Unicode Bidi_Control).
+// All characters that move the cursor, ring a bell or hide text: C0 and C1 controls, byte order marks, and the marks
+// that reorder text (Unicode Bidi_Control).
 const unsafe = /[\p{Cc}\uFEFF\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /**
@@ -22,7 +22,7 @@ export function safeLines(text: string): string {
     .replace(unsafe, (char) => (char === "\n" || char === "\t" ? char : ""));
 }
 
-/** The same as one line: every run of white space is one blank. */
+/** The same as one line: every run of white space becomes one blank. */
 export function safeLine(text: string): string {
   return safeLines(text).replace(/\s+/g, " ").trim();
 }
@@ -44,10 +44,10 @@ function toEscape(char: string): string {
 // Latin letters and the punctuation of prose: one column each, whatever the terminal.
 const narrow = /^[\x20-\x7E\xA1-\xAC\xAE-\u02FF\u2010-\u2015\u2018-\u2022\u2026]*$/;
 const require = createRequire(import.meta.url);
-// Made when first needed: it takes 14 ms, and most lines are short.
+// Created on first use: it takes 14 ms, and most lines are short.
 let segmenter: Intl.Segmenter | undefined;
 
-/** Columns that a line without control characters takes in a terminal. */
+/** The columns that a line without control characters takes in a terminal. */
 export function displayWidth(text: string): number {
   if (narrow.test(text)) return text.length;
   // Compiling its tables takes as long as starting Node, and most texts never need them.
@@ -59,8 +59,8 @@ export function displayWidth(text: string): number {
 export type Cut = "start" | "middle" | "end";
 
 /**
- * The text, or as much of it as fits into `width` columns with a … where it was cut; of a path in the middle, because both
- * where it begins and what it is called tell it from others.
+ * The text, or as much of it as fits into `width` columns, with a … at the cut; a path is cut in the middle, because
+ * its beginning and its file name identify it.
  */
 export function truncate(text: string, width: number, cut: Cut = "end"): string {
   // A column is at most one character wide, so what lies far beyond the cut need not be measured.

@@ -141,7 +141,8 @@ test.each(floods.slice(0, rounds(4, floods.length)))(
   async (scenario) => {
     const client = openServer(hostileServer(scenario), { clock: createManualClock() });
     await client.tools();
-    const withName = /It flooded its (error )?output|It sent a message of more than 10 MB/;
+    const withName =
+      /It flooded its (error )?output|It sent too many messages|It sent a message of more than 10 MB/;
     await expect.poll(() => client.problems()[0]?.message).toMatch(withName);
     const started = processorMs();
     // The next operations do without it until it is due again.
@@ -194,7 +195,7 @@ test("thousands of tools are cut to what a request takes, and that is told", asy
   expect(unread.tools).toHaveLength(1);
   expect(unread.problems.map((problem) => problem.message)).toEqual([
     "It lists more tools than kit reads: those after the first 10000 are left out.",
-    '`allow` names "tool_99999", and no tool of the server that was read is called so.',
+    '`allow` names "tool_99999", and no tool of the server that was read has that name.',
   ]);
   const searched = openClient({
     mode: "search_execute",

@@ -129,7 +129,7 @@ test("allow and deny choose tools, and a name that fits none is pointed out", as
   const { tools, problems } = await toolsAndProblems(client);
   expect(tools.map((tool) => tool.name)).toEqual(["mcp__s__add", "mcp__s__echo"]);
   expect(problems).toEqual([
-    { server: "s", message: '`allow` names "ad", and no tool of the server is called so.' },
+    { server: "s", message: '`allow` names "ad", and no tool of the server has that name.' },
   ]);
 });
 

@@ -23,7 +23,7 @@ import { fileInput, nextCursor, toolInput } from "./fields.ts";
 
 interface Input {
   readonly file: string;
-  readonly tool?: ExplainTool | undefined;
+  readonly tool?: ExplainTool;
   readonly cursor?: string;
 }
 
@@ -42,12 +42,12 @@ interface Shadowed extends Pick<ShadowedGuideline, "shadowed_by" | "rule"> {
 
 interface Output {
   readonly file: string;
-  readonly tool?: ExplainTool | undefined;
+  readonly tool?: ExplainTool;
   readonly total: number;
   readonly tokens: number;
   readonly applied: readonly Applied[];
   readonly shadowed: readonly Shadowed[];
-  readonly next_cursor?: string | undefined;
+  readonly next_cursor?: string;
 }
 
 const place = { id: z.string(), title: z.string(), source_file: z.string() };
@@ -114,7 +114,7 @@ function toOutput(explanation: Explanation, cursor: string | undefined): Output 
   const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
   return {
     file,
-    tool,
+    ...(tool === undefined ? {} : { tool }),
     total,
     tokens,
     applied: items,
@@ -127,7 +127,7 @@ function toOutput(explanation: Explanation, cursor: string | undefined): Output 
         shadowed_by,
         rule,
       })),
-    next_cursor,
+    ...(next_cursor === undefined ? {} : { next_cursor }),
   };
 }
 
@@ -140,7 +140,7 @@ function toItem({ guideline, line, reason, detail }: AppliedGuideline): Applied 
     is_sample,
     line,
     reason,
-    detail,
+    ...(detail === undefined ? {} : { detail }),
     ...cutText(content, maxListedContent),
   };
 }

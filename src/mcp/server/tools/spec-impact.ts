@@ -24,7 +24,7 @@ interface Input {
 interface Affected extends Pick<AffectedSpec, "id" | "score"> {
   readonly title: string;
   readonly path: string;
-  readonly line?: number | undefined;
+  readonly line?: number;
   readonly because: readonly ImpactEdge[];
 }
 
@@ -106,7 +106,7 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
         kind: "spec",
         id,
         file: path,
-        line,
+        ...(line === undefined ? {} : { line }),
         why: "named by spec_impact",
         tokens: textTokens(title),
       })),
@@ -146,7 +146,7 @@ function toAffected(specs: ProjectSpecs, { id, score, path }: AffectedSpec): Aff
     id,
     title: excerptOf(block?.title ?? id, 200),
     path: block?.path ?? "",
-    line,
+    ...(line === undefined ? {} : { line }),
     score,
     because: path,
   };

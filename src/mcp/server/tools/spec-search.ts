@@ -72,7 +72,7 @@ export function specSearchTool(specs: ProjectSpecs): ReadTool<SpecQuery, Output>
         kind: "spec",
         id,
         file: path,
-        line,
+        ...(line === undefined ? {} : { line }),
         why: "found by spec_search",
         tokens: textTokens(title + excerpt),
       })),
