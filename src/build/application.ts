@@ -14,7 +14,7 @@ import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bu
 import { collectFiles } from "./collect-files.ts";
 import { findPackage, readJson } from "./packages.ts";
 
-/** An agent as far as it can be told without running it. */
+/** The description of an agent that kit can make without running it. */
 export interface DescribedAgent {
   readonly name: string;
   readonly path: string;
@@ -22,10 +22,13 @@ export interface DescribedAgent {
   readonly profile: AgentProfile | undefined;
 }
 
-/** A project as data: its specs, guidelines and other files that are read, and which of its modules are agents and the like. */
+/**
+ * The project's data: specs, guidelines and other files that a server reads, and which of its modules are agents,
+ * workflows and webhooks.
+ */
 export interface Snapshot {
   readonly files: OutputFiles;
-  /** Project-relative paths of sources: agents, workflows, webhooks, and the configuration where it is code. */
+  /** Paths of source modules, relative to the project: agents, workflows, webhooks, and a configuration in code. */
   readonly modules: readonly string[];
 }
 
@@ -40,11 +43,11 @@ export interface Application {
   readonly files: OutputFiles;
   /** The parts of `ApplicationData`, for a target that has no files. */
   readonly snapshot: Snapshot;
-  /** Packages that are not in the bundle, at their exact versions. */
+  /** Packages outside of the bundle, with exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
-  /** Why each package that the code imports is not in the bundle, by its name. */
+  /** The reason why each imported package is not in the bundle, by package name. */
   readonly outside: ReadonlyMap<string, string>;
-  /** Names of the variables that have to be set where it runs, keys first; without `KIT_API_KEYS`. */
+  /** Names of the variables to set where the application runs, keys first; without `KIT_API_KEYS`. */
   readonly variables: readonly string[];
   readonly sources: ProjectSources;
   readonly agents: readonly DescribedAgent[];
@@ -54,12 +57,12 @@ export interface Application {
   readonly warnings: readonly string[];
 }
 
-/** The manifest of an output: what kit wrote there, so that it can tell it from what others did. */
+/** An output's manifest: the files that kit wrote there, so that kit can tell them from others. */
 export const manifestName = "kit-build.json";
 
 /**
- * Makes the application of a project: its code in bundles, kit, and the files that both read. Writes nothing; the same project gives
- * the same bytes. What it cannot hold is among `problems`.
+ * Builds the application of a project in memory: its code in bundles, kit, and the files that they read. Writes
+ * nothing; the same project gives the same bytes. `problems` lists what an output cannot contain.
  */
 export async function createApplication(project: Project, loaded: LoadedConfig): Promise<Application> {
   const { root } = project;
@@ -140,7 +143,9 @@ function installedPeers(root: string, manifest: KitManifest): [string, string][]
   });
 }
 
-/** Keys of providers whose models are named, an address of a database, and what the project's own code reads. */
+/**
+ * The keys of providers whose models are named, a database address, and the variables that the project's code reads.
+ */
 function variablesOf(
   agents: readonly DescribedAgent[],
   { config }: LoadedConfig,
@@ -181,7 +186,10 @@ async function describe(
   );
 }
 
-/** Keys of this machine's environment and of the configuration belong into variables of the target, in no file. */
+/**
+ * The secrets of this machine's environment and of the configuration must not get into a file: they become variables
+ * of the target.
+ */
 function leakedSecrets(files: OutputFiles, loaded: LoadedConfig): readonly BuildProblem[] {
   const secrets = [...knownSecrets(loaded.environment, loaded.config), ...(loaded.fileSecrets ?? [])];
   const own = [...files].filter(([path]) => !path.startsWith(`${kitFolder}/`) && !path.startsWith("chunks/"));
@@ -223,7 +231,7 @@ function packageJson(name: string, dependencies: Readonly<Record<string, string>
     type: "module",
     engines: { node: ">=24" },
     scripts: { start: "node server.mjs" },
-    // Where the project's code finds kit: one copy, whoever imports it.
+    // Makes the project's code import this one copy of kit.
     imports: { "#kit": `./${kitFolder}/dist/index.js`, "#kit/*": `./${kitFolder}/dist/*/index.js` },
     dependencies,
   };

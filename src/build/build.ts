@@ -17,7 +17,7 @@ export interface BuildOptions {
   readonly out?: string | undefined;
   /** Writes nothing. */
   readonly check: boolean;
-  /** Replaces files that people have changed, and writes into a folder that holds other files. */
+  /** Replaces files that users changed, and writes into a folder that has other files. */
   readonly force: boolean;
 }
 
@@ -25,10 +25,10 @@ export interface BuildResult {
   readonly target: string;
   /** Absolute: the folder of the output, or the project's root for a target whose files lie there. */
   readonly folder: string;
-  /** With any, nothing was written. */
+  /** With any problem, nothing was written. */
   readonly problems: readonly BuildProblem[];
   readonly warnings: readonly string[];
-  /** Whether the output holds the application; else the platform builds it. */
+  /** Whether the output contains the application; otherwise the platform builds it. */
   readonly holdsApplication: boolean;
   /** Figures of the application. */
   readonly files: number;
@@ -52,11 +52,14 @@ export interface BuildResult {
 /** The folder in which outputs lie where none is named. */
 const outputs = "build";
 
-/** Git ignores the files that kit makes again; people commit those that they edit. */
+/** Git ignores the files that kit generates again; users commit those that they edit. */
 const ignored =
   "# Written by kit build: it makes these again. Commit the other files here.\n/*/app/\n/node/\n/vercel/.vercel/output/\n";
 
-/** Builds a project for a target. What the target cannot hold is among the problems, and then nothing is written. */
+/**
+ * Builds a project for a target. Parts of the project that the target does not support become problems, and then
+ * nothing is written.
+ */
 export async function build(options: BuildOptions): Promise<BuildResult> {
   const { project, loaded, target, check, force } = options;
   const made = await createApplication(project, loaded);
@@ -75,7 +78,7 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
     holdsApplication: target.application !== undefined,
     files: app.files.size,
     bytes: [...app.files.values()].reduce((sum, { byteLength }) => sum + byteLength, 0),
-    // A target that makes its own files has the packages in them.
+    // A target that lays out its own files includes the packages in them.
     dependencies: bundle === undefined ? app.dependencies : {},
     variables: ["KIT_API_KEYS", ...new Set([...(target.variables ?? []), ...app.variables])],
     next: target.next(app, toWord(relative(options.cwd, folder).split(sep).join("/") || ".")),

@@ -9,7 +9,7 @@ import { type FoundPackage, packageOfFile } from "./packages.ts";
 
 export interface CodeBundle {
   readonly files: OutputFiles;
-  /** Packages that stay outside, with the reason, by name. */
+  /** Packages that are not bundled, with the reason, by name. */
   readonly outside: ReadonlyMap<string, FoundPackage & { readonly reason: string }>;
   /** Paths that the code names and reads while it runs, from the root of the project; `../` for packages beside it. */
   readonly reads: readonly string[];
@@ -25,20 +25,19 @@ export interface CodeOptions {
   readonly root: string;
   /** Project-relative. */
   readonly entries: readonly string[];
-  /** kit's optional packages: they stay outside wherever they are imported. */
+  /** kit's optional packages: never bundled. */
   readonly optional: readonly string[];
 }
 
 /** The function of an output that gives the URL of a path in it. */
 const placeFunction = "kitPlaceOf";
 
-/** A package that is looked at again once its code was found to ask where it lies. */
+/** The most times that bundling starts over because a package turned out to use the path of its own file. */
 const maxRounds = 20;
 
 /**
- * The project's own modules, each at its path, with the packages that they import in `chunks/`. Packages with native parts,
- * and those whose code asks where it lies, stay outside: they need their own files around them.
- *
+ * Bundles the project's own modules, each at its path, with their packages in `chunks/`. Packages with native code,
+ * and packages that use the path of their own files, are not bundled, because they need their files around them.
  * Throws `invalid_request` for a package that is not installed and for code that does not parse.
  */
 export async function bundleCode(bundler: Bundler, options: CodeOptions): Promise<CodeBundle> {
@@ -54,7 +53,7 @@ export async function bundleCode(bundler: Bundler, options: CodeOptions): Promis
 class CodeRound {
   readonly #bundler: Bundler;
   readonly #options: CodeOptions;
-  /** Packages whose code asks where it lies, with the reason; grows while modules are read. */
+  /** Packages that use the path of their own files, with the reason; grows while modules are read. */
   readonly #located: Map<string, string>;
   readonly #outside = new Map<string, FoundPackage & { readonly reason: string }>();
   readonly #own = new Map<string, string>();
@@ -62,7 +61,7 @@ class CodeRound {
   readonly #variables = new Set<string>();
   readonly #warnings: string[] = [];
   #usesTesting = false;
-  /** The first error of a hook: the bundler replaces fields of an error that passes through it. */
+  /** The first error of a hook, kept here because the bundler replaces the fields of errors. */
   #failure: KitError | undefined;
 
   constructor(bundler: Bundler, options: CodeOptions, located: Map<string, string>) {
@@ -83,7 +82,7 @@ class CodeRound {
       plugins: [this.#plugin()],
       logLevel: "silent",
       experimental: { attachDebugInfo: "none" },
-      // The settings of Node count, which runs the same files without a build.
+      // Node's resolution settings, since Node runs the same files without a build.
       tsconfig: false,
     });
     try {
@@ -198,7 +197,7 @@ class CodeRound {
     throw new Error(init.message);
   }
 
-  /** Notes what a module of the project, or of a package, asks for while it runs. */
+  /** Records what a module reads at run time. */
   #read(
     code: string,
     id: string,
@@ -284,7 +283,7 @@ function notInstalled(source: string, importer: string | undefined, root: string
   };
 }
 
-/** rolldown names files by their absolute path, and gives the stack of a plugin that throws: neither helps a user. */
+/** rolldown's errors contain absolute paths and a plugin's stack: neither helps a user. */
 function toBuildError(error: unknown, root: string): KitError {
   const text = error instanceof Error ? error.message : String(error);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the bundler colours its messages.

@@ -12,7 +12,10 @@ export const kitFolder = "kit";
 export interface KitManifest {
   readonly version: string;
   readonly peerDependencies: Readonly<Record<string, string>>;
-  /** Packages that kit loads when they are there, and that are no peers: npm would hold them against other packages' own versions. */
+  /**
+   * Packages that kit loads if they are installed, but that are not peer dependencies: npm would compare them with
+   * the versions that other packages need.
+   */
   readonly kit: { readonly optionalPackages: Readonly<Record<string, string>> };
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
 }
@@ -32,7 +35,7 @@ function entriesOf({ exports }: KitManifest): readonly string[] {
 
 const bundles = new Map<boolean, Promise<OutputFiles>>();
 
-/** The files of `bundleKit`, made once in a process: kit does not change while it runs. */
+/** The result of `bundleKit`, cached for the process: kit does not change while it runs. */
 export async function kitFiles(
   bundler: Bundler,
   manifest: KitManifest,
@@ -44,9 +47,9 @@ export async function kitFiles(
 }
 
 /**
- * kit with the packages that it depends on, as the files of a folder. Every public entry is an entry of one bundle, so that
- * there is one copy of each class, whoever imports it; the processes and threads of kit keep their paths. Optional
- * packages stay outside.
+ * kit with its dependencies, as the files of a folder. All public entries are in one bundle, so that every importer
+ * gets the same copy of each class; the modules of kit's processes and threads keep their paths. Optional packages
+ * are not bundled.
  */
 async function bundleKit(
   bundler: Bundler,
@@ -98,7 +101,7 @@ export function optionalPackages({ peerDependencies, kit }: KitManifest): readon
   return [...Object.keys(peerDependencies), ...Object.keys(kit.optionalPackages)];
 }
 
-/** The built console of this kit; none where it was not built. */
+/** The built console of this kit; nothing if it was not built. */
 async function consoleFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
   const folder = join(kitRoot, "dist", "console");
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);

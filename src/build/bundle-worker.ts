@@ -11,12 +11,12 @@ import { type Bundler, loadBundler, type OutputFiles } from "./bundler.ts";
 import { languageOf, withPlace } from "./code-references.ts";
 import { withRequire } from "./created-require.ts";
 
-/** Where kit finds files of its own in the memory of a Durable Object. */
+/** The path under which kit finds its own files in the memory of a Durable Object. */
 const kitCode = "/tmp/kit-code";
 
 /**
- * An application as one module for workerd: the project's code, kit and the packages of both, with the files that are read as data. The
- * code of the project is run when the application is opened, after its files are in place.
+ * An application as one module for workerd: the project's code, kit and all packages, with the files that are read
+ * as data. The project's code runs when the application is opened, after its files are in place.
  */
 export async function bundleWorker(app: Application): Promise<string> {
   const bundler = await loadBundler();
@@ -38,7 +38,7 @@ export async function bundleWorker(app: Application): Promise<string> {
       entryFileNames: "worker.js",
       comments: { annotation: true, jsdoc: false, legal: true },
     });
-    // The bundler's own `require` of builtin modules asks for its place as well.
+    // The bundler's `require` for builtin modules needs the module's path as well.
     return output[0].code.replaceAll(
       "createRequire(import.meta.url)",
       `createRequire("file://${kitCode}/worker.js")`,
@@ -76,7 +76,7 @@ function workerPlugin(app: Application, bundler: Bundler): Plugin {
     transform(code, id) {
       const file = id.replace(/[?#].*$/, "");
       if (id.startsWith("\0") || !/\.[cm]?[jt]sx?$/.test(file)) return null;
-      // workerd tells a module no place of its own.
+      // workerd gives modules no path.
       const path = placeOf(file, app);
       const place = {
         url: JSON.stringify(new URL(`file://${path.split("/").map(encodeURIComponent).join("/")}`).href),
@@ -148,7 +148,7 @@ function missingModule(name: string): string {
   return `throw Object.assign(new Error(${message}), { code: "ERR_MODULE_NOT_FOUND" });\nexport default undefined;\n`;
 }
 
-/** Where a module believes that it lies: beside the files that it reads. */
+/** The path that a module gets as its own: beside the files that it reads. */
 function placeOf(file: string, app: Application): string {
   const kitTop = fileURLToPath(new URL(".", ownModule("index")));
   if (file.startsWith(kitTop))

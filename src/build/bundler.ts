@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 
-/** The part of rolldown that kit uses; the package is loaded when something is built. */
+/** The part of rolldown that kit uses; the package is loaded for builds only. */
 export type Rolldown = typeof import("rolldown");
 export type Parser = typeof import("rolldown/parseAst");
 
@@ -39,11 +39,11 @@ export function textFile(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** Something of a project that a target cannot hold. */
+/** A part of a project that the target does not support. */
 export interface BuildProblem {
   /** Project-relative. */
   readonly path: string;
-  /** Goes on where the path ends: `src/agents/a.ts` + `cannot be loaded: …`. */
+  /** Continues after the path: `src/agents/a.ts` + `cannot be loaded: …`. */
   readonly message: string;
   readonly hint: string;
 }

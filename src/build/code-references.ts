@@ -13,21 +13,21 @@ import {
   withEdits,
 } from "./syntax-tree.ts";
 
-/** The files that a module asks for while it runs, beside its imports. */
+/** The files and variables that a module reads at run time, besides its imports. */
 export interface CodeReferences {
   readonly files: readonly NamedFile[];
   /** Names of variables of the environment: `process.env.TOKEN`, `ctx.env["TOKEN"]`. */
   readonly variables: readonly string[];
-  /** Lines on which it asks where it lies, in a way that does not tell which file it will read. */
+  /** Lines that use the module's own path without showing which file they read. */
   readonly unclear: readonly number[];
-  /** Lines with an import whose name is made while it runs. */
+  /** Lines with an import whose specifier is computed at run time. */
   readonly dynamicImports: readonly number[];
 }
 
 /** A file or folder that code names in full. */
 export interface NamedFile {
   readonly path: string;
-  /** The folder that the path begins in: the one of the module, or the root of the project. */
+  /** The folder that the path starts from: the module's, or the root of the project. */
   readonly from: "module" | "root";
 }
 
@@ -71,7 +71,7 @@ export function findReferences(
   return { files, variables: [...variables].sort(), unclear: [...unclear], dynamicImports };
 }
 
-/** The file that an expression names, and the part of it that says where the module lies. */
+/** The file that an expression names, and the part of it that stands for the module's path. */
 function namedFile(
   node: Node,
   isPlace: (node: Node) => boolean,
@@ -131,7 +131,7 @@ function fileOfRoot(node: Node): string | undefined {
   return path !== undefined && path !== "" && isRelative(path) ? path : undefined;
 }
 
-/** Variables that a system, or kit itself, sets. */
+/** Variables that the system or kit sets. */
 const ofSystem = /^(NODE_|npm_|PATH$|HOME$|USER$|TMPDIR$|TZ$|LANG$|CI$|PORT$|KIT_)/;
 
 function variableOf(node: Node): string | undefined {
@@ -169,7 +169,7 @@ function placeWithin(node: Node): Node | undefined {
   return node.type === "NewExpression" && nameOf(node.callee) === "URL" && isFolder ? second : undefined;
 }
 
-/** The place that a variable is a name of: `const here = dirname(fileURLToPath(import.meta.url))`. */
+/** The path that a variable holds: `const here = dirname(fileURLToPath(import.meta.url))`. */
 function placeAlias(node: Node): Node | undefined {
   if (node.type !== "VariableDeclarator" || (node.id as Node).type !== "Identifier") return undefined;
   const value = node.init as Node | null;
@@ -183,7 +183,7 @@ export function innerPlace(node: Node): Node | undefined {
   return inner && innerPlace(inner);
 }
 
-/** Whether an expression of this module says where the module lies, by itself or by a variable. */
+/** Whether an expression stands for the module's path, directly or through a variable. */
 function placesOf(program: Node, declared: ReadonlySet<unknown>): (node: Node) => boolean {
   const names = new Set<unknown>();
   walk(program, (node) => {
@@ -222,7 +222,7 @@ export function languageOf(file: string): CodeLanguage {
   return /^\.[cm]?ts$/.test(extension) ? "ts" : "js";
 }
 
-/** Expressions that say where a module lies, each as code. */
+/** Expressions for the module's path, each as code. */
 export interface Place {
   readonly url: string;
   readonly filename: string;
@@ -230,8 +230,8 @@ export interface Place {
 }
 
 /**
- * The code with a place put in wherever it asks for its own: `import.meta.url`, `.filename` and `.dirname`, and `__filename` and
- * `__dirname` where the module does not declare them itself. Undefined where it asks nowhere.
+ * The code with a fixed path wherever it uses its own: `import.meta.url`, `.filename` and `.dirname`, and
+ * `__filename` and `__dirname` where the module does not declare them. Undefined if the code uses none of them.
  */
 export function withPlace(
   parseAst: Parser["parseAst"],
@@ -279,7 +279,7 @@ export function withPlace(
   return edits.length === 0 ? undefined : withEdits(code, edits);
 }
 
-/** And not `new.target`. */
+/** `import.meta`, but not `new.target`. */
 function isImportMeta({ meta }: Node): boolean {
   return isNode(meta) && meta.name === "import";
 }

@@ -21,8 +21,8 @@ export interface CollectedFiles {
 }
 
 /**
- * The files of a project that a server reads: specs and guidelines as they are now, what those import, skills, roles, and what
- * code and configuration name. No file that is called as those of secrets are is among them.
+ * The project files that a server reads: current specs and guidelines, their imports, skills, roles, and files that
+ * code and configuration name. Files with names of secret files are left out.
  */
 export async function collectFiles(
   { project, loaded }: { readonly project: Project; readonly loaded: LoadedConfig },

@@ -11,12 +11,12 @@ import type { Deployment, DeploymentStep } from "./targets/target.ts";
 export interface DeployOptions {
   readonly environment: Environment;
   readonly signal: AbortSignal;
-  /** Receives what is about to be run, and what the tool prints, as it comes. */
+  /** Called with each command before it runs, and with its output. */
   readonly print: (text: string) => void;
 }
 
 export interface Deployed {
-  /** The exit code of the platform's tool: of the first step that failed, else 0; 1 where the address does not answer. */
+  /** The exit code of the platform's tool: of the first failed step, else 0; 1 if the address does not answer. */
   readonly exitCode: number;
   readonly address: string | undefined;
   /** Whether `/health` has answered; undefined where there is no address. */
@@ -55,7 +55,7 @@ export async function deploy(deployment: Deployment, options: DeployOptions): Pr
   return { exitCode: healthy ? 0 : 1, address, healthy };
 }
 
-/** A step as a line of a shell; what a command reads from the environment is named, never shown. */
+/** A step as a shell line; values that a command reads from the environment are named, never printed. */
 export function toLine({ tools }: Deployment, { args, input }: DeploymentStep): string {
   const words = [tools[0], ...args].map((word) =>
     /^[\w./:@=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
@@ -98,7 +98,7 @@ interface Ran {
   readonly text: string;
 }
 
-/** Output that is kept of a step, from its end. */
+/** How much of a step's output is kept, from its end. */
 const maxText = 65_536;
 
 async function runStep(
@@ -120,7 +120,7 @@ async function runStep(
   child.stdout?.on("data", collect);
   child.stderr?.on("data", collect);
   child.stdin?.on("error", () => undefined).end(input === undefined ? "" : environment[input]);
-  // A tool that is ended in the middle leaves things half done: it hears the signal, and ends as it wants.
+  // A killed tool leaves a deployment half done, so it gets the signal and ends by itself.
   const interrupt = (): boolean => child.kill("SIGINT");
   signal.addEventListener("abort", interrupt, { once: true });
   try {

@@ -9,16 +9,16 @@ interface PlacedPackage {
   readonly found: FoundPackage;
 }
 
-/** Packages as an output holds them, with all that they depend on. */
+/** Packages with all their dependencies, as an output contains them. */
 export interface PackageFiles {
   readonly files: OutputFiles;
-  /** Packages with native code, which runs on machines as this one alone. */
+  /** Packages with native code, which runs only on machines like this one. */
   readonly native: readonly string[];
 }
 
 /**
- * The files of packages for an output that no npm completes: each package in `node_modules`, with those that it depends on, at the
- * versions that this project has. A package that is not installed is left out.
+ * The package files for an output on which npm never runs: each package in `node_modules`, with its dependencies, at
+ * the versions installed in this project. A package that is not installed is left out.
  */
 export async function packageFiles(names: readonly string[], from: string): Promise<PackageFiles> {
   const placed = await placePackages(names, from);
@@ -32,7 +32,7 @@ export async function packageFiles(names: readonly string[], from: string): Prom
   return { files, native: [...native].sort() };
 }
 
-/** The files of a package, without those of packages inside it: these have their own places. */
+/** The files of a package, without nested packages, which have paths of their own. */
 async function filesOf(folder: string, below: string): Promise<readonly string[]> {
   const entries = await readdir(join(folder, below), { withFileTypes: true });
   const nested = entries
@@ -45,7 +45,7 @@ async function filesOf(folder: string, below: string): Promise<readonly string[]
   return (await Promise.all(nested)).flat().sort();
 }
 
-/** Says where each package goes, so that every one finds the version which it finds in the project. */
+/** Chooses the path of each package, so that every importer finds the same version as in the project. */
 async function placePackages(names: readonly string[], from: string): Promise<readonly PlacedPackage[]> {
   const placed = new Map<string, FoundPackage>();
   const waiting: { name: string; from: string; below: string }[] = names.map((name) => ({
@@ -68,7 +68,7 @@ async function placePackages(names: readonly string[], from: string): Promise<re
   return [...placed].map(([place, found]) => ({ place, found }));
 }
 
-/** The package that a module of the one at `below` finds under a name. */
+/** The package that a module of the package at `below` imports under a name. */
 function lookUp(
   placed: ReadonlyMap<string, FoundPackage>,
   name: string,

@@ -7,7 +7,7 @@ export interface FoundPackage {
   readonly version: string;
   /** Absolute. */
   readonly folder: string;
-  /** Why it cannot become a part of a bundle; undefined where it can. */
+  /** The reason why it cannot be bundled; undefined if it can. */
   readonly native: string | undefined;
 }
 
@@ -26,7 +26,7 @@ interface Manifest {
 const nativeHelpers = ["node-gyp-build", "bindings", "prebuild-install", "node-pre-gyp", "node-addon-api"];
 const known = new Map<string, FoundPackage | undefined>();
 
-/** The installed package that a file belongs to; undefined for a file of no package below `node_modules`. */
+/** The installed package that a file belongs to; undefined for a file outside of `node_modules`. */
 export function packageOfFile(file: string): FoundPackage | undefined {
   const [, folder] = /^(.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+)/.exec(file) ?? [];
   if (folder === undefined) return undefined;
@@ -34,7 +34,7 @@ export function packageOfFile(file: string): FoundPackage | undefined {
   return known.get(folder);
 }
 
-/** The package as a module in `from` finds it. */
+/** The package, as a module in `from` resolves it. */
 export function findPackage(name: string, from: string): FoundPackage | undefined {
   for (let current = from; ; current = dirname(current)) {
     const folder = join(current, "node_modules", name);
@@ -65,7 +65,7 @@ function nativePart(folder: string, manifest: Manifest): string | undefined {
   return readdirSync(folder).some((name) => name.endsWith(".node")) ? "it has native code" : undefined;
 }
 
-/** A JSON object of a file; an empty one where there is none. */
+/** The JSON object in a file; an empty one if the file is missing. */
 export function readJson(file: string): Manifest {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));

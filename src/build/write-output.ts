@@ -4,7 +4,7 @@ import { KitError } from "../base/kit-error.ts";
 import { type Application, manifestName, toManifest } from "./application.ts";
 import type { TargetFile } from "./targets/target.ts";
 
-/** A file that is there and says something else. */
+/** A file that exists with other content. */
 export interface Difference {
   readonly path: string;
   readonly before: string;
@@ -12,10 +12,9 @@ export interface Difference {
 }
 
 /**
- * Writes an application into a folder that holds nothing else but what runs there (`.kit`, `node_modules`): new and changed files take
- * their place whole, and those of an earlier build that are no more are removed.
- *
- * Throws `conflict`, before anything is written, for a folder that holds other files, unless `force` is set.
+ * Writes an application into a folder that holds only what runs there (also `.kit`, `node_modules`): new and changed
+ * files are replaced atomically, and files of an earlier build that are no longer needed are removed. Throws
+ * `conflict`, before anything is written, for a folder with other files, unless `force` is set.
  */
 export async function writeApplication(
   app: Application,
@@ -75,7 +74,7 @@ async function checkEmpty(folder: string): Promise<void> {
   });
 }
 
-/** The files of an earlier build; undefined where there was none. A path that leads out of the folder is left out. */
+/** The files of an earlier build; undefined if there was none. Paths that lead out of the folder are left out. */
 async function readManifest(folder: string): Promise<readonly string[] | undefined> {
   const text = await readFile(join(folder, manifestName), "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -100,8 +99,8 @@ async function checkInside(top: string, path: string): Promise<void> {
 }
 
 /**
- * Writes the files of a target. One that says something else stays as it is, unless `force` is set; it is among the differences
- * either way.
+ * Writes the files of a target. A file that exists with other content is kept, unless `force` is set; it is among
+ * the differences either way.
  */
 export async function writeTargetFiles(
   files: readonly TargetFile[],

@@ -4,16 +4,16 @@ import { join, sep } from "node:path";
 import { hasCode, joinPath } from "./obstacle.ts";
 
 export interface FindFilesOptions {
-  /** Whether files of that name are wanted. */
+  /** Selects files by name. */
   readonly accepts: (name: string) => boolean;
-  /** Whether an entry, file or folder, is left out; default: none is. */
+  /** Excludes entries, files and folders; default: none. */
   readonly skips?: (name: string) => boolean;
   /** Whether to search the folders below; default true. */
   readonly nested?: boolean;
 }
 
 export interface FoundFiles {
-  /** POSIX, relative to the root, in the order of their names. */
+  /** POSIX paths, relative to the root, sorted by name. */
   readonly paths: readonly string[];
   /** Entries that cannot be read, each with the reason ("leads out of the project"). */
   readonly unusable: readonly UnusablePath[];
@@ -25,9 +25,9 @@ export interface UnusablePath {
 }
 
 /**
- * Finds the files below a folder of a project. Follows links that stay in the project. Reports links that lead out, nowhere or
- * in a circle, pipes, and folders without permission, so that no entry is missing silently. Reads every folder once, so the
- * search ends for every tree.
+ * Finds the files below a folder of a project. Follows links that stay in the project. Reports links that lead out
+ * of the project, to nothing or in a circle, as well as pipes and unreadable folders, so that no entry is missing
+ * silently. Reads every folder once, so the search always ends.
  */
 export async function findFiles(
   root: string,
@@ -100,7 +100,7 @@ class Search implements FoundFiles {
     else this.#refuse(path, fault);
   }
 
-  /** The real path of an entry; undefined after saying why it cannot be used. */
+  /** The real path of an entry; undefined after reporting why it cannot be used. */
   async #follow(path: string, kind: "file" | "folder"): Promise<string | undefined> {
     try {
       const real = await realpath(join(this.#root, path));

@@ -26,17 +26,17 @@ export interface FindPlaceOptions {
   /** Whether to create missing folders. Default: no, and a missing folder gives undefined. */
   readonly createFolders?: boolean;
   /**
-   * How to take the end of the path: a link is followed (the default), the link itself is the entry, or the path is a folder,
-   * which is then the one that is open.
+   * How to treat the last name of the path: follow a link (the default), take the link itself as the entry, or
+   * require a folder, which is then the open one.
    */
   readonly end?: "follow" | "keep-link" | "folder";
   /** The name of the root in messages; default "project". */
   readonly area?: "project" | "workspace";
-  /** Whether to hold folders open on the way; default: where the system can. Tests set it. */
+  /** Whether to hold folders open on the way; default: where the system supports it. Tests set it. */
   readonly holds?: boolean;
 }
 
-/** The limit of Linux. */
+/** Linux's own limit. */
 const maxLinks = 40;
 
 /**
@@ -112,7 +112,7 @@ async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
 function toNames(options: FindPlaceOptions): string[] {
   const { path, area = "project" } = options;
   const names = path.split("/").filter(isNamed);
-  // A separator or a drive of Windows would be read as such when the name is joined to its folder.
+  // Windows would read a separator or a drive in a name when the name is joined to its folder.
   const isForeign = sep === "\\" && /[\\:]/.test(path);
   if (path.startsWith("/") || path.includes("\0") || isForeign) {
     throw invalid(`A path of the ${area} is relative to its root, with "/" between names.`);
@@ -130,7 +130,7 @@ function toTargetNames(target: string, options: FindPlaceOptions): string[] {
   return path.split("/").filter(isNamed);
 }
 
-/** Below a folder that is missing there is no link, so `..` goes back as it is written. */
+/** A missing folder contains no links, so `..` can be resolved as text. */
 function withoutParents(names: readonly string[], options: FindPlaceOptions): string {
   const kept: string[] = [];
   for (const name of names) {

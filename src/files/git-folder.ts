@@ -30,8 +30,8 @@ function toGitFolder(top: string, entry: string): GitFolder {
 }
 
 /**
- * Names the commit that is checked out, from the files of the repository alone: another name means
- * that Git has to be asked. Undefined where only Git can tell.
+ * Identifies the checked-out commit from the files of the repository alone: a changed value means that Git must be
+ * asked. Undefined if only Git can tell.
  */
 export function headKeyOf(root: string): string | undefined {
   const git = findGitFolder(root);
@@ -40,9 +40,9 @@ export function headKeyOf(root: string): string | undefined {
   if (head === undefined) return undefined;
   const ref = /^ref: (refs\/.+)$/.exec(head)?.[1];
   const target = ref === undefined ? "" : readSmallFile(join(git.common, ref))?.trim();
-  // A branch without a file of its own is one of the packed ones, or has no commit yet.
+  // A branch without its own file is packed, or has no commit yet.
   const packed = target === undefined ? stampOf(join(git.common, "packed-refs")) : "";
-  // Repositories with another store of branches name none that exists.
+  // Repositories with another branch storage name a file that does not exist.
   if (ref === "refs/heads/.invalid") return undefined;
   return [head, target ?? "", packed, stampOf(join(git.common, "shallow"))].join(" ");
 }

@@ -2,7 +2,7 @@ import { closeSync, lstatSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { canHoldFolders, folderFlags, heldPath } from "./walk.ts";
 
-/** A folder that is held open. */
+/** An open folder. */
 export interface HeldFolder {
   /** Path of the folder for the system, like that of a `Walk`. */
   readonly path: string;
@@ -22,7 +22,7 @@ export function holdFolder(parent: string, name: string): HeldFolder | undefined
     const descriptor = openSync(path, folderFlags);
     return { path: heldPath(descriptor), close: () => closeSync(descriptor) };
   } catch {
-    // It is gone, is a link now, or may not be read: the walk cannot enter it.
+    // It is gone, is a link now, or cannot be read: the walk cannot enter it.
     return undefined;
   }
 }

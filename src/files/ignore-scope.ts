@@ -21,13 +21,13 @@ export interface OuterRules {
 }
 
 export interface IgnoreScopeOptions {
-  /** Weakest first. */
+  /** Lowest precedence first. */
   readonly outer: readonly OuterRules[];
   /** The text of an ignore file of the project; empty when it cannot be read. */
   readonly readText: (path: string) => string;
 }
 
-/** Entries that are ignored whatever the ignore files say: they hold no sources of the project. */
+/** Entries that are ignored regardless of ignore files: they contain no sources of the project. */
 const skippedNames = new Set(["node_modules", ".git", ".kit", ".hg", ".svn"]);
 
 export function isSkippedName(name: string): boolean {
@@ -35,9 +35,9 @@ export function isSkippedName(name: string): boolean {
 }
 
 /**
- * Creates the scope outside of the root folder, by gitignore(5): the last rule that matches decides,
- * and rules of a folder come after those of the folders above it. Ignore files are read and compiled
- * when they are first needed. Nothing below an ignored folder is ever asked about.
+ * Creates the scope outside of the root folder, by gitignore(5): the last matching rule decides, and rules of a
+ * folder come after those of the folders above it. Ignore files are read and compiled on first use. Entries below an
+ * ignored folder are never checked.
  */
 export function createIgnoreScope({ outer, readText }: IgnoreScopeOptions): IgnoreScope {
   const rules = outer.map(({ text, prefix }) => ({ matcher: compile(text), prefix }));

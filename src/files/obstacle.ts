@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 
 /**
- * Reasons why kit cannot use a place on the disk, in words that complete "it cannot be written: …". Functions
- * return undefined where the system names no obstacle.
+ * Reasons why kit cannot use a place on the disk, as completions of "it cannot be written: …". Functions return
+ * undefined if the system reports no obstacle.
  */
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: "it belongs to another user, or is read-only",
@@ -21,19 +21,19 @@ const systemReasons: Readonly<Record<string, string>> = {
   EROFS: "its disk is read-only",
 };
 
-/** The obstacle that an error of the system names. */
+/** The obstacle that a system error stands for. */
 export function systemObstacle(error: unknown): string | undefined {
   const code = errorCode(error);
   return typeof code === "string" && Object.hasOwn(systemReasons, code) ? systemReasons[code] : undefined;
 }
 
-/** Whether an error of the system says that no more files can be opened. */
+/** Whether a system error says that too many files are open. */
 export function isShortage(error: unknown): boolean {
   const code = errorCode(error);
   return code === "EMFILE" || code === "ENFILE";
 }
 
-/** A database, its log, the log's index, and one to spare. */
+/** A database, its write-ahead log, the log's index, and one more. */
 const filesOfDatabase = 4;
 
 /** The obstacle that keeps this process from opening as many files as a database needs. */
@@ -63,8 +63,8 @@ export function writeObstacle(folder: string): string | undefined {
 }
 
 /**
- * The obstacle that keeps this process from using a path in the given mode (`fs.constants`). `name` is how
- * the message calls the path.
+ * The obstacle that keeps this process from using a path in the given mode (`fs.constants`). `name` is the path's
+ * name in the message.
  */
 export function accessObstacle(path: string, mode: number, name: string): string | undefined {
   try {
@@ -77,7 +77,7 @@ export function accessObstacle(path: string, mode: number, name: string): string
   }
 }
 
-/** That the disk of a folder is full. */
+/** The obstacle of a full disk, for a folder. */
 export function spaceObstacle(folder: string): string | undefined {
   try {
     const { bavail, files, ffree } = statfsSync(folder);
@@ -87,13 +87,13 @@ export function spaceObstacle(folder: string): string | undefined {
   }
 }
 
-/** The code of an error of the system, such as `ENOENT`. */
+/** The code of a system error, such as `ENOENT`. */
 const errorCode = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
 export const hasCode = (error: unknown, code: string): boolean => errorCode(error) === code;
 
-/** For `catch`: returns undefined for a missing file, and throws every other error on. */
+/** For `catch`: returns undefined for a missing file, and rethrows every other error. */
 export function ignoreMissing(error: unknown): undefined {
   if (!hasCode(error, "ENOENT")) throw error;
 }
@@ -102,10 +102,7 @@ export const forbidden = (message: string): KitError => new KitError({ code: "fo
 
 export const invalid = (message: string): KitError => new KitError({ code: "invalid_request", message });
 
-/**
- * Turns an error of the file system into a `KitError` whose message names the file as the caller does, by `path`, and holds no
- * absolute path.
- */
+/** Turns a file system error into a `KitError` whose message names the file by `path` and contains no absolute path. */
 export function toFileError(error: unknown, path: string): KitError {
   if (error instanceof KitError) return error;
   switch (errorCode(error)) {
@@ -137,7 +134,7 @@ export function toFileError(error: unknown, path: string): KitError {
   }
 }
 
-/** A name in a folder, as a path; "" is the root. */
+/** The path of a name in a folder; "" is the root. */
 export function joinPath(folder: string, name: string): string {
   return folder === "" ? name : `${folder}/${name}`;
 }

@@ -10,7 +10,7 @@ export interface ReplaceFileOptions {
   /** The whole file; text is written as UTF-8. */
   readonly content: string | Uint8Array;
   /**
-   * The content from which the caller made the new one; null for no file. Where the file has other content now, `replaceFile` throws
+   * The content that the caller read; null for no file. If the file has other content now, `replaceFile` throws
    * `conflict` and writes nothing. Default: any content is replaced.
    */
   readonly expected?: Uint8Array | null;
@@ -43,8 +43,8 @@ export async function replaceFile(place: Place, options: ReplaceFileOptions): Pr
 }
 
 /**
- * Removes the file at a place, which still holds `expected`; does nothing when it is gone. Throws
- * `conflict` for other content, and refuses what `replaceFile` refuses.
+ * Removes the file at a place if it still has the content `expected`; does nothing if it is gone. Throws `conflict`
+ * for other content, and refuses what `replaceFile` refuses.
  */
 export async function removeFile(place: Place, expected: Uint8Array): Promise<void> {
   if ((await describe(place)) === undefined) return;
@@ -112,7 +112,7 @@ async function takePlace(
     await link(temporary, place.entry);
   } catch (error) {
     if (hasCode(error, "EEXIST")) throw changedMeanwhile(place.path, error);
-    // Some file systems know no hard links.
+    // Some file systems do not support hard links.
     return await rename(temporary, place.entry);
   }
   await unlink(temporary);
@@ -183,7 +183,7 @@ function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): bool
     mkdirSync(path);
   } catch (error) {
     if (mayMiss && hasCode(error, "ENOENT")) return false;
-    // Some file systems report another error for a folder that exists: EROFS, for one.
+    // Some file systems report another error for an existing folder, such as EROFS.
     if (!isFolder(path)) throw error;
   }
   return true;

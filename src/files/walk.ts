@@ -5,11 +5,11 @@ import { hasCode } from "./obstacle.ts";
 
 /** Walks through the folders below a root, one name at a time. No step follows a link. */
 export interface Walk {
-  /** Path of the present folder for the system: stays the same folder when its parents are renamed. */
+  /** The system's path of the current folder: it stays valid when parent folders are renamed. */
   folder(): string;
   /** The names entered so far. */
   names(): readonly string[];
-  /** Steps into a folder, which is created first with `create`. */
+  /** Enters a folder; with `create`, creates it first. */
   enter(name: string, create: boolean): Promise<"entered" | "missing" | "no folder">;
   /** The target of a link; undefined for any other entry, and for a missing one. */
   linkTarget(name: string): Promise<string | undefined>;

@@ -8,7 +8,7 @@ import type { Deployment, DeploymentContext, Target, TargetFile } from "./target
 const paidBytes = 10 * 1024 * 1024;
 const freeBytes = 3 * 1024 * 1024;
 
-/** The date of the runtime's behaviour: the modules of Node that kit imports are there, which earlier dates lack. */
+/** The compatibility date: from this date on the runtime has the Node modules that kit imports. */
 const compatibilityDate = "2026-11-01";
 
 /** A worker and one Durable Object, whose SQLite is the session store, the engine and the index. */
@@ -80,7 +80,7 @@ function wranglerFile({ name }: Application): TargetFile {
 const remote = "Give it a remote sandbox, e2b(), daytona() or runloop(), or build for docker.";
 const remoteKinds: ReadonlySet<string> = new Set(["e2b", "daytona", "runloop"]);
 
-/** Workers have no disk that lasts, and start no process. */
+/** Workers have no persistent disk and cannot start processes. */
 function sandboxProblems({ agents, loaded }: Application): readonly BuildProblem[] {
   const problems = agents.flatMap(({ path, profile }): BuildProblem[] => {
     const own = profile?.sandbox?.name;

@@ -5,16 +5,17 @@ import type { Application } from "../application.ts";
 import { serverWarnings } from "./node.ts";
 import type { Target, TargetFile } from "./target.ts";
 
-/** The port inside a container, unless the platform says another one by PORT. */
+/** The port inside a container, unless the platform sets another one in PORT. */
 const port = 8080;
-/** A stop lets prompts under way finish for so long, in seconds. */
+/** How long a stop waits for prompts under way, in seconds. */
 const stopSeconds = 30;
 
 const remark = "Written by kit build; yours to change: kit build leaves it as it is then.";
 
 /**
- * A Dockerfile for the application beside it. Nothing of the project stands in it. Where a platform mounts volumes that belong to root,
- * the container starts as root, gives the state to the server's user, and goes on as that user.
+ * A Dockerfile for the application beside it. It contains nothing of the project. On platforms whose mounted volumes
+ * belong to root, the container starts as root, gives the state folder to the server's user, and continues as that
+ * user.
  */
 function dockerfile(app: Application, { ownsVolume }: { readonly ownsVolume: boolean }): string {
   const install =
@@ -46,7 +47,7 @@ ${command}
 `;
 }
 
-/** The image gets the application, and nothing that people put beside it. */
+/** Only the application gets into the image, and no other files beside it. */
 const dockerignore = `# ${remark}
 *
 !app
@@ -62,7 +63,7 @@ function containerFiles(app: Application, options: { readonly ownsVolume: boolea
   ];
 }
 
-/** Agents that run commands meet no wall in most containers. */
+/** In most containers, commands of agents run without isolation. */
 function containerWarnings(app: Application): readonly string[] {
   const shells = app.agents.filter(
     ({ profile }) => profile?.allowShell === true || (profile?.commands?.length ?? 0) > 0,
@@ -109,7 +110,7 @@ export const docker: Target = {
   }),
 };
 
-/** Names of variables are plain words, and JSON is YAML: the file needs no escaping of its own. */
+/** Names of variables are plain words, and JSON is valid YAML, so the file needs no escaping. */
 function compose(app: Application): string {
   const environment = ["KIT_API_KEYS", ...app.variables].map((name) => `      - ${JSON.stringify(name)}\n`);
   return `# ${remark}
@@ -160,7 +161,7 @@ export const fly: Target = {
   }),
 };
 
-/** The name of the application in a fly.toml that a person may have changed. */
+/** The application's name in a fly.toml that a user may have changed. */
 function flyName(folder: string): string | undefined {
   try {
     const { app } = parse(readFileSync(join(folder, "fly.toml"), "utf8"));

@@ -8,7 +8,7 @@ import type { DeploymentContext, Target, TargetFile } from "./target.ts";
 
 const remark = "Written by kit build; yours to change: kit build leaves it as it is then.";
 
-/** Platforms read these files from the top of a repository, and take what stands in expressions of their own for code. */
+/** Platforms read these files at the top of a repository, and evaluate expressions in them as code. */
 function placeProblems({ folder }: Application): readonly BuildProblem[] {
   if (/^[\w./@+ -]*$/.test(folder)) return [];
   return [
@@ -20,7 +20,7 @@ function placeProblems({ folder }: Application): readonly BuildProblem[] {
   ];
 }
 
-/** Long commands stay on one line, and every value is written out: not every platform knows aliases. */
+/** Long commands stay on one line, and no aliases are used, because not every platform supports them. */
 const yamlStyle = { lineWidth: 0, aliasDuplicateObjects: false };
 
 const base = {
@@ -61,7 +61,7 @@ function renderYaml(app: Application): string {
     type: "web",
     name: app.name,
     runtime: "node",
-    // Free ones sleep, and timers with them; disks are for paid ones only.
+    // Free services sleep, so timers stop; only paid ones have disks.
     plan: "starter",
     ...(folder === "" ? {} : { rootDir: folder }),
     buildCommand: `npm ci --include=dev && npx --no kit build --target node --out ${out} --force${install}`,
@@ -88,7 +88,7 @@ function renderYaml(app: Application): string {
 ${stringify({ services: [service] }, yamlStyle)}`;
 }
 
-/** The agent that answers a change: one that says it reviews, else the first, else the project's default. */
+/** The agent that reviews a change: one whose description says so, else the first, else the project's default. */
 function reviewer({ agents }: Application): string | undefined {
   return (agents.find(({ name }) => /review/i.test(name)) ?? agents[0])?.name;
 }
@@ -122,7 +122,10 @@ export const githubActions: Target = {
   }),
 };
 
-/** Variables that are set on this machine: their values go to the platform's store of secrets, by a tool's input. */
+/**
+ * Variables that are set on this machine: their values go to the platform's secret store, through the tool's
+ * standard input.
+ */
 function setIn({ variables }: Application, environment: DeploymentContext["environment"]): readonly string[] {
   return variables.filter((name) => Boolean(environment[name]));
 }
@@ -135,7 +138,7 @@ function notSet(
   return names.length === 0 ? [] : [`Not set here, and so not there: ${names.join(", ")}.`];
 }
 
-/** Everything from outside, and the names of this project, reach commands through the environment. */
+/** External values and names of this project reach commands through environment variables. */
 function githubWorkflow(app: Application): string {
   const { folder } = app;
   const secrets = Object.fromEntries(app.variables.map((name) => [name, `\${{ secrets.${name} }}`]));
@@ -174,7 +177,7 @@ function githubWorkflow(app: Application): string {
         ],
       },
       review: {
-        // A fork's change gets no secrets, and so no model.
+        // A change from a fork gets no secrets, and so no model.
         if: "github.event.pull_request.head.repo.full_name == github.repository",
         "runs-on": "ubuntu-latest",
         "timeout-minutes": 30,
@@ -201,13 +204,13 @@ function githubWorkflow(app: Application): string {
   return `# ${remark}\n${stringify(workflow, yamlStyle)}`;
 }
 
-/** Without a source of truth there is nothing to compare, and rules are checked for contradictions. */
+/** Without a source to sync from, there is nothing to compare; the rules are checked for contradictions instead. */
 function rulesCheck({ loaded }: Application): string {
   const hasSource = loaded.config.guidelines?.source !== undefined;
   return `npx --no kit guidelines ${hasSource ? "sync --check" : "lint"}`;
 }
 
-/** Quotes text that a platform would evaluate as an expression. */
+/** Escapes text that a platform would evaluate as an expression. */
 function literal(text: string): string {
   return text.includes("${{") ? `\${{ ${toExpressionText(text)} }}` : text;
 }
@@ -216,7 +219,7 @@ function toExpressionText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Runs the agent on the change; its answer is the file answer.md. */
+/** Runs the agent on the change and writes its answer to answer.md. */
 function agentScript(hasAgent: boolean): string {
   return `git diff "$BASE"...HEAD > change.txt
 { printf '%s\\n\\n' ${quoted(prompt)}; head -c 200000 change.txt; } > prompt.txt
@@ -238,7 +241,7 @@ export const gitlabCi: Target = {
   files: (app): readonly TargetFile[] => {
     const jobs = { path: atTop(app, ".gitlab/kit.gitlab-ci.yml"), content: gitlabJobs(app) };
     const pipeline = atTop(app, ".gitlab-ci.yml");
-    // A pipeline of the project's own is extended by two lines, which a person writes.
+    // The project's own pipeline needs two lines, which the user adds.
     return existsSync(join(app.root, pipeline))
       ? [jobs]
       : [jobs, { path: pipeline, content: gitlabPipeline }];
@@ -263,7 +266,7 @@ export const gitlabCi: Target = {
   }),
 };
 
-/** Whether the pipeline is kit's own, or names the jobs already. */
+/** Whether kit wrote the pipeline, or it includes the jobs already. */
 function includesJobs(app: Application): boolean {
   const pipeline = join(app.root, atTop(app, ".gitlab-ci.yml"));
   return !existsSync(pipeline) || readFileSync(pipeline, "utf8").includes("kit.gitlab-ci.yml");

@@ -7,10 +7,10 @@ import { type BuildProblem, type OutputFiles, textFile } from "../bundler.ts";
 import { packageFiles } from "../package-files.ts";
 import { findPackage } from "../packages.ts";
 
-/** Its engine and its sessions need it, whatever the project itself uses. */
+/** The engine and the sessions of a function need it, whatever the project uses. */
 const driver = "pg";
 
-/** The parts of a project that need a disk or a process which outlasts a call. */
+/** Problems: parts of a project that need a disk, or a process that lives longer than a call. */
 export function functionProblems(app: Application): readonly BuildProblem[] {
   return [
     ...storageProblems(app),
@@ -74,7 +74,7 @@ function mcpProblems(app: Application): readonly BuildProblem[] {
   );
 }
 
-/** Refuses agents that work on the disk or run commands, with those below them. */
+/** Refuses agents, and their subagents, that work on the disk or run commands. */
 function agentProblems({ path, profile }: DescribedAgent, app: Application): readonly BuildProblem[] {
   if (profile === undefined) return [];
   const { agent = {} } = app.loaded.config;
@@ -121,7 +121,7 @@ function withSubagents(profile: AgentProfile): readonly AgentProfile[] {
   return [profile, ...(profile.subagents ?? []).flatMap(withSubagents)];
 }
 
-/** Sentences about what a function does otherwise than a machine. */
+/** Warnings about what works differently in a function. */
 export function functionWarnings(app: Application, seconds: number): readonly string[] {
   const { server = {} } = app.loaded.config;
   const unknown = app.agents.filter(({ profile }) => profile === undefined);
@@ -145,14 +145,14 @@ export function functionWarnings(app: Application, seconds: number): readonly st
   ];
 }
 
-/** Before its end, a call hands its work on. */
+/** How long before its end a call hands over its work. */
 const handOnSeconds = 10;
 
 function longestStream(seconds: number): number {
   return Math.max(1, seconds - handOnSeconds - 2);
 }
 
-/** The files of an application for a function, below `folder`: no npm and no disk is there to complete them. */
+/** The files of an application for a function, below `folder`, complete with packages: no npm runs there. */
 export async function functionFiles(app: Application, folder: string): Promise<OutputFiles> {
   const files: OutputFiles = new Map();
   for (const [path, bytes] of app.files) if (path !== "server.mjs") files.set(`${folder}/${path}`, bytes);
@@ -172,7 +172,7 @@ function nativeElsewhere(names: readonly string[]): KitError {
   });
 }
 
-/** The project as data: its files lie beside the module, and are read when the function begins. */
+/** The project as data: its files lie beside the module, which reads them when the function starts. */
 function applicationModule({ name, snapshot }: Application): string {
   const modules = snapshot.modules.map(
     (path) => `    ${JSON.stringify(path)}: () => import(${JSON.stringify(`./${outputPath(path)}`)}),\n`,

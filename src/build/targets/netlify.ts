@@ -4,12 +4,12 @@ import { type OutputFiles, textFile } from "../bundler.ts";
 import { functionFiles, functionProblems, functionWarnings } from "./functions.ts";
 import type { Target } from "./target.ts";
 
-/** The limits of Netlify for a function that answers, and for one that its schedule calls. */
+/** Netlify's time limits for a function that answers requests, and for a scheduled one. */
 const usualSeconds = 60;
 const scheduledSeconds = 30;
 const variables = ["DATABASE_URL"];
 
-/** Two functions of Netlify: one answers, and its schedule calls the other. */
+/** Two Netlify functions: one answers requests, the other runs on a schedule. */
 export const netlify: Target = {
   name: "netlify",
   summary: "Netlify: a function with Postgres, and a scheduled one",
@@ -64,7 +64,7 @@ function secondsOf({ loaded }: Application): number {
 function settings(): string {
   const value = {
     build: { publish: "app/public" },
-    // The functions are bundled already: the archive holds their files as they are.
+    // The functions are bundled already, so the archive takes their files unchanged.
     functions: { directory: "app/functions", node_bundler: "none", included_files: ["app/server/**"] },
   };
   return `# Written by kit build; yours to change: kit build leaves it as it is then.

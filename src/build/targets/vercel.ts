@@ -3,7 +3,7 @@ import { type OutputFiles, textFile } from "../bundler.ts";
 import { functionFiles, functionProblems, functionWarnings } from "./functions.ts";
 import type { Target } from "./target.ts";
 
-/** A call of a function may last for so long on every plan with Fluid compute. */
+/** The time limit of a function call, on every plan with Fluid compute. */
 const usualSeconds = 300;
 const variables = ["DATABASE_URL", "CRON_SECRET"];
 const folder = "functions/index.func";
