@@ -92,7 +92,7 @@ test("a value that Python cannot have is a TypeError or ValueError in the callin
   );
   const large = "try:\n    give('x' * 4000001)\nexcept ValueError as e:\n    r = str(e)\nr";
   expect((await session.run(large, { functions: { give: () => 1 } })).result).toBe(
-    "What give() is called with holds more than 4,000,000 characters.",
+    "The call of give() holds more than 4,000,000 characters.",
   );
 });
 
@@ -238,6 +238,6 @@ test("keywords arrive under any name, or are refused", async () => {
     "keywords must be texts without NUL",
   );
   await expect(session.run("see(**{'k' * 5000000: 1})", { functions })).rejects.toThrow(
-    "What see() is called with holds more than 4,000,000 characters.",
+    "The call of see() holds more than 4,000,000 characters.",
   );
 });

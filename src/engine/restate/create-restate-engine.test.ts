@@ -30,7 +30,7 @@ test.for([
     { address: "http://kit:hunter2@kit.example" },
     'engine.restate.address is not an address: "http://***@kit.example"',
   ],
-  [{ identityKey: "hunter2" }, "The identity key of Restate is none"],
+  [{ identityKey: "hunter2" }, "The identity key of Restate is not valid"],
   [{ service: "restate-kit" }, '"restate-kit" is not a name of an object in Restate'],
 ] as const)(
   "settings that cannot be are refused before anything is opened: %j",

@@ -90,7 +90,7 @@ function ask(call: HostCall, { link }: { readonly link: HostLink }): Answer | ty
     return asked;
   } catch (error) {
     if (tooMuch === undefined) throw error;
-    return { exception: { type: "ValueError", message: `The arguments of ${call.name}() ${tooMuch}.` } };
+    return { exception: { type: "ValueError", message: `The call of ${call.name}() ${tooMuch}.` } };
   }
 }
 
