@@ -184,7 +184,7 @@ test("another package of the same name is not taken, and the hint names the vers
   const loaded = loadSdk("modal", folder.root, { version: "0.11.1", exports: "ModalClient" });
   await expect(loaded).rejects.toMatchObject({
     code: "unavailable",
-    message: expect.stringContaining("has no ModalClient"),
+    message: expect.stringContaining("does not export ModalClient"),
     hint: "Run: npm install modal@0.11.1",
   });
 });
