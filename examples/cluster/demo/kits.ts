@@ -137,7 +137,7 @@ export class Kits implements AsyncDisposable {
       const query = new URLSearchParams({
         status: "completed",
         limit: "100",
-        cursor,
+        ...(cursor === undefined ? {} : { cursor }),
       });
       const page = (await this.#ask(`/runs?${query}`)) as { runs: readonly unknown[]; next_cursor?: string };
       count += page.runs.length;
