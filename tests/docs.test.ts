@@ -37,7 +37,10 @@ test("the documentation shows commands", () => {
 });
 
 test.each(lines)("$place: $line", async ({ words }) => {
-  const { exitCode, stderr } = await runKit(words, { cwd: shop });
+  const redirect = words.indexOf(">");
+  const [args, file] = redirect === -1 ? [words] : [words.slice(0, redirect), words[redirect + 1]];
+  const { exitCode, stdout, stderr } = await runKit(args, { cwd: shop });
+  if (file !== undefined) await writeFile(join(shop, file), stdout);
   // 1 is an answer, too: there are findings. 2 would be a command or an option that does not exist.
   expect([0, 1], stderr).toContain(exitCode);
   expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);

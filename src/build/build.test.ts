@@ -200,7 +200,7 @@ test("a package of the same repository beside the project brings the files that 
   ]);
 });
 
-test("what a module requires by createRequire is a part of the bundle", async () => {
+test("a bundle holds what a module requires by createRequire", async () => {
   const root = folderOf({
     "src/agents/a.ts": `import { createRequire } from "node:module";
 import * as module from "node:module";

@@ -18,7 +18,7 @@ export interface TemporaryRepository {
 }
 
 /**
- * What `git init` and `git config` write: starting Git three times for it takes longer than most tests. A commit starts no
+ * `git init` and `git config` write this: starting Git three times for it takes longer than most tests. A commit starts no
  * upkeep of the repository either.
  */
 const config = `[core]

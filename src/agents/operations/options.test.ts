@@ -44,21 +44,25 @@ test.each<readonly [object, string]>([
 });
 
 test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
-  ["stream", (session) => session.stream("Hi", { modle: "a/b" } as object).result, "no option of a prompt"],
+  [
+    "stream",
+    (session) => session.stream("Hi", { modle: "a/b" } as object).result,
+    "not an option of a prompt",
+  ],
   [
     "skill",
     (session) => session.skill("x", { arg: {} } as object),
-    "no option of a skill; did you mean args?",
+    "not an option of a skill; did you mean args?",
   ],
   [
     "task",
     (session) => session.task("x", { agnet: "y" } as object),
-    "no option of a task; did you mean agent?",
+    "not an option of a task; did you mean agent?",
   ],
   [
     "shell",
     (session) => session.shell("ls", { timeout: 5 } as object),
-    "no option of a command; did you mean timeoutMs?",
+    "not an option of a command; did you mean timeoutMs?",
   ],
   ["compact", (session) => session.compact({ fokus: "x" } as object), "did you mean focus?"],
   ["runPython", (session) => session.runPython("1", { input: {} } as object), "did you mean inputs?"],

@@ -54,7 +54,8 @@ export async function startTask<Result>(
     {
       type: "task_start",
       task_id: taskId,
-      tool_call_id: call?.toolCallId,
+      // Readers of an event may ask whether a name is there.
+      ...(call === undefined ? {} : { tool_call_id: call.toolCallId }),
       prompt: task.text,
       role,
       task_agent: options.agent,

@@ -88,7 +88,7 @@ test("a file named with --config is read in place of the conventional one", asyn
   const files = { "kit.toml": "[server]\nport = 1", "ci/other.toml": "[server]\nport = 2" };
   expect((await load(files, { file: "ci/other.toml" })).config.server?.port).toBe(2);
   await expect(load(files, { file: "missing.toml" })).rejects.toThrow("missing.toml cannot be read.");
-  await expect(load({ "kit.yaml": "" }, { file: "kit.yaml" })).rejects.toThrow("no configuration file");
+  await expect(load({ "kit.yaml": "" }, { file: "kit.yaml" })).rejects.toThrow("not a configuration file");
 });
 
 test("two configurations side by side are refused, both named", async () => {

@@ -258,9 +258,9 @@ test("skills and roles behind links are read in the project, and told where a li
   expect(problems.map(({ path, message }) => [path, message]).sort()).toEqual([
     [".agents/skills/all", ".agents/skills/all leads out of the project."],
     [".agents/skills/leak.md", ".agents/skills/leak.md leads out of the project."],
-    [".agents/skills/one", ".agents/skills/one is .agents/skills by another name."],
+    [".agents/skills/one", ".agents/skills/one is .agents/skills under another name."],
     [".agents/skills/outside", ".agents/skills/outside leads out of the project."],
-    [".agents/skills/two", ".agents/skills/two is .agents/skills by another name."],
+    [".agents/skills/two", ".agents/skills/two is .agents/skills under another name."],
   ]);
   expect((await loadRoles(folder.root)).roles.map(({ name }) => name)).toEqual(["r"]);
   const leak = loadSkill(".agents/skills/leak.md", { root: folder.root });

@@ -113,7 +113,7 @@ test("agents and workflows behind links are found in the project, and told where
   expect(sources.map(({ name }) => name)).toEqual(["b", "team.a"]);
   expect(problems.map(({ message }) => message)).toEqual([
     "src/agents/all leads out of the project.",
-    "src/agents/c.ts leads nowhere.",
+    "src/agents/c.ts is a link to a missing file.",
     "src/agents/loop is a link to itself.",
     "src/workflows leads out of the project.",
   ]);

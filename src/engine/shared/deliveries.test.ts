@@ -47,7 +47,7 @@ function create(): { readonly rows: Rows; readonly log: Deliveries; readonly clo
 
 const outage = storeUnavailable({ store: "The engine's store", reason: "it is away", hint: "Wait." });
 
-test("what strangers cause shares a write, a moment later; what is verified is written at once, with all that waits", async () => {
+test("records of unverified requests share a write a moment later; a verified one is written at once, with all that wait", async () => {
   const { rows, log, clock } = create();
   const refuse = () => log.record(delivery({ outcome: "refused", delivery_id: undefined }));
   for (let count = 0; count < 30; count += 1) await refuse();

@@ -48,7 +48,7 @@ export class Deliveries implements DeliveryLog {
   }
 
   record(delivery: Delivery): Promise<void> {
-    this.#keep([delivery]);
+    this.#add([delivery]);
     if (this.#closing.signal.aborted || (delivery.delivery_id !== undefined && !this.#isAway))
       return this.#write();
     this.#writeLater();
@@ -91,11 +91,11 @@ export class Deliveries implements DeliveryLog {
     this.#isAway = true;
     const newer = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#keep([...all, ...newer]);
+    this.#add([...all, ...newer]);
     this.#writeLater();
   }
 
-  #keep(all: readonly Delivery[]): void {
+  #add(all: readonly Delivery[]): void {
     for (const delivery of all) this.#waiting.set(delivery.record_id, delivery);
     for (const oldest of this.#waiting.keys()) {
       if (this.#waiting.size <= mostWaiting) break;

@@ -103,7 +103,7 @@ function withoutPassword(text: string): string {
   const [scheme] = /^\s*[a-z][a-z0-9+.-]*:\/\//i.exec(text) ?? [];
   if (scheme === undefined) return text;
   const url = URL.parse(text);
-  // What is not percent-encoded, or names several hosts, has its password where parsers do not look for it.
+  // Parsers do not find the password of an address that is not percent-encoded, or that names several hosts.
   if (url === null || url.pathname.includes("@") || url.hash.includes("@"))
     return text.includes("@")
       ? `${scheme}${text.slice(text.lastIndexOf("@") + 1).replace(/\?.*$/s, "")} ${hidden}`

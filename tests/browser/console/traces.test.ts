@@ -62,7 +62,7 @@ test("a turn that shortened the history is opened to its prompt and answer", asy
   await asked.getByText("Summarize the conversation above").waitFor();
   await page.getByRole("button", { name: "Answer" }).click();
   await page.getByRole("region", { name: "assistant" }).getByText("[user] First.").waitFor();
-  await page.getByRole("button", { name: /^In front of the model/ }).click();
+  await page.getByRole("button", { name: /^In the model's context/ }).click();
   await page.getByText("the model was shown the conversation, and no rules").waitFor();
   expect(opened.faults).toEqual([]);
 });

@@ -30,7 +30,7 @@ interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-/** What the model says to a prompt, once so many calls of it have a result. */
+/** Gives the model's answer to a prompt of which so many calls have a result. */
 export type ModelScript = (asked: string, results: number) => ProviderAnswer;
 
 /**
