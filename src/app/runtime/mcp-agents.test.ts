@@ -169,7 +169,9 @@ test("a call to a tool of a server that is down says why, how often it was tried
   expect(results).toMatch(
     /The MCP server \\"gone\\" is down, so the tool \\"mcp__gone__add\\" cannot be called\. There is no such command.*? kit has tried it once\. It is tried again (in \d seconds at the earliest|with the next step): go on without it until then\./,
   );
-  expect(results).toMatch(/The MCP server \\"odd\\" is down, .*? A person has to correct its configuration\./);
+  expect(results).toMatch(
+    /The MCP server \\"odd\\" is down, .*? A person has to correct its configuration\./,
+  );
   expect(results).toContain('There is no tool named \\"mcp__tools__no_such\\".');
   expect(results).toContain('There is no tool named \\"mcp__nobody__add\\".');
 });
