@@ -63,7 +63,7 @@ async function call(
 }
 
 test("a call that no node of the cluster has signed is refused, whatever it looks like", async () => {
-  const target = JSON.stringify({ agent: "echo", instance_id: two.owned("echo") });
+  const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
   expect(await (await call(two, { body: target })).text()).toContain('{"is":"result","value":false}');
   const forged: readonly Forgery[] = [
     { secret: "another" },
@@ -87,7 +87,7 @@ test("a call that no node of the cluster has signed is refused, whatever it look
 });
 
 test("a call for another node is not answered, and one that a third node owns is not passed on", async () => {
-  const target = JSON.stringify({ agent: "echo", instance_id: two.owned("echo") });
+  const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
   expect((await call(one, { body: target, node: two.cluster.node })).status).toBe(503);
   // Signed for this node, which does not own the instance: it says so, and asks no other.
   expect(await (await call(one, { body: target })).text()).toContain('{"is":"elsewhere"}');
@@ -106,7 +106,7 @@ test("a signature covers the call, its node, its time and its body", () => {
 });
 
 test("keys and permissions are asked for once, where the client is: headers of nodes open nothing", async () => {
-  const id = two.owned("echo");
+  const id = await two.owned("echo");
   const body = { message: "Hello." };
   expect((await one.send(`/agents/echo/${id}`, { body })).status).toBe(401);
   expect(
@@ -125,7 +125,7 @@ test("keys and permissions are asked for once, where the client is: headers of n
 
 test("a body as large as the limit reaches the owner, and a larger one is refused where the client is", async () => {
   const message = "x".repeat(10 * 1024 * 1024);
-  const id = two.owned("echo", 1);
+  const id = await two.owned("echo", 1);
   const reply = await one.send(`/agents/echo/${id}`, { body: { message }, headers: authorized });
   // The model has said it again, which is more than kit takes of a model.
   expect(reply.body.error).toMatchObject({
@@ -140,7 +140,7 @@ test("a body as large as the limit reaches the owner, and a larger one is refuse
 });
 
 test("a client that does not read has its prompt aborted, and fills the memory of neither node", async () => {
-  const id = two.owned("echo", 2);
+  const id = await two.owned("echo", 2);
   const socket = connect(one.port, "127.0.0.1");
   const body = JSON.stringify({ message: "long" });
   socket.write(
@@ -155,7 +155,7 @@ test("a client that does not read has its prompt aborted, and fills the memory o
 });
 
 test("a reader of events that is slow gets all of them, in their order", async () => {
-  const id = two.owned("echo", 3);
+  const id = await two.owned("echo", 3);
   const path = `/agents/echo/${id}`;
   const reader = await one.stream(`${path}/events`, { headers: authorized });
   await two.send(path, { body: { message: "long" }, headers: authorized });
@@ -219,7 +219,7 @@ test("a node that has answered is not lost where this machine stood still before
 
 test("an address that nothing listens on is asked again, and named as away in the end", async () => {
   await two.cluster.announce("http://127.0.0.1:9");
-  const id = two.owned("echo", 4);
+  const id = await two.owned("echo", 4);
   // Until the other node has heard of it, it calls the address of before.
   await expect
     .poll(() => one.cluster.owner({ agent: "echo", instance_id: id }))

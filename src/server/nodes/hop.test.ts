@@ -43,7 +43,7 @@ async function wholeReply(reply: Response) {
 test("a prompt is answered by a node that does not own its instance as by the one that does: JSON, events and errors", async () => {
   for (const [number, message] of ["Say this again.", "fail for good"].entries()) {
     for (const accept of ["application/json", "text/event-stream"]) {
-      const id = two.owned("echo", number * 2 + (accept === "application/json" ? 0 : 1));
+      const id = await two.owned("echo", number * 2 + (accept === "application/json" ? 0 : 1));
       const ask = (node: ServedNode, session: string) =>
         node
           .stream(`/agents/echo/${id}`, { body: { message, session }, headers: { accept } })
@@ -61,7 +61,7 @@ test("a prompt is answered by a node that does not own its instance as by the on
 });
 
 test("prompts on a WebSocket go to the owner, in their order, and stop when the client aborts them or leaves", async () => {
-  const id = two.owned("echo", 10);
+  const id = await two.owned("echo", 10);
   const client = await openSocket(`${one.url}/agents/echo/${id}`);
   await client.until("ready");
   for (let number = 0; number < 8; number += 1)
@@ -87,7 +87,7 @@ test("prompts on a WebSocket go to the owner, in their order, and stop when the 
 });
 
 test("a client that leaves has its prompt aborted on the node that owns the instance", async () => {
-  const id = two.owned("echo", 11);
+  const id = await two.owned("echo", 11);
   const leave = new AbortController();
   const reply = await one.stream(`/agents/echo/${id}`, { body: { message: "slow" }, signal: leave.signal });
   const events = readEventStream(reply);
@@ -107,7 +107,7 @@ test("a client that leaves has its prompt aborted on the node that owns the inst
 });
 
 test("any node aborts what another one works on, reads its history and its page, and deletes the instance", async () => {
-  const id = two.owned("echo", 12);
+  const id = await two.owned("echo", 12);
   const path = `/agents/echo/${id}`;
   await one.send(path, { body: { message: "First." } });
   const held = two.echo.held(3);
@@ -139,7 +139,7 @@ test("any node aborts what another one works on, reads its history and its page,
 });
 
 test("calls that wait for approval are listed and decided on any node", async () => {
-  const id = two.owned("careful");
+  const id = await two.owned("careful");
   const reply = one.send(`/agents/careful/${id}`, { body: { message: "pay 5" } });
   const path = `/agents/careful/${id}/approvals`;
   let waiting: { approval_id: string }[] = [];
@@ -161,7 +161,7 @@ test("calls that wait for approval are listed and decided on any node", async ()
 });
 
 test("live events of instances and runs come from the node that makes them, to its end", async () => {
-  const id = two.owned("echo", 13);
+  const id = await two.owned("echo", 13);
   const live = readEventStream(await one.stream(`/agents/echo/${id}/events`));
   const result = await two.send(`/agents/echo/${id}`, { body: { message: "a b c" } });
   expect(result.status).toBe(200);
@@ -189,7 +189,7 @@ test("live events of instances and runs come from the node that makes them, to i
 });
 
 test("a prompt under a key is answered with all its events on a node that does not work on it", async () => {
-  const id = two.owned("echo", 14);
+  const id = await two.owned("echo", 14);
   const headers = { "idempotency-key": "k1" };
   const events = await collectEvents(
     await one.stream(`/agents/echo/${id}`, { body: { message: "a b" }, headers }),
@@ -200,7 +200,7 @@ test("a prompt under a key is answered with all its events on a node that does n
 });
 
 test("lists and records say the same on every machine", async () => {
-  const id = two.owned("echo", 15);
+  const id = await two.owned("echo", 15);
   await one.send(`/agents/echo/${id}`, { body: { message: "Hello." } });
   const { dispatch_id } = (await one.send(`/agents/echo/${id}/dispatch`, { body: { input: "Later." } })).body;
   await one.service.engine.awaitDispatch(dispatch_id);

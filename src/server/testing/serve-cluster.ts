@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { createService } from "../../app/service/create-service.ts";
 import type { EngineCluster } from "../../engine/cluster.ts";
@@ -8,8 +9,8 @@ import { type ServedService, serveService } from "./serve-service.ts";
 
 export interface ServedNode extends ServedService {
   readonly cluster: EngineCluster;
-  /** An instance of an agent that this node owns. */
-  owned(agent: string, count?: number): string;
+  /** An instance of an agent that this node owns. Waits for shards: a node that stood still has given its own up. */
+  owned(agent: string, count?: number): Promise<string>;
 }
 
 type ServeOptions = Omit<NonNullable<Parameters<typeof serveService>[0]>, "openService">;
@@ -42,11 +43,16 @@ export async function serveNode(
   return {
     ...served,
     cluster: own,
-    owned(agent, count = 0) {
+    async owned(agent, count = 0) {
       const ids = Array.from({ length: 1_000 }, (_, number) => `i${number}`);
-      const found = ids.filter((instance_id) => own.owns({ agent, instance_id }))[count];
-      if (found === undefined) throw new Error("The node owns too few instances.");
-      return found;
+      return await vi.waitFor(
+        () => {
+          const found = ids.filter((instance_id) => own.owns({ agent, instance_id }))[count];
+          if (found === undefined) throw new Error("The node owns too few instances.");
+          return found;
+        },
+        { timeout: 30_000 },
+      );
     },
   };
 }
