@@ -115,9 +115,9 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await expect
       .poll(() => problemOf(wrong))
       .toMatchObject({
-        told: `Restate reaches ${wrong.address}, and its signature is not by the identity key that is set here.`,
+        told: `Restate reaches ${wrong.address}, but its calls are not signed with the identity key set here.`,
         hint: expect.stringContaining("KIT_RESTATE_IDENTITY_KEY"),
-        listed: expect.stringContaining("its signature is not by the identity key"),
+        listed: expect.stringContaining("its calls are not signed with the identity key"),
       });
     expect(wrong.begun()).toBe(0);
     const right = await startNode({ schema: wrong.schema });
@@ -156,7 +156,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
       .toMatchObject({
         told: "restate accepts the calls for work, but does not call this node: work waits.",
         hint: expect.stringContaining("other cluster has registered"),
-        listed: expect.stringContaining("this node is not called"),
+        listed: expect.stringContaining("does not call this node"),
       });
     expect(await own.engine.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
     expect(other.begun()).toBe(0);
