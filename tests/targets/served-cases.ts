@@ -154,7 +154,7 @@ export const servedCases: readonly ServedCase[] = [
       assert.equal(refused.status, 401);
       const wrong = await deliver(output, "msg_2", "{}");
       assert.equal(wrong.status, 400);
-      assert.match(await wrong.text(), /no message of the chat/);
+      assert.match(await wrong.text(), /not a message of the chat/);
       const client = clientOf(output);
       await untilSettled(
         () => client.dispatches.list({ agent: "reviewer", instance_id: "t-1" }),

@@ -125,7 +125,7 @@ function notReached(uri: string, text: string): KitError {
     return new KitError({
       code: "unavailable",
       message: `Restate reaches ${uri}, but its calls are not signed with the identity key set here.`,
-      hint: "Set KIT_RESTATE_IDENTITY_KEY (engine.restate.identity_key) to the publickeyv1_… that restate-server logs at its start; it signs once it has request-identity-private-key-pem-file.",
+      hint: "Set KIT_RESTATE_IDENTITY_KEY (engine.restate.identity_key) to the publickeyv1_… that restate-server logs at its start. It signs its calls only when request-identity-private-key-pem-file is set.",
     });
   }
   return new KitError({
