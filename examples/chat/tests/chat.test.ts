@@ -75,7 +75,7 @@ test("a forged, altered, unsigned or old delivery is refused, and starts no work
 test("a signed body that is not a message is refused, with the reason", async () => {
   const reply = await demo.chat.deliver(JSON.stringify({ message: { thread: "../other", text: "Hello" } }));
   assert.equal(reply.status, 400);
-  assert.match(await reply.text(), /no message of the chat/);
+  assert.match(await reply.text(), /not a message of the chat/);
 });
 
 test("the agent does not answer itself", async () => {
