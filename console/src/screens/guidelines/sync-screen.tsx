@@ -82,7 +82,7 @@ function Sync({ from }: { readonly from: string }): ReactNode {
           >{`Written: ${visible(write.data.written.join(", "))}`}</p>
         )}
         {source === undefined ? (
-          <Notice icon="guidelines" title="Which file is the truth?">
+          <Notice icon="guidelines" title="Which rules are the source?">
             Choose the tool whose rules the others follow. Nothing is written before you have seen it.
           </Notice>
         ) : (

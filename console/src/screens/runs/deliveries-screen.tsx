@@ -93,7 +93,7 @@ export function DeliveriesScreen(): ReactNode {
         </Notice>
       ) : list.length === 0 ? (
         <Notice icon="dispatches" title="No webhook was delivered yet">
-          Files in <code className="font-mono">src/webhooks</code> take signed deliveries. What comes stands
+          Files in <code className="font-mono">src/webhooks</code> take signed deliveries. Each is listed
           here, refused ones too.
         </Notice>
       ) : (

@@ -81,7 +81,7 @@ export function DispatchesScreen(): ReactNode {
           icon="dispatches"
           title={chosen === undefined ? "Nothing was dispatched yet" : "No dispatch is like that"}
         >
-          Webhooks, schedules and programs hand inputs to agents; each stands here until it is done, over
+          Webhooks, schedules and programs hand inputs to agents; each is listed here until it is done, over
           crashes too.
         </Notice>
       ) : (

@@ -23,7 +23,7 @@ export function SchedulesScreen(): ReactNode {
           {(list) =>
             list.length === 0 ? (
               <Notice icon="wait" title="No workflow runs by itself">
-                A workflow that exports <code className="font-mono">schedule</code> stands here with its next
+                A workflow that exports <code className="font-mono">schedule</code> appears here with its next
                 times.
               </Notice>
             ) : (

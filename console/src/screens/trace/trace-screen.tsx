@@ -61,7 +61,7 @@ export function TraceScreen(): ReactNode {
         )
       ) : record === undefined ? (
         <Notice icon="trace" title="Nothing to see yet">
-          Once {agent} is asked something, each turn stands here.{" "}
+          Once {agent} is asked something, each turn appears here.{" "}
           <Link to="/console/agents/$name/$id" params={{ name: agent, id }} className="text-accent underline">
             Open the conversation
           </Link>
