@@ -96,7 +96,7 @@ test("a Postgres that is down for long makes no dead letters, and two servers on
     come: way.open,
   });
   // A server of its own, with its own engine, over the same sessions.
-  const other = await project.another(".kit/other");
+  const other = await project.another({ ownEngine: true });
   await other.start();
   const urls = [project.kit.url, other.url];
   const numbers = Array.from({ length: 12 * rounds }, (_, index) => 100 + index);
@@ -150,7 +150,7 @@ test("a Postgres that hangs is refused within seconds, keeps no stop waiting, an
 
 test("two servers of their own on one file of sessions put no input down twice", async () => {
   const project = await createFaultProject(random);
-  const other = await project.another(".kit/other");
+  const other = await project.another({ ownEngine: true });
   await Promise.all([project.kit.start(), other.start()]);
   const urls = [project.kit.url, other.url];
   const numbers = Array.from({ length: 20 * rounds }, (_, index) => 100 + index);

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
@@ -10,8 +10,8 @@ export interface FaultProject {
   readonly root: string;
   readonly kit: KitProcess;
   readonly model: ModelServer;
-  /** One more server of the same project, not started; with an engine of its own where its folder is named. */
-  another(engineFolder?: string): Promise<KitProcess>;
+  /** One more server of the same project, not started; over its engine, or with an engine of its own. */
+  another(options?: { readonly ownEngine?: boolean }): Promise<KitProcess>;
   /** The lines that a tool or a workflow has written: the key of each call that ran, and its number. */
   effects(
     log: "keep" | "note" | "steps" | "ticks",
@@ -63,6 +63,9 @@ export async function run(ctx) {
 }
 `;
 
+/** The configuration of a server with an engine of its own over the same sessions. */
+const otherConfig = "other.toml";
+
 export interface FaultSettings {
   /** Lines below `[engine]`. */
   readonly engine?: string;
@@ -82,6 +85,8 @@ export async function createFaultProject(
     "src/workflows/order.ts": workflow,
     ...files,
     "kit.toml": toml,
+    // It is there before an agent works: kit holds a configuration that appears while one does.
+    [otherConfig]: `${toml}folder = ".kit/other"\n`,
   });
   const { root } = repository;
   const kit = await createKitProcess(root);
@@ -95,13 +100,8 @@ export async function createFaultProject(
     root,
     kit,
     model,
-    async another(engineFolder) {
-      const config = `${toml}folder = ${JSON.stringify(engineFolder)}\n`;
-      if (engineFolder !== undefined) writeFileSync(join(root, "other.toml"), config);
-      const other = await createKitProcess(
-        root,
-        engineFolder === undefined ? [] : ["--config", "other.toml"],
-      );
+    async another({ ownEngine = false } = {}) {
+      const other = await createKitProcess(root, ownEngine ? ["--config", otherConfig] : []);
       servers.push(other);
       return other;
     },
