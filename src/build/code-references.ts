@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import type { Parser } from "./bundler.ts";
 import {
-  boundNames,
+  declaredNames,
   type Edit,
   isNode,
   isText,
@@ -184,7 +184,7 @@ export function innerPlace(node: Node): Node | undefined {
 }
 
 /** Whether an expression stands for the module's path, directly or through a variable. */
-function placesOf(program: Node, declared: ReadonlySet<unknown>): (node: Node) => boolean {
+function placesOf(program: Node, declared: ReadonlyMap<unknown, number>): (node: Node) => boolean {
   const names = new Set<unknown>();
   walk(program, (node) => {
     if (placeAlias(node) !== undefined) names.add((node.id as Node).name);
@@ -196,17 +196,6 @@ function placesOf(program: Node, declared: ReadonlySet<unknown>): (node: Node) =
     return inner !== undefined && isPlace(inner);
   };
   return isPlace;
-}
-
-function declaredNames(program: Node): ReadonlySet<unknown> {
-  const names = new Set<unknown>();
-  walk(program, (node) => {
-    const patterns = [node.id, node.params, node.param];
-    // `import { dirname as __dirname }` declares the local name.
-    if (node.type.startsWith("Import")) patterns.push(node.local);
-    for (const name of boundNames(patterns)) names.add(name);
-  });
-  return names;
 }
 
 function explain(place: Node, explained: Set<Node>): void {

@@ -1,7 +1,7 @@
 import type { Parser } from "./bundler.ts";
 import { type CodeLanguage, innerPlace } from "./code-references.ts";
 import {
-  boundNames,
+  declaredNames,
   type Edit,
   isNode,
   isText,
@@ -27,12 +27,9 @@ export function withRequire(
 ): string | undefined {
   if (!/\bcreateRequire\b/.test(code)) return undefined;
   const program = parseAst(code, { lang }) as unknown as Node;
-  const declared = new Map<unknown, number>();
+  const declared = declaredNames(program);
   const created = new Set<unknown>();
   walk(program, (node) => {
-    const patterns = [node.id, node.params, node.param];
-    if (node.type.startsWith("Import")) patterns.push(node.local);
-    for (const name of boundNames(patterns)) declared.set(name, (declared.get(name) ?? 0) + 1);
     if (node.type === "VariableDeclarator" && isCreated(node.init)) created.add((node.id as Node).name);
   });
   // A name that stands for two things in the module is left alone.

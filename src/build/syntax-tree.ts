@@ -44,8 +44,20 @@ export function isNode(value: unknown): value is Node {
   return isRecord(value) && typeof value.type === "string" && typeof value.start === "number";
 }
 
+/** The names that a module declares, in whichever of its scopes, with how often it does. */
+export function declaredNames(program: Node): ReadonlyMap<unknown, number> {
+  const counts = new Map<unknown, number>();
+  walk(program, (node) => {
+    const patterns = [node.id, node.params, node.param];
+    // `import { dirname as __dirname }` declares the local name.
+    if (node.type.startsWith("Import")) patterns.push(node.local);
+    for (const name of boundNames(patterns)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  });
+  return counts;
+}
+
 /** The names that a pattern binds: of variables, parameters, functions and classes; not those in its default values. */
-export function boundNames(pattern: unknown): readonly unknown[] {
+function boundNames(pattern: unknown): readonly unknown[] {
   if (Array.isArray(pattern)) return pattern.flatMap(boundNames);
   if (!isNode(pattern)) return [];
   switch (pattern.type) {
