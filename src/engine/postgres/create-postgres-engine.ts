@@ -14,6 +14,7 @@ import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
 import { createDeliveryRows, pruneDeliveries } from "./deliveries.ts";
+import { hasOpenWork } from "./dispatch-rows.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
 import { PostgresEventLog } from "./event-log.ts";
@@ -356,14 +357,7 @@ class PostgresEngine {
     if (this.#ownership.leaseOf(owned).signal.aborted) return false;
     if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
     if (this.#events.isRead(agentStream(agent, instance_id))) return false;
-    const busy = await this.#database.row(
-      `SELECT 1 FROM $s.dispatches WHERE shard = $4 AND ended_at IS NULL AND agent = $1 AND instance_id = $2
-       UNION ALL
-       SELECT 1 FROM $s.runs WHERE status IN ('queued', 'running', 'waiting') AND (accepted_at <= $3 OR run_id = $2)
-       LIMIT 1`,
-      [agent, instance_id, touchedMs, shardOf(owned)],
-    );
-    return busy === undefined;
+    return !(await hasOpenWork(this.#database, owned, touchedMs));
   }
 
   /** The rows hold all waiting work of the queue: the next owner takes it with the shard. */

@@ -185,6 +185,22 @@ export async function listDispatches(
   });
 }
 
+/** Whether an instance has a dispatch that has not ended, or may be the agent of a run that has not: one of its id, or accepted by a time (ms). */
+export async function hasOpenWork(
+  database: PostgresBase["database"],
+  owned: { readonly agent: string; readonly instance_id: string },
+  acceptedBy: number,
+): Promise<boolean> {
+  const row = await database.row(
+    `SELECT 1 FROM $s.dispatches WHERE shard = $4 AND ended_at IS NULL AND agent = $1 AND instance_id = $2
+     UNION ALL
+     SELECT 1 FROM $s.runs WHERE status IN ('queued', 'running', 'waiting') AND (accepted_at <= $3 OR run_id = $2)
+     LIMIT 1`,
+    [owned.agent, owned.instance_id, acceptedBy, shardOf(owned)],
+  );
+  return row !== undefined;
+}
+
 /** `readPage` of rows that have to be waited for. A limit that is none is refused before the database is asked. */
 export async function readPageOf<Row, Item>(
   read: (most: number) => Promise<readonly Row[]>,
