@@ -16,6 +16,7 @@ export type {
 } from "../backends/contract.ts";
 export type {
   AdmitRequest,
+  DeliveryRecords,
   DispatchFilter,
   Engine,
   EngineHandlers,

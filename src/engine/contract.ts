@@ -41,7 +41,7 @@ export interface Engine {
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
   /** Records of deliveries of webhooks. An engine without it keeps none. */
-  readonly deliveries?: DeliveryLog | undefined;
+  readonly deliveries?: DeliveryRecords | undefined;
   /** The nodes among which the work is divided; absent where one process at a time does all of it. */
   readonly cluster?: EngineCluster;
   /**
@@ -348,7 +348,7 @@ export interface StepOptions {
 }
 
 /** Records of what senders of webhooks deliver. All processes that share the engine's store list the same ones. */
-export interface DeliveryLog {
+export interface DeliveryRecords {
   /**
    * Keeps a record. An `open` one is replaced by the next with its `record_id`; one that has ended is never opened again. Resolves
    * once it is on disk; one without a `delivery_id`, which any stranger can cause, is written a moment later together with others.

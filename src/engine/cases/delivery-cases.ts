@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { createId } from "../../base/id.ts";
 import type { Delivery } from "../../protocol/dispatch.ts";
-import type { DeliveryLog, Engine } from "../contract.ts";
+import type { DeliveryRecords, Engine } from "../contract.ts";
 import { type EngineCheck, type EngineSubject, sessionKey, toCases } from "./engine-check.ts";
 
 /** The promises about records of deliveries. An engine that keeps none passes. */
@@ -27,8 +27,8 @@ function delivery(some: Partial<Delivery> = {}): Delivery {
 }
 
 async function listed(
-  log: DeliveryLog,
-  filter: Parameters<DeliveryLog["list"]>[0] = {},
+  log: DeliveryRecords,
+  filter: Parameters<DeliveryRecords["list"]>[0] = {},
 ): Promise<readonly string[]> {
   return (await log.list(filter)).items.map(({ record_id }) => record_id);
 }

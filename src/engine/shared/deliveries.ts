@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Delivery, DeliveryOutcome, DeliveryQuery } from "../../protocol/dispatch.ts";
-import type { DeliveryLog, Page } from "../contract.ts";
+import type { DeliveryRecords, Page } from "../contract.ts";
 import type { EngineBase } from "./engine-base.ts";
 import type { PageSource } from "./read-page.ts";
 import { parseStored } from "./stored-json.ts";
@@ -32,7 +32,7 @@ const awayMs = 2_000;
 const awayCodes: ReadonlySet<string> = new Set(["store_unavailable", "unavailable"]);
 
 /** Writes records of deliveries in the background of what they are about. */
-export class Deliveries implements DeliveryLog {
+export class Deliveries implements DeliveryRecords {
   readonly #base: EngineBase;
   readonly #store: DeliveryStore;
   readonly #waiting = new Map<string, Delivery>();

@@ -3,7 +3,7 @@ import { endsWithin } from "../../base/abort.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { DeliveryLog } from "../../engine/contract.ts";
+import type { DeliveryRecords } from "../../engine/contract.ts";
 import type { Delivery, DeliveryOutcome, WebhookAccepted } from "../../protocol/dispatch.ts";
 import { errorCodes, isErrorCode } from "../../protocol/error-code.ts";
 import { webhookRoutes } from "../../protocol/routes/run-routes.ts";
@@ -88,7 +88,7 @@ class DeliveryRecord {
   bytes = 0;
   deliveryId: string | undefined;
   readonly #masked: ServiceContext["masked"];
-  readonly #log: DeliveryLog | undefined;
+  readonly #log: DeliveryRecords | undefined;
   readonly #head: Pick<Delivery, "record_id" | "webhook" | "received_at" | "node">;
   readonly #began = performance.now();
   readonly #dispatches = new Set<string>();
@@ -100,7 +100,11 @@ class DeliveryRecord {
 
   constructor(
     masked: ServiceContext["masked"],
-    { webhook, node, log }: Pick<Delivery, "webhook" | "node"> & { readonly log: DeliveryLog | undefined },
+    {
+      webhook,
+      node,
+      log,
+    }: Pick<Delivery, "webhook" | "node"> & { readonly log: DeliveryRecords | undefined },
   ) {
     this.#masked = masked;
     this.#log = log;
