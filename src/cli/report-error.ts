@@ -5,7 +5,7 @@ import { causeLine, type ErrorCause } from "../protocol/error-cause.ts";
 import { type ErrorCode, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { EventError } from "../protocol/event.ts";
-import { sqliteFault } from "../sqlite/sqlite-fault.ts";
+import { sqliteFault } from "../sqlite/database-file.ts";
 import type { ExitCode } from "./command.ts";
 import type { Output } from "./print/output.ts";
 import { safeLine, safeLines } from "./text/safe-text.ts";

@@ -4,7 +4,7 @@ import { relative, sep } from "node:path";
 import { version } from "../base/version.ts";
 import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
-import type { Connection } from "../sqlite/connection.ts";
+import type { Connection } from "../sqlite/statements.ts";
 import type { ScanSummary } from "./project.ts";
 import type { ProjectIndex } from "./project-index.ts";
 import { specDiagnostics } from "./query/edges.ts";

@@ -5,7 +5,7 @@ import { KitError } from "../base/kit-error.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { ImpactEdge, SpecGraph, SpecQuery } from "../protocol/spec-query.ts";
 import { isTestPath } from "../specs/model/mentions.ts";
-import type { Connection } from "../sqlite/connection.ts";
+import type { Connection } from "../sqlite/statements.ts";
 import { createProjectGuidelines } from "./create-project-guidelines.ts";
 import { createProjectIndex } from "./create-project-index.ts";
 import type { OpenProjectOptions, Project, ProjectSpecs, RefreshOptions, ScanSummary } from "./project.ts";

@@ -1,7 +1,7 @@
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
-import type { Connection } from "../sqlite/connection.ts";
+import type { Connection } from "../sqlite/statements.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
 import type { Tree } from "./scan/folder.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";

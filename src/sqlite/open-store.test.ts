@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { Connection } from "./connection.ts";
+import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./database-file.ts";
 import { openStore, type StoreDefinition } from "./open-store.ts";
-import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./sqlite-fault.ts";
-import { createTransaction, type Database, pragma, query } from "./statements.ts";
+import { Connection, createTransaction, type Database, pragma, query } from "./statements.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true }));

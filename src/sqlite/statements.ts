@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from "node:sqlite";
-import { isFileFault } from "./sqlite-fault.ts";
+import { isFileFault } from "./database-file.ts";
 
 /** The part of a prepared statement that kit uses: Node's, or one of a Durable Object. */
 export interface Statement {
@@ -103,4 +104,63 @@ export function createSavepoint(database: Database): Transaction {
 /** Undoes a transaction after an error; does nothing where SQLite has undone it already. */
 export function rollback(database: Database): void {
   if (database.isTransaction) database.exec("ROLLBACK");
+}
+
+export type Row = readonly SQLOutputValue[];
+
+/**
+ * A connection that prepares each statement once, by its SQL. Rows are lists, which SQLite hands over faster than objects:
+ * callers that read thousands of rows at once use it. Methods throw what SQLite throws.
+ */
+export class Connection {
+  /** The inode of the opened file, which may be replaced later; 0 in memory. */
+  readonly inode: number;
+  /** Runs work in one transaction. */
+  readonly transaction: Transaction;
+  readonly #database: Database;
+  readonly #prepared = new Map<string, Statement>();
+
+  /**
+   * Creates the file where it is missing, or uses a database that is open. A statement waits up to `timeoutMs` for another process
+   * that writes.
+   */
+  constructor(where: string | Database, options: { readonly timeoutMs: number }) {
+    const isFile = typeof where === "string";
+    this.#database = isFile ? openFile(where, options) : where;
+    this.inode = (isFile ? statSync(where, { throwIfNoEntry: false })?.ino : undefined) ?? 0;
+    this.transaction = createTransaction(this.#database);
+  }
+
+  /** All rows. The caller states the shape of a row, which the SQL beside it gives. */
+  all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[] {
+    return this.statement(sql).all(...values) as unknown as Shape[];
+  }
+
+  get<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape | undefined {
+    return this.statement(sql).get(...values) as unknown as Shape | undefined;
+  }
+
+  run(sql: string, ...values: SQLInputValue[]): void {
+    this.statement(sql).run(...values);
+  }
+
+  /** A statement to run many times. */
+  statement(sql: string): Statement {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#prepared.set(sql, statement);
+    }
+    return statement;
+  }
+
+  /** Several statements, without values. */
+  exec(sql: string): void {
+    this.#database.exec(sql);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
 }

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { type Approvals, createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
+import { createEngineOnDemand, openSharedEngine } from "../../engine/open-engine.ts";
 import { createMachineClock } from "../../engine/shared/durable-time.ts";
 import { defaultLimits, type EngineLimits } from "../../engine/shared/engine-base.ts";
 import { sessionRetentionMs, sharedEngineOf, toEngineLimits } from "../config/engine-config.ts";
@@ -100,10 +100,7 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
     place === undefined || place === "configured"
       ? sharedEngineOf(loaded.config, options.env ?? loaded.environment)
       : undefined;
-  if (shared !== undefined) {
-    const { openSharedEngine } = await import("../../engine/open-shared-engine.ts");
-    return await openSharedEngine({ ...shared, limits, project: project.name });
-  }
+  if (shared !== undefined) return await openSharedEngine({ ...shared, limits, project: project.name });
   const explicitFolder = place === "configured" ? engine.folder : (place ?? engine.folder);
   const folder =
     explicitFolder === undefined

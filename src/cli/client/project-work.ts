@@ -7,7 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { quoteName } from "../../base/name-fault.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { openSharedEngine } from "../../engine/open-shared-engine.ts";
+import { openSharedEngine } from "../../engine/open-engine.ts";
 import type { ClusterState } from "../../protocol/cluster.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";

@@ -10,7 +10,7 @@ import { KitClient } from "../../client/kit-client.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import { openSharedEngine } from "../../engine/open-shared-engine.ts";
+import { openSharedEngine } from "../../engine/open-engine.ts";
 import type { RestateOptions } from "../../engine/restate/create-restate-engine.ts";
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";

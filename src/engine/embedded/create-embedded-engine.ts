@@ -9,16 +9,13 @@ import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
 import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
-import { createDeliveryRows } from "./deliveries.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
-import { createEngineCore } from "./engine-core.ts";
+import { createEngineCore, createTenure } from "./engine-core.ts";
 import { createEventLog, type EmbeddedEventLog } from "./events/event-log.ts";
-import type { LeaseHolder } from "./lease/lease.ts";
-import { createTenure } from "./lease/tenure.ts";
-import { createOutcomeRows } from "./outcomes.ts";
+import type { LeaseHolder } from "./lease.ts";
 import { Runs } from "./runs/runs.ts";
-import { createSchedules } from "./schedules.ts";
+import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
 
 export interface EmbeddedEngineOptions {
   /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */

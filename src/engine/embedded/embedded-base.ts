@@ -1,7 +1,7 @@
 import type { Database } from "../../sqlite/statements.ts";
 import type { EngineHandlers } from "../contract.ts";
 import type { EngineBase, Lease } from "../shared/engine-base.ts";
-import type { Timeline } from "./lease/timeline.ts";
+import type { Timeline } from "./lease.ts";
 
 /** The base of the parts that hold SQL. */
 export interface EmbeddedBase extends EngineBase {

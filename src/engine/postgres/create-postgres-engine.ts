@@ -8,12 +8,11 @@ import { closing, defaultLimits, leaseLost, stopped } from "../shared/engine-bas
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { Schedules } from "../shared/schedules.ts";
-import { parseStored } from "../shared/stored-json.ts";
+import { parseStored } from "../shared/stored-rows.ts";
 import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { clusterState, engineLoad } from "./cluster-state.ts";
-import { createDeliveryRows, pruneDeliveries } from "./deliveries.ts";
 import { hasOpenWork } from "./dispatch-rows.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
@@ -30,7 +29,12 @@ import {
 } from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
-import { createOutcomeRows, createScheduleRows } from "./small-stores.ts";
+import {
+  createDeliveryRows,
+  createOutcomeRows,
+  createScheduleRows,
+  pruneDeliveries,
+} from "./small-stores.ts";
 import { WaitingCallRows } from "./waiting-calls.ts";
 
 /** How often a node looks in the rows for what no other node has told it. */

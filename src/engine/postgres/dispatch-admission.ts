@@ -16,10 +16,10 @@ import {
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
 import type { LineScope } from "../shared/queue/job.ts";
-import { ownerOfInput } from "../shared/queue/owner.ts";
+import { ownerOfInput } from "../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../shared/queue/share-of-line.ts";
 import { isNoAnswer } from "../shared/retry-rules.ts";
-import { toStoredTrace } from "../shared/stored-trace.ts";
+import { toStoredTrace } from "../shared/stored-rows.ts";
 import { type PostgresBase, toText } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 

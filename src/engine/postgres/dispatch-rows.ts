@@ -10,7 +10,7 @@ import {
   toRecord,
 } from "../shared/dispatches/dispatch-store.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import { badCursor, readPage } from "../shared/read-page.ts";
+import { badCursor, readPage } from "../shared/stored-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 

@@ -22,7 +22,7 @@ import {
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
 import { closing } from "../shared/engine-base.ts";
-import { ownerOfInput } from "../shared/queue/owner.ts";
+import { ownerOfInput } from "../shared/queue/owners.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import { awaitEnd } from "./await-end.ts";
 import { DispatchAdmission } from "./dispatch-admission.ts";

@@ -1,8 +1,14 @@
 import { systemClock } from "../../base/clock.ts";
 import { PostgresDatabase, type PostgresRow } from "../../postgres/database.ts";
-import { checkMigrated, migrate, quotedSchema } from "../../postgres/migrate.ts";
+import {
+  checkMigrated,
+  type Migration,
+  type Migrations,
+  migrate,
+  quotedSchema,
+} from "../../postgres/migrate.ts";
 import type { WaitClock } from "../shared/durable-time.ts";
-import { engineMigrations } from "./engine-tables.ts";
+import { shardCount } from "./shards.ts";
 
 /** Connections that a node holds at most, beside its two direct ones. */
 const defaultConnections = 10;
@@ -110,4 +116,255 @@ export class DatabaseClock implements WaitClock {
   toWall(ms: number): number {
     return ms;
   }
+}
+
+/**
+ * The tables of accepted work. Times are milliseconds since 1970, by the database's clock. `seq` is the place in line: a
+ * redriven input gets a new one. `fence` is that of the shard under which the row was claimed;
+ * it begins at a time, so that a database that was made anew does not begin below fences that sessions know. Most rows are
+ * completed ones, so the indices that serve the others leave those out.
+ */
+const workTables: Migration = (schema) => `
+CREATE TABLE ${schema}.shards (
+  shard int PRIMARY KEY,
+  fence bigint NOT NULL DEFAULT extract(epoch FROM now())::bigint,
+  node text
+) WITH (fillfactor = 50);
+INSERT INTO ${schema}.shards (shard) SELECT generate_series(0, ${shardCount - 1});
+
+CREATE TABLE ${schema}.nodes (
+  node text PRIMARY KEY,
+  backend int NOT NULL,
+  beat timestamptz NOT NULL,
+  started_at timestamptz NOT NULL,
+  version text NOT NULL,
+  host text NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE ${schema}.dispatches (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  dispatch_id text COLLATE "C" NOT NULL UNIQUE,
+  agent text NOT NULL,
+  instance_id text NOT NULL,
+  session text NOT NULL,
+  shard int NOT NULL,
+  status text NOT NULL,
+  attempts int NOT NULL DEFAULT 0,
+  fence bigint NOT NULL DEFAULT 0,
+  cancelling boolean NOT NULL DEFAULT false,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  next_attempt_at bigint,
+  started_at bigint,
+  ended_at bigint,
+  error text,
+  input text NOT NULL,
+  result text,
+  owner text NOT NULL,
+  trace text
+) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX dispatches_by_key ON ${schema}.dispatches (agent, instance_id, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX dispatches_by_agent ON ${schema}.dispatches (agent, dispatch_id);
+CREATE INDEX dispatches_by_instance ON ${schema}.dispatches (instance_id, dispatch_id);
+CREATE INDEX dispatches_by_status ON ${schema}.dispatches (status, dispatch_id) WHERE status <> 'completed';
+CREATE INDEX dispatches_queued ON ${schema}.dispatches (shard, seq) WHERE status = 'queued';
+CREATE INDEX dispatches_running ON ${schema}.dispatches (shard) WHERE status = 'running';
+CREATE INDEX dispatches_in_session ON ${schema}.dispatches (agent, instance_id, session, seq) WHERE status = 'queued';
+CREATE INDEX dispatches_of_owner ON ${schema}.dispatches (owner) WHERE status = 'queued';
+CREATE INDEX dispatches_ended ON ${schema}.dispatches (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE SEQUENCE ${schema}.run_queue;
+CREATE TABLE ${schema}.runs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run_id text NOT NULL UNIQUE,
+  workflow text NOT NULL,
+  shard int NOT NULL,
+  status text NOT NULL,
+  fence bigint NOT NULL DEFAULT 0,
+  cancelling boolean NOT NULL DEFAULT false,
+  crashes int NOT NULL DEFAULT 0,
+  crashed_at int NOT NULL DEFAULT 0,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  started_at bigint,
+  ended_at bigint,
+  wake_at bigint,
+  queued_as bigint NOT NULL DEFAULT nextval('${schema}.run_queue'),
+  error text,
+  payload text NOT NULL,
+  result text,
+  owner text NOT NULL,
+  trace text,
+  parent text
+) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX runs_by_key ON ${schema}.runs (workflow, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX runs_by_workflow ON ${schema}.runs (workflow, id);
+CREATE INDEX runs_by_status ON ${schema}.runs (status, id) WHERE status <> 'completed';
+CREATE INDEX runs_queued ON ${schema}.runs (shard, queued_as) WHERE status = 'queued';
+CREATE INDEX runs_running ON ${schema}.runs (shard) WHERE status = 'running';
+CREATE INDEX runs_by_wake ON ${schema}.runs (wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX runs_of_owner ON ${schema}.runs (owner) WHERE status = 'queued';
+CREATE INDEX runs_by_parent ON ${schema}.runs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_ended ON ${schema}.runs (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE ${schema}.run_journal (
+  run bigint NOT NULL,
+  position int NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  state text NOT NULL,
+  deadline bigint,
+  ended_as int,
+  value text,
+  PRIMARY KEY (run, position)
+);
+CREATE INDEX run_journal_open ON ${schema}.run_journal (run, position) WHERE state = 'pending';
+
+CREATE TABLE ${schema}.run_signals (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run bigint NOT NULL,
+  name text NOT NULL,
+  taken boolean NOT NULL DEFAULT false,
+  idempotency_key text,
+  accepted_at bigint NOT NULL,
+  payload text
+);
+CREATE INDEX run_signals_by_name ON ${schema}.run_signals (run, name, id) WHERE NOT taken;
+CREATE UNIQUE INDEX run_signals_by_key ON ${schema}.run_signals (run, idempotency_key)
+  WHERE idempotency_key IS NOT NULL;
+CREATE INDEX run_signals_by_run ON ${schema}.run_signals (run);
+
+CREATE TABLE ${schema}.schedules (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  workflow text NOT NULL,
+  cron text NOT NULL,
+  timezone text,
+  next_at bigint,
+  last_run_id text,
+  payload text,
+  round int NOT NULL DEFAULT 0
+);
+
+CREATE TABLE ${schema}.outcomes (
+  outcome_key text PRIMARY KEY,
+  claim text NOT NULL,
+  claimed_until bigint NOT NULL,
+  done_at bigint,
+  value text
+);
+CREATE INDEX outcomes_by_age ON ${schema}.outcomes (coalesce(done_at, claimed_until));
+`;
+
+/** A stream without a writer was closed in order: its next writer goes on at its last index. */
+const eventTables: Migration = (schema) => `
+CREATE TABLE ${schema}.streams (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  writer text,
+  last bigint NOT NULL DEFAULT 0,
+  events bigint NOT NULL DEFAULT 0,
+  ended boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 70);
+CREATE INDEX streams_by_writer ON ${schema}.streams (writer) WHERE writer IS NOT NULL;
+CREATE TABLE ${schema}.batches (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  stream_id bigint NOT NULL,
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  events int NOT NULL,
+  written_ms bigint NOT NULL,
+  data text NOT NULL
+);
+CREATE INDEX batches_by_stream ON ${schema}.batches (stream_id, last);
+CREATE INDEX batches_by_age ON ${schema}.batches (written_ms);
+`;
+
+const clusterTables: Migration = (schema) => `
+ALTER TABLE ${schema}.nodes ADD COLUMN address text;
+CREATE TABLE ${schema}.secrets (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE ${schema}.approvals (
+  approval_id text PRIMARY KEY,
+  agent text NOT NULL,
+  instance_id text NOT NULL,
+  session text NOT NULL,
+  requested_at text NOT NULL,
+  node text NOT NULL,
+  request text NOT NULL,
+  decision text,
+  written_at bigint NOT NULL
+);
+CREATE INDEX approvals_by_instance ON ${schema}.approvals (agent, instance_id);
+CREATE INDEX approvals_by_node ON ${schema}.approvals (node);
+`;
+
+/** Nodes that take shards only as work comes to them do not count when the others share. */
+const askedNodes: Migration = (schema) =>
+  `ALTER TABLE ${schema}.nodes ADD COLUMN takes text NOT NULL DEFAULT 'share';`;
+/** Nodes say these things about themselves, for operators. `clock_ahead_ms`: their time of day against the database's. */
+const nodeStates: Migration = (schema) => `
+ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean NOT NULL DEFAULT false,
+  ADD COLUMN clock_ahead_ms bigint, ADD COLUMN news_age_ms int;
+`;
+
+/** The reason that a node gets no work, as JSON of its message and its hint. */
+const nodeProblems: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN problem text;`;
+
+/**
+ * An attempt begins with one write to one page: no index has a column that a claim changes, in its predicate either, and pages keep
+ * room for the new version. Work that is not settled has no `ended_at`. What has ended without a result is what failed or was
+ * cancelled.
+ */
+const cheapClaims: Migration = (schema) => `
+ALTER TABLE ${schema}.dispatches DROP CONSTRAINT dispatches_pkey, DROP CONSTRAINT dispatches_dispatch_id_key,
+  ADD PRIMARY KEY (dispatch_id);
+ALTER TABLE ${schema}.dispatches SET (fillfactor = 60);
+DROP INDEX ${schema}.dispatches_by_status, ${schema}.dispatches_queued, ${schema}.dispatches_running,
+  ${schema}.dispatches_in_session, ${schema}.dispatches_of_owner, ${schema}.dispatches_ended;
+CREATE INDEX dispatches_open ON ${schema}.dispatches (shard, seq) WHERE ended_at IS NULL;
+CREATE INDEX dispatches_open_of_owner ON ${schema}.dispatches (owner) WHERE ended_at IS NULL;
+CREATE INDEX dispatches_without_result ON ${schema}.dispatches (dispatch_id) WHERE ended_at IS NOT NULL AND result IS NULL;
+`;
+
+/** The schedules that a node's files declare; null while it has not said so. */
+const declaredSchedules: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN schedules text[];`;
+
+/** Records of deliveries of webhooks, as in the embedded engine. Nodes of earlier versions leave it alone. */
+const deliveryTable: Migration = (schema) => `
+CREATE TABLE ${schema}.deliveries (
+  record_id text COLLATE "C" PRIMARY KEY,
+  webhook text NOT NULL,
+  outcome text NOT NULL,
+  delivery_id text,
+  record text NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX deliveries_by_webhook ON ${schema}.deliveries (webhook, record_id);
+CREATE INDEX deliveries_by_outcome ON ${schema}.deliveries (outcome, record_id) WHERE outcome <> 'accepted';
+CREATE INDEX deliveries_by_sender ON ${schema}.deliveries (delivery_id, record_id) WHERE delivery_id IS NOT NULL;
+CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) WHERE delivery_id IS NULL;
+`;
+
+/** A step that was released never changes; what comes later is a further one, at the end. */
+const steps: readonly Migration[] = [
+  (schema) => workTables(schema) + eventTables(schema),
+  clusterTables,
+  askedNodes,
+  nodeStates,
+  nodeProblems,
+  cheapClaims,
+  declaredSchedules,
+  deliveryTable,
+];
+
+/** The migrations of the engine's tables in a quoted schema. */
+export function engineMigrations(schema: string, known: readonly Migration[] = steps): Migrations {
+  // The number is kit's own ("kite").
+  return {
+    steps: known,
+    schema,
+    table: "engine_migrations",
+    lockId: 0x6b697465,
+    store: "The engine's store",
+  };
 }

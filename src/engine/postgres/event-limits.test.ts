@@ -5,10 +5,10 @@ import { type PostgresServer, startPostgres } from "../../testing/postgres-serve
 import { handlers } from "../cases/engine-check.ts";
 import { agentStream } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
-import { createDeliveryRows, pruneDeliveries } from "./deliveries.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { pruneBytes, pruneStreams } from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+import { createDeliveryRows, pruneDeliveries } from "./small-stores.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {

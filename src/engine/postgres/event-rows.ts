@@ -1,6 +1,6 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EngineLimits } from "../shared/engine-base.ts";
-import { crashGap, toGap } from "../shared/events/own-events.ts";
+import { crashGap, toGap } from "../shared/events/live-stream.ts";
 import { type Batch, decodeEvents, eventAfter } from "../shared/events/stored-events.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOfStream } from "./shards.ts";

@@ -1,6 +1,6 @@
 import type { OpenRun, OpenRuns } from "../shared/runs/replay-check.ts";
 import type { RunRow } from "../shared/runs/run-store.ts";
-import { parseStored } from "../shared/stored-json.ts";
+import { parseStored } from "../shared/stored-rows.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { type EntryRow, toEntry } from "./run-journal.ts";
 

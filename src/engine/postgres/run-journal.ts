@@ -1,7 +1,15 @@
 import type { RunJournalEntry, RunWait } from "../../protocol/run.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import type { EntryEnd, EntryKind, JournalEntry } from "../shared/runs/replay.ts";
-import type { BegunWait, EndedWait, EntryHead, RunJournal, RunJournals } from "../shared/runs/run-journal.ts";
+import type {
+  BegunWait,
+  EndedWait,
+  EntryEnd,
+  EntryHead,
+  EntryKind,
+  JournalEntry,
+  RunJournal,
+  RunJournals,
+} from "../shared/runs/run-journal.ts";
 import { toJournalRecord, toRunWait } from "../shared/runs/run-store.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 

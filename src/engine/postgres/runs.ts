@@ -12,17 +12,16 @@ import {
 } from "../contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
-import { badCursor } from "../shared/read-page.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../shared/runs/run-jobs.ts";
 import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../shared/runs/run-store.ts";
+import { badCursor } from "../shared/stored-rows.ts";
 import { awaitEnd } from "./await-end.ts";
 import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresEventLog } from "./event-log.ts";
 import type { PostgresBase } from "./postgres-base.ts";
-import { admitRun, sendSignal } from "./run-admission.ts";
 import { JournalRows } from "./run-journal.ts";
-import { RunRows, recoverRuns } from "./run-rows.ts";
+import { admitRun, RunRows, recoverRuns, sendSignal } from "./run-rows.ts";
 import { shardOf } from "./shards.ts";
 import { forgetCalls } from "./waiting-calls.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createRestateEngine } from "./create-restate-engine.ts";
-import { fromRestateKey, toRestateKey } from "./restate-key.ts";
+import { fromRestateKey, toRestateKey } from "./restate-client.ts";
 
 const url = "postgres://kit@127.0.0.1:1/kit";
 

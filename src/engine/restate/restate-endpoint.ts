@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk/node";
 import { KitError } from "../../base/kit-error.ts";
 import type { Turn } from "../postgres/called-work.ts";
-import { fromRestateKey } from "./restate-key.ts";
+import { fromRestateKey } from "./restate-client.ts";
 
 export interface RestateEndpoint {
   /** `http://host:port`. */

@@ -1,9 +1,14 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Owned } from "../cluster.ts";
 import type { Executor, Turn, Wake } from "../postgres/called-work.ts";
-import { type Call, isNotRegistered, RestateClient, type RestateClientOptions } from "./restate-client.ts";
+import {
+  type Call,
+  isNotRegistered,
+  RestateClient,
+  type RestateClientOptions,
+  toRestateKey,
+} from "./restate-client.ts";
 import { type RestateEndpoint, serveRestate } from "./restate-endpoint.ts";
-import { toRestateKey } from "./restate-key.ts";
 
 export interface RestateExecutorOptions extends RestateClientOptions {
   /** `host:port` where this node serves Restate. */

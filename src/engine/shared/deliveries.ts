@@ -2,8 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Delivery, DeliveryOutcome, DeliveryQuery } from "../../protocol/dispatch.ts";
 import type { DeliveryRecords, Page } from "../contract.ts";
 import type { EngineBase } from "./engine-base.ts";
-import type { PageSource } from "./read-page.ts";
-import { parseStored } from "./stored-json.ts";
+import { type PageSource, parseStored } from "./stored-rows.ts";
 
 /** A row of `deliveries`. */
 export interface DeliveryRow {

@@ -2,7 +2,7 @@ import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { EngineHandlers } from "../contract.ts";
-import { parseStored } from "./stored-json.ts";
+import { parseStored } from "./stored-rows.ts";
 
 const firstMs = 250;
 const longestMs = 5_000;

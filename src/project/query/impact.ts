@@ -9,7 +9,7 @@ import type {
   SpecEdgeKind,
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { PlacedBlock } from "../store/block-reader.ts";
 import { classIdOf, keysOfId, readClasses } from "../store/block-row.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";

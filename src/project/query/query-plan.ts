@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { compileGlob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SpecQuery } from "../../protocol/spec-query.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { type BlockClass, readClasses, tagMark, toSearchTerms } from "../store/block-row.ts";
 
 /** A query in terms of the index. */

@@ -1,5 +1,5 @@
 import type { Impact, ImpactRequest, SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { ProjectSpecs } from "../project.ts";
 import { type ProjectFacts, readBlocks } from "../store/block-reader.ts";
 import { toKey } from "../store/block-row.ts";

@@ -1,4 +1,4 @@
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { type BlockClass, classIdOf, keyRangeOf, toKey, weightOf } from "../store/block-row.ts";
 import { type Match, parseCursor, type QueryPlan, toCounts, toCursor, wrongCursor } from "./query-plan.ts";
 

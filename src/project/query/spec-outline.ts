@@ -10,7 +10,7 @@ import type {
 } from "../../protocol/spec-outline.ts";
 import { labelFeatures } from "../../specs/coverage/list-criteria.ts";
 import { toId } from "../../specs/model/assemble-blocks.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { type BlockClass, type IdKind, readClasses, toKey } from "../store/block-row.ts";
 import { parseStored } from "../store/open-index.ts";
 import { pageList } from "./page-list.ts";

@@ -1,6 +1,6 @@
 import type { IgnoreScope } from "../../files/ignore-scope.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { RefreshOptions } from "../project.ts";
 import { type Folder, setStamp } from "../scan/folder.ts";
 import { type KnownFile, parseSource } from "../scan/parse-source.ts";

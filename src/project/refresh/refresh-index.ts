@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { KitError } from "../../base/kit-error.ts";
 import type { IgnoreScope } from "../../files/ignore-scope.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
-import type { Connection } from "../../sqlite/connection.ts";
-import { isBusy } from "../../sqlite/sqlite-fault.ts";
+import { isBusy } from "../../sqlite/database-file.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { DatesUpdate } from "../scan/git/file-dates.ts";
 import { type ProjectChange, scanProject } from "../scan/scan-project.ts";
 import { inMemory } from "../store/index-place.ts";

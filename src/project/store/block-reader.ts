@@ -3,7 +3,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { toId, toSpecBlock } from "../../specs/model/assemble-blocks.ts";
 import { type FileRefs, resolveMentions } from "../../specs/model/mentions.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { parentOf } from "../scan/folder.ts";
 import type { StoredDiagnostics } from "../scan/parse-source.ts";
 import type { Aliases } from "../scan/source-catalog.ts";

@@ -3,7 +3,7 @@ import { lifecycleWeights, priorityWeights } from "../../protocol/enums.ts";
 import type { Framework, Lifecycle, Priority, SpecMetadata, SpecType } from "../../protocol/spec-block.ts";
 import type { DraftId, DraftLink, DraftMention, SpecDraft } from "../../specs/adapter.ts";
 import { numberGroup, parentBaseOf } from "../../specs/model/assemble-blocks.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { parseStored } from "./open-index.ts";
 
 /** A block ready to be written, and to be sent to another thread. */

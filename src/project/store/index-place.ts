@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { isLinkOut } from "../../files/find-place.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
-import { sqliteFault } from "../../sqlite/sqlite-fault.ts";
+import { sqliteFault } from "../../sqlite/database-file.ts";
 import type { Database } from "../../sqlite/statements.ts";
 
 /** The name of an index in memory. */

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { Folder, Tree } from "../scan/folder.ts";
 import type { Link, Links } from "../scan/source-catalog.ts";
 import { type IndexPlace, inMemory } from "./index-place.ts";

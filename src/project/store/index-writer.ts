@@ -1,4 +1,4 @@
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import type { Folder } from "../scan/folder.ts";
 import { type DatesUpdate, saveDates } from "../scan/git/file-dates.ts";
 import type { Link } from "../scan/source-catalog.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
 import { assignIds, toId } from "../../specs/model/assemble-blocks.ts";
-import type { Connection } from "../../sqlite/connection.ts";
+import type { Connection } from "../../sqlite/statements.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { type IdKind, keysOfId, toBlockEntry } from "./block-row.ts";
 import { type FileEntry, type IndexBatch, writeBatch } from "./index-writer.ts";

@@ -2,8 +2,8 @@ import { rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { makeFolderSync } from "../../files/replace-file.ts";
-import { Connection } from "../../sqlite/connection.ts";
-import { resultCode, sqliteFault } from "../../sqlite/sqlite-fault.ts";
+import { resultCode, sqliteFault } from "../../sqlite/database-file.ts";
+import { Connection } from "../../sqlite/statements.ts";
 import { inMemory, type SharedIndex } from "./index-place.ts";
 
 /** Marks a database as an index of kit: "kit1" in ASCII. */

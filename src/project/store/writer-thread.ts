@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { Connection } from "../../sqlite/connection.ts";
-import { isBusy, resultCode } from "../../sqlite/sqlite-fault.ts";
+import { isBusy, resultCode } from "../../sqlite/database-file.ts";
+import { Connection } from "../../sqlite/statements.ts";
 import { type FileEntry, type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import { configure } from "./open-index.ts";
 

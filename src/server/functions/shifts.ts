@@ -6,7 +6,7 @@ import { openProjectService } from "../../app/service/open-project-service.ts";
 import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { createEngineOnDemand } from "../../engine/engine-on-demand.ts";
+import { createEngineOnDemand } from "../../engine/open-engine.ts";
 import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { createConfiguredServer } from "../serve-application.ts";

@@ -1,4 +1,4 @@
-import { isBusy, type StoreFaults } from "../../sqlite/sqlite-fault.ts";
+import { isBusy, type StoreFaults } from "../../sqlite/database-file.ts";
 
 /** How long another process's lock is waited for. */
 const patienceMs = 5_000;

@@ -7,8 +7,7 @@ import type {
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
-import { DatabaseFile } from "../../sqlite/database-file.ts";
-import { isBusy, isFileFault, StoreFaults } from "../../sqlite/sqlite-fault.ts";
+import { DatabaseFile, isBusy, isFileFault, StoreFaults } from "../../sqlite/database-file.ts";
 import { createTransaction, type Database, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";

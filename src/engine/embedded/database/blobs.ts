@@ -6,7 +6,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { createTransaction, type Database, query } from "../../../sqlite/statements.ts";
 import type { Blobs } from "../../shared/engine-base.ts";
-import { parseStored } from "../../shared/stored-json.ts";
+import { parseStored } from "../../shared/stored-rows.ts";
 
 /** In bytes of UTF-8: what is larger gets a file of its own. */
 const largestInline = 256 * 1024;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import { StoreFaults } from "../../../sqlite/database-file.ts";
 import type { Database } from "../../../sqlite/statements.ts";
 import { createCommitQueue } from "./commit-queue.ts";
 

@@ -1,5 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
-import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/sqlite-fault.ts";
+import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/database-file.ts";
 import { createSavepoint, createTransaction, type Database } from "../../../sqlite/statements.ts";
 
 /** The default time to wait for another process's lock. */

@@ -174,7 +174,7 @@ CREATE INDEX outcomes_by_age ON outcomes (coalesce(done_at, claimed_until));
 ${noteBlobs("outcomes", "outcome_key", ["value"])}`;
 
 /**
- * The owner of each input and run (`owner.ts`), and how many of each owner wait. The row without an owner counts all runs
+ * The owner of each input and run (`owners.ts`), and how many of each owner wait. The row without an owner counts all runs
  * that wait; the inputs are counted by `dispatch_load`.
  */
 const shareTables: string = `

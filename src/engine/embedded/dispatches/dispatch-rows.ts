@@ -1,14 +1,161 @@
-import type { DispatchRecord } from "../../../protocol/dispatch.ts";
+import { isDeepStrictEqual } from "node:util";
+import { isoTime } from "../../../base/clock.ts";
+import { createId } from "../../../base/id.ts";
+import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import type { SessionKey } from "../../../protocol/session-entry.ts";
 import { type Query, query } from "../../../sqlite/statements.ts";
-import type { DispatchFilter, Page } from "../../contract.ts";
+import type { AdmitRequest, DispatchFilter, Page } from "../../contract.ts";
+import { checkJson } from "../../shared/check-json.ts";
 import {
+  type DispatchPlace,
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
+  lineOf,
+  otherInput,
+  sessionFull,
   toRecord,
 } from "../../shared/dispatches/dispatch-store.ts";
-import { badCursor, readPage } from "../../shared/read-page.ts";
+import type { EngineLimits } from "../../shared/engine-base.ts";
+import type { LineScope } from "../../shared/queue/job.ts";
+import { ownerOfInput } from "../../shared/queue/owners.ts";
+import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";
+import { isNoAnswer } from "../../shared/retry-rules.ts";
+import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
+
+export interface Admission {
+  readonly receipt: DispatchReceipt;
+  /** Set when it is new, or to be done again: it has to join its line. */
+  readonly place?: DispatchPlace;
+}
+
+export interface Admissions {
+  /** Resolves once the input is on disk. */
+  admit(request: AdmitRequest): Promise<Admission>;
+  /** In a transaction: puts what has ended back, at the end of its line. Throws when there is no room for one more. */
+  putBack(row: DispatchRow): DispatchPlace;
+  /** For an input that is not stored: the same, as a rule without asking the database. */
+  checkRoomInLine(key: SessionKey, owner: string): void;
+}
+
+export interface AdmissionOptions {
+  readonly limits: EngineLimits;
+  /** Inputs that wait without being stored. */
+  attached(scope?: LineScope): number;
+}
+
+export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions): Admissions {
+  const { database, blobs, clock, queue } = base;
+  const { limits, attached } = options;
+  const load = query<{ waiting: number; of_owner: number; in_session: number }>(
+    database,
+    `SELECT waiting, coalesce((SELECT waiting FROM dispatch_shares WHERE owner = ?), 0) AS of_owner,
+       (SELECT count(*) FROM (SELECT 1 FROM dispatches
+         WHERE agent = ? AND instance_id = ? AND session = ? AND status = 'queued' LIMIT ?)) AS in_session
+     FROM dispatch_load`,
+  );
+  const byKey = query<DispatchRow>(
+    database,
+    "SELECT * FROM dispatches WHERE agent = ? AND instance_id = ? AND idempotency_key = ?",
+  );
+  const insert = query<{ seq: number }>(
+    database,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, input, owner, trace)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?) RETURNING seq`,
+  );
+  const remove = query(database, "DELETE FROM dispatches WHERE dispatch_id = ?");
+  const again = query<{ seq: number }>(
+    database,
+    `INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, idempotency_key, accepted_at, error, input, owner, trace)
+     VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?) RETURNING seq`,
+  );
+
+  function checkRoom(key: SessionKey, owner: string): void {
+    const line = lineOf(key);
+    const stored = load.get(owner, key.agent, key.instance_id, key.session, limits.waitingPerSession);
+    const all = Number(stored?.waiting) + attached();
+    const ofOwner = Number(stored?.of_owner) + attached({ owner });
+    checkShare({ all, ofOwner }, owner, { limits, queue, what: "inputs" });
+    if (Number(stored?.in_session) + attached({ line }) < limits.waitingPerSession) return;
+    throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
+  }
+
+  function checkRoomInLine(key: SessionKey, owner: string): void {
+    // In line is all that waits, but for what other processes accept at this moment, and runs too: where that is
+    // little, there is room.
+    const all = queue.waiting();
+    const hasRoom =
+      all < limits.waiting &&
+      queue.waiting({ owner }) < Math.max(1, limits.waitingPerOwner ?? limits.waiting - all) &&
+      queue.waiting({ line: lineOf(key) }) < limits.waitingPerSession;
+    if (!hasRoom) checkRoom(key, owner);
+  }
+
+  function putBack(row: DispatchRow): DispatchPlace {
+    const {
+      dispatch_id,
+      agent,
+      instance_id,
+      session,
+      idempotency_key: key,
+      accepted_at,
+      error,
+      input,
+      owner,
+      trace,
+    } = row;
+    checkRoom(row, owner);
+    // A new row has a new place: the end of the line.
+    remove.run(dispatch_id);
+    const place = [dispatch_id, agent, instance_id, session] as const;
+    const added = again.get(...place, key, accepted_at, error, input, owner, trace);
+    return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner };
+  }
+
+  /**
+   * Finds the earlier input of an idempotency key. Call it in a transaction. An input that failed with a retryable
+   * error, or was cancelled, is enqueued again.
+   */
+  function earlier(request: AdmitRequest, input: string): Admission | undefined {
+    if (request.idempotency_key === undefined) return undefined;
+    const row = byKey.get(request.agent, request.instance_id, request.idempotency_key);
+    if (row === undefined) return undefined;
+    if (row.session !== request.session || !isSame(row.input, input)) throw otherInput();
+    const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
+    return isNoAnswer(row) ? { receipt, place: putBack(row) } : { receipt };
+  }
+
+  /** Members of an object may come in another order: that is no other input. */
+  function isSame(one: string, other: string): boolean {
+    return one === other || isDeepStrictEqual(blobs.load(one), blobs.load(other));
+  }
+
+  return {
+    putBack,
+    checkRoomInLine,
+    async admit(request) {
+      checkJson(request.input, "The input");
+      const input = await blobs.store(request.input);
+      const { agent, instance_id, session, idempotency_key: key } = request;
+      const owner = ownerOfInput(request);
+      return base.commit((): Admission => {
+        const known = earlier(request, input);
+        if (known !== undefined) return known;
+        checkRoom(request, owner);
+        const dispatch_id = createId("dispatch");
+        const now = clock.now();
+        const trace = toStoredTrace(request);
+        const place = [dispatch_id, agent, instance_id, session] as const;
+        const row = insert.get(...place, key ?? null, now, input, owner, trace);
+        return {
+          receipt: { dispatch_id, accepted_at: isoTime(now) },
+          place: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },
+        };
+      });
+    },
+  };
+}
 
 /** The rows of inputs, for the attempts at them. */
 export function createDispatchRows(base: EmbeddedBase): DispatchStore {

@@ -21,11 +21,15 @@ import {
   unknownDispatch,
 } from "../../shared/dispatches/dispatch-store.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
-import { ownerOfInput } from "../../shared/queue/owner.ts";
+import { ownerOfInput } from "../../shared/queue/owners.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
-import { type Admissions, createAdmissions } from "./dispatch-admission.ts";
-import { createDispatchList, createDispatchRows } from "./dispatch-rows.ts";
+import {
+  type Admissions,
+  createAdmissions,
+  createDispatchList,
+  createDispatchRows,
+} from "./dispatch-rows.ts";
 
 const pruned = 500;
 

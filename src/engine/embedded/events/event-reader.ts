@@ -1,8 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import type { EventSubscription } from "../../contract.ts";
-import { positionAfter } from "../../shared/events/live-stream.ts";
-import { toGap } from "../../shared/events/own-events.ts";
+import { positionAfter, toGap } from "../../shared/events/live-stream.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import type { EventWriter } from "./event-writer.ts";
 

@@ -2,10 +2,16 @@ import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { storeUnavailable } from "../../../protocol/store-fault.ts";
-import { isFileFault } from "../../../sqlite/sqlite-fault.ts";
+import { isFileFault } from "../../../sqlite/database-file.ts";
 import type { Lease } from "../../shared/engine-base.ts";
-import { type LiveStream, settle, unwrittenEvents } from "../../shared/events/live-stream.ts";
-import { crashGap, notAbove, toOwn } from "../../shared/events/own-events.ts";
+import {
+  crashGap,
+  type LiveStream,
+  notAbove,
+  settle,
+  toOwn,
+  unwrittenEvents,
+} from "../../shared/events/live-stream.ts";
 import { joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import { createFinishedTurns, type FinishedTurns } from "./finished-turns.ts";

@@ -1,10 +1,12 @@
 import type { RunJournalEntry, RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { EntryEnd, EntryKind, JournalEntry } from "../../shared/runs/replay.ts";
 import type {
   BegunWait,
   EndedWait,
+  EntryEnd,
   EntryHead,
+  EntryKind,
+  JournalEntry,
   RunJournal,
   RunJournals,
 } from "../../shared/runs/run-journal.ts";

@@ -20,8 +20,7 @@ import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/event-log.ts";
 import { createJournalRows, type JournalRows } from "./journal-rows.ts";
 import { createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
-import { createRunAdmission, createSignalSender } from "./run-admission.ts";
-import { createRunList, createRunRows } from "./run-rows.ts";
+import { createRunAdmission, createRunList, createRunRows, createSignalSender } from "./run-rows.ts";
 
 export interface RunsOptions {
   readonly limits: EngineLimits;

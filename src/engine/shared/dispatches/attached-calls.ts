@@ -3,7 +3,7 @@ import { createId } from "../../../base/id.ts";
 import type { LinePlace, WorkContext } from "../../contract.ts";
 import { closing, type EngineBase } from "../engine-base.ts";
 import type { Job, LineScope } from "../queue/job.ts";
-import { ownerOfInput } from "../queue/owner.ts";
+import { ownerOfInput } from "../queue/owners.ts";
 import { lineOf } from "./dispatch-store.ts";
 
 /** Work of callers who wait for the answer: in line with the stored inputs of its session, but nowhere on disk. */

@@ -4,8 +4,7 @@ import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.
 import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { EngineBase } from "../engine-base.ts";
-import { createRowReader } from "../stored-json.ts";
-import { causeOfStored } from "../stored-trace.ts";
+import { causeOfStored, createRowReader } from "../stored-rows.ts";
 
 /**
  * The rows of accepted inputs, as attempts need them. Each call resolves once it is on disk. What belongs to an attempt is

@@ -1,5 +1,5 @@
 import type { KitEvent } from "../../../protocol/event.ts";
-import { parseStored } from "../stored-json.ts";
+import { parseStored } from "../stored-rows.ts";
 
 /** Text of one event that deltas are joined to: what a reader is sent at a time. In UTF-16 units. */
 const maxJoinedText = 16 * 1024;

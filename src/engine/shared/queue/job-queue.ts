@@ -1,8 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
-import { Chain, type Link } from "./chain.ts";
 import type { Job, JobEnd, LineScope } from "./job.ts";
-import { ServiceTimes } from "./service-times.ts";
-import { type Owner, Turns } from "./turns.ts";
+import { Chain, type Link, type Owner, ServiceTimes, Turns } from "./owners.ts";
 
 interface Line extends Link<Line> {
   readonly name: string;

@@ -2,7 +2,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { EngineLimits } from "../engine-base.ts";
 import type { LineScope } from "./job.ts";
 import type { JobQueue } from "./job-queue.ts";
-import { kindOf } from "./owner.ts";
+import { kindOf } from "./owners.ts";
 
 /** How many wait, of what may wait together. */
 export interface Load {

@@ -1,8 +1,7 @@
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { AdmitRequest, EngineHandlers, EventLog } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
-import type { EntryEnd, Replay } from "./replay.ts";
-import type { RunJournal, RunJournals } from "./run-journal.ts";
+import type { EntryEnd, Replay, RunJournal, RunJournals } from "./run-journal.ts";
 import type { GuardedCalls } from "./run-promises.ts";
 import type { RunRow } from "./run-store.ts";
 

@@ -10,16 +10,14 @@ import {
 } from "../../contract.ts";
 import { checkJson } from "../check-json.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
-import { principalOf } from "../queue/owner.ts";
+import { principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
-import { fromStoredTrace } from "../stored-trace.ts";
+import { fromStoredTrace } from "../stored-rows.ts";
 import type { ExecutionCore, ExecutionHost } from "./execution-core.ts";
-import { createReplay, type EntryEnd, type Replay } from "./replay.ts";
-import { createRunContext } from "./run-context.ts";
-import type { RunJournal } from "./run-journal.ts";
+import { createRunContext, loadError } from "./run-context.ts";
+import { createReplay, type EntryEnd, type Replay, type RunJournal } from "./run-journal.ts";
 import { createDeliveries, createGuardedCalls, type Deliveries, type GuardedCalls } from "./run-promises.ts";
 import type { RunRow } from "./run-store.ts";
-import { loadError } from "./steps.ts";
 import { Waits } from "./waits.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EngineHandlers } from "../../contract.ts";
-import type { JournalEntry } from "./replay.ts";
 import { checkReplay, type OpenRun } from "./replay-check.ts";
+import type { JournalEntry } from "./run-journal.ts";
 
 /** A run with a journal of steps, of which some may be missing: they had not ended when it was read. */
 function openRun(names: readonly (string | undefined)[], more: readonly JournalEntry[] = []): OpenRun {

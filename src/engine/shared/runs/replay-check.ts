@@ -2,13 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import type { EngineHandlers, RunContext, RunRequest } from "../../contract.ts";
-import { principalOf } from "../queue/owner.ts";
+import { principalOf } from "../queue/owners.ts";
 import type { ExecutionCore } from "./execution-core.ts";
-import { createReplay, type EntryEnd, type JournalEntry, type Replay } from "./replay.ts";
-import { createRunContext } from "./run-context.ts";
+import { createRunContext, loadError } from "./run-context.ts";
+import { createReplay, type EntryEnd, type JournalEntry, type Replay } from "./run-journal.ts";
 import { createDeliveries, createGuardedCalls, type Deliveries, type GuardedCalls } from "./run-promises.ts";
 import type { RunRow } from "./run-store.ts";
-import { loadError } from "./steps.ts";
 import { Waits } from "./waits.ts";
 
 /** A run that has not ended, as it is stored, and what it has recorded. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type CallKind, createReplay, type JournalEntry } from "./replay.ts";
+import { type CallKind, createReplay, type JournalEntry } from "./run-journal.ts";
 
 const kinds: readonly CallKind[] = ["step", "sleep", "wait", "now", "uuid", "dispatch"];
 const requests = fc.array(fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }), {

@@ -5,7 +5,7 @@ import type { RunStatus } from "../../../protocol/run.ts";
 import { type EngineHandlers, type EventLog, runStream, type WorkContext } from "../../contract.ts";
 import { isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
-import { toEventError } from "../to-event-error.ts";
+import { toEventError } from "../stored-rows.ts";
 import { Execution, type ExecutionEnd } from "./execution.ts";
 import type { ExecutionHost } from "./execution-core.ts";
 import { isRisky, lineOfRun, type RunPlace, type RunRow, type RunStore } from "./run-store.ts";

@@ -4,9 +4,8 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
-import { createRowReader } from "../stored-json.ts";
-import { causeOfStored } from "../stored-trace.ts";
-import type { EntryKind } from "./replay.ts";
+import { causeOfStored, createRowReader } from "../stored-rows.ts";
+import type { EntryKind } from "./run-journal.ts";
 
 /**
  * The rows of runs, as their execution needs them. Each call resolves once it is on disk, and rejects with `lease_lost` once

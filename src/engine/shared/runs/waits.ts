@@ -1,7 +1,6 @@
 import { sleepUntil } from "../durable-time.ts";
 import type { ExecutionCore } from "./execution-core.ts";
-import type { EntryEnd } from "./replay.ts";
-import type { BegunWait, EntryHead } from "./run-journal.ts";
+import type { BegunWait, EntryEnd, EntryHead } from "./run-journal.ts";
 
 interface OpenWait extends BegunWait {
   end(end: EntryEnd): void;

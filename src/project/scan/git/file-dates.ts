@@ -1,6 +1,6 @@
 import { headKeyOf } from "../../../files/git-folder.ts";
 import { toAuthorName } from "../../../specs/model/block-title.ts";
-import type { Connection } from "../../../sqlite/connection.ts";
+import type { Connection } from "../../../sqlite/statements.ts";
 import { readMeta, writeMeta } from "../../store/open-index.ts";
 import { type GitResult, type GitState, readGitState, runGit } from "./git-state.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextOccurrence } from "./next-occurrence.ts";
+import { nextOccurrence } from "./schedules.ts";
 
 const next = (cron: string, timezone: string | undefined, after: string): string | undefined => {
   const at = nextOccurrence({ cron, timezone }, Date.parse(after));

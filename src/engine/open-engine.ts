@@ -1,4 +1,5 @@
 import type { Engine, EngineHandlers } from "./contract.ts";
+import type { RestateEngineOptions } from "./restate/create-restate-engine.ts";
 
 type Calls = {
   [Name in keyof Engine as Engine[Name] extends (...given: never[]) => Promise<unknown> ? Name : never]: true;
@@ -88,4 +89,14 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     deleteSchedule: call("deleteSchedule"),
     listSchedules: call("listSchedules"),
   };
+}
+
+/** Opens the engine that several machines share: with Restate where it is named, else on Postgres alone. */
+export async function openSharedEngine(options: RestateEngineOptions): Promise<Engine> {
+  if (options.restate !== undefined) {
+    const { createRestateEngine } = await import("./restate/create-restate-engine.ts");
+    return await createRestateEngine(options);
+  }
+  const { createPostgresEngine } = await import("./postgres/create-postgres-engine.ts");
+  return await createPostgresEngine(options);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createEmbeddedEngine } from "./embedded/create-embedded-engine.ts";
-import { createEngineOnDemand } from "./engine-on-demand.ts";
+import { createEngineOnDemand } from "./open-engine.ts";
 
 const place = { agent: "echo", instance_id: "1", session: "default" };
 

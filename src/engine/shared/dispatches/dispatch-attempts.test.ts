@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPace } from "./pace.ts";
+import { createPace } from "./dispatch-attempts.ts";
 
 test("a crowd begins a few at a time, in its order, with turns of the event loop in between", async () => {
   const pace = createPace(3);

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import type { StepOptions, StepWork } from "../../contract.ts";
-import { attemptStep } from "./steps.ts";
+import { attemptStep } from "./run-context.ts";
 
 function begin(work: StepWork<unknown>, options: StepOptions, clock = createManualClock()) {
   const run = new AbortController();

@@ -1,0 +1,154 @@
+import { isRecord } from "../../base/is-record.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { isErrorCode, isRetryableCode } from "../../protocol/error-code.ts";
+import type { EventError } from "../../protocol/event.ts";
+import { readTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
+import type { WorkCause } from "../../protocol/work-cause.ts";
+import type { EngineHandlers, Page } from "../contract.ts";
+
+/** Parses JSON of the engine's own rows and files. Throws `unavailable` for what is none: the file was damaged. */
+export function parseStored(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw damaged(cause);
+  }
+}
+
+/** Reads the values of one row. What is damaged is null, and `fault` says so: the other rows of a list stay readable. */
+export function createRowReader(load: (text: string) => unknown): {
+  read(text: string): unknown;
+  fault(): { readonly error?: EventError };
+} {
+  let damage: EventError | undefined;
+  return {
+    read(text) {
+      try {
+        return load(text);
+      } catch (error) {
+        damage ??= toEventError(error, undefined);
+        return null;
+      }
+    },
+    fault: () => (damage === undefined ? {} : { error: damage }),
+  };
+}
+
+function damaged(cause: unknown): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "A value in the engine's store is damaged.",
+    hint: "The rest of the store can be read. The work that was accepted with this value must be sent again.",
+    cause,
+  });
+}
+
+/**
+ * The error of a record. The text of a `KitError` is safe for any caller. The text of other errors is not: it goes into
+ * the cause, as far as `causeOf` gives one.
+ */
+export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"]): EventError {
+  const cause = causeOf?.(error);
+  const why = cause === undefined ? {} : { cause };
+  if (error instanceof KitError) {
+    const { code, message } = error;
+    if (isErrorCode(code)) return { type: code, message, ...why };
+  }
+  return { type: "internal_error", message: "The handler failed.", ...why };
+}
+
+/** The default of `EngineHandlers.isRetryable`. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof KitError && isRetryableCode(error.code);
+}
+
+/** The trace and the cause of a piece of work, which its row keeps in one column. */
+export interface WorkOrigin {
+  readonly trace?: TraceContext | undefined;
+  readonly cause?: WorkCause | undefined;
+}
+
+/**
+ * Where work stands in the trace of its sender, and what began it: the two headers and the cause as JSON, a line each;
+ * null where there is neither. Earlier versions read the first two lines only.
+ */
+export function toStoredTrace({ trace, cause }: WorkOrigin): string | null {
+  if (trace === undefined && cause === undefined) return null;
+  const { traceparent = "", tracestate } = trace ?? {};
+  if (cause === undefined) return tracestate === undefined ? traceparent : `${traceparent}\n${tracestate}`;
+  return `${traceparent}\n${tracestate ?? ""}\n${JSON.stringify(cause)}`;
+}
+
+/** The trace of a row; a stored value that is not a trace is ignored. */
+export function fromStoredTrace(stored: string | null): { readonly trace?: TraceContext } {
+  const trace = readTraceContext(...((stored ?? "").split("\n").slice(0, 2) as [string, string?]));
+  return trace === undefined ? {} : { trace };
+}
+
+/** The cause of a row; a stored value that is not a cause of this version is ignored. */
+export function causeOfStored(stored: string | null): { readonly cause?: WorkCause } {
+  const text = stored?.split("\n")[2];
+  if (text === undefined) return {};
+  try {
+    const cause: unknown = JSON.parse(text);
+    return isCause(cause) ? { cause } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The texts that a cause of each type has. Engines load no schema library. */
+const texts: Readonly<Record<WorkCause["type"], readonly string[]>> = {
+  webhook: ["webhook", "delivery_id"],
+  run: ["run_id"],
+  prompt: ["agent", "instance_id", "session", "operation_id"],
+  schedule: ["schedule"],
+  sender: ["principal"],
+};
+
+function isCause(value: unknown): value is WorkCause {
+  if (!isRecord(value) || typeof value.type !== "string" || !Object.hasOwn(texts, value.type)) return false;
+  return texts[value.type as WorkCause["type"]].every((name) => typeof value[name] === "string");
+}
+
+/** In characters of what its records hold: a thousand large ones would not fit into an answer, nor into memory. */
+const largestPage = 8 * 1024 * 1024;
+
+export interface PageSource<Row, Item> {
+  /** Rows behind the cursor, read as they are asked for. */
+  readonly rows: (limit: number) => Iterable<Row>;
+  /** Default 50. */
+  readonly limit: number | undefined;
+  readonly size: (row: Row) => number;
+  readonly toItem: (row: Row) => Item;
+  /** The cursor of the page that starts after this row. */
+  readonly toCursor: (row: Row) => string;
+}
+
+/**
+ * A page of a list: as many records as were asked for, or fewer where they are large, and at least one. Throws
+ * `invalid_request` for a limit that is none.
+ */
+export function readPage<Row, Item>(source: PageSource<Row, Item>): Page<Item> {
+  const { limit = 50, toItem, toCursor } = source;
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+  const items: Item[] = [];
+  let last: Row | undefined;
+  let room = largestPage;
+  for (const row of source.rows(limit + 1)) {
+    room -= source.size(row);
+    if (last !== undefined && (items.length === limit || room < 0))
+      return { items, next_cursor: toCursor(last) };
+    items.push(toItem(row));
+    last = row;
+  }
+  return { items };
+}
+
+export function badCursor(): KitError {
+  return new KitError({ code: "invalid_request", message: "The cursor is not the next_cursor of a list." });
+}
+
+function badLimit(): KitError {
+  return new KitError({ code: "invalid_request", message: "A limit is a whole number from 1 to 1,000." });
+}
