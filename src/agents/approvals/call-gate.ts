@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { canonical, needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
-import { Postponed, willResume } from "../log/suspension.ts";
+import { Postponed, willResume } from "../log/resume.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";

@@ -6,8 +6,8 @@ import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import type { PastOperation } from "../log/past-operation.ts";
 import { askAgain } from "../log/rebase.ts";
+import type { PastOperation } from "../log/resume.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 
 /** The progress of an interrupted prompt. */

@@ -9,7 +9,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/model-settings.ts";
-import { instructionsWithout } from "../log/fork.ts";
+import { instructionsWithout } from "../log/resume.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, type SystemPrompt, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt } from "../prompt/turn-records.ts";

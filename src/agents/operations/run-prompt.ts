@@ -9,7 +9,7 @@ import { needsCompaction } from "../compaction/compact.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
 import { compactionOf } from "../define/limits.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
-import type { PastOperation } from "../log/past-operation.ts";
+import type { PastOperation } from "../log/resume.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
   checkOutput,

@@ -1,7 +1,7 @@
 import type { AgentBackend } from "../../backends/contract.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { JsonSchema } from "../define/tool.ts";
-import type { PastOperation } from "../log/past-operation.ts";
+import type { PastOperation } from "../log/resume.ts";
 import type { NativeOutput } from "../output/typed-output.ts";
 
 /** The backend of an operation and its context. */

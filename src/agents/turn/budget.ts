@@ -5,7 +5,7 @@ import { addUsage, noUsage, unknownCost } from "../../protocol/add-usage.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Cost, ModelPrice, Usage } from "../../protocol/usage.ts";
 import type { Budget } from "../define/limits.ts";
-import { spentNote } from "../log/past-operation.ts";
+import { spentNote } from "../log/resume.ts";
 
 const defaultMaxTurns = 100;
 

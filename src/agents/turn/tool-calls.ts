@@ -10,7 +10,7 @@ import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import { builtInToolNames } from "../define/model-settings.ts";
 import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
+import { isSuspension, Postponed, type Suspension, willResume } from "../log/resume.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
 import {

@@ -1,7 +1,7 @@
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ToolContext, ToolDefinition } from "../define/tool.ts";
-import type { PastOperation } from "../log/past-operation.ts";
+import type { PastOperation } from "../log/resume.ts";
 import { failed, type Outcome, unknownOutcome } from "./running-call.ts";
 
 /** A call before it is run. */

@@ -21,7 +21,7 @@ import type { OperationTracing } from "../events.ts";
 import type { OperationLog } from "../log/operation-log.ts";
 import { notRun } from "../log/rebase.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
-import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
+import { isSuspension, type Suspension, willResume } from "../log/resume.ts";
 import { PartialResult } from "../output/partial-result.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";

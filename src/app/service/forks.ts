@@ -1,4 +1,4 @@
-import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/fork.ts";
+import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/resume.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { createId } from "../../base/id.ts";

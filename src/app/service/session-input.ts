@@ -1,4 +1,4 @@
-import type { ForkOrigin } from "../../agents/log/fork.ts";
+import type { ForkOrigin } from "../../agents/log/resume.ts";
 import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { KitError } from "../../base/kit-error.ts";

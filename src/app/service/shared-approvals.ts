@@ -1,5 +1,5 @@
 import { type Approvals, notWaiting } from "../../agents/approvals/approvals.ts";
-import { willResume } from "../../agents/log/suspension.ts";
+import { willResume } from "../../agents/log/resume.ts";
 import type { WaitingCalls } from "../../engine/cluster.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { type AsideNote, asideNote } from "../../agents/log/past-operation.ts";
+import { type AsideNote, asideNote } from "../../agents/log/resume.ts";
 import { promptOf, stateOf } from "../../agents/log/session-state.ts";
 import { toPromptMessage } from "../../agents/log/to-prompt.ts";
 import { type ComposedPrompt, composedNote, type PromptHead } from "../../agents/prompt/kept-prompt.ts";
