@@ -13,7 +13,7 @@ import { createId } from "../../base/id.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import { notRun } from "../log/rebase.ts";
+import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/resume.ts";
 import { maskValue } from "../secrets.ts";
 import type { BackendWork } from "../turn/backend-work.ts";

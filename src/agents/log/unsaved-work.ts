@@ -4,20 +4,8 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { afterOthers, closingEntry, type RebasePlace } from "./rebase.ts";
+import { afterOthers, closingEntry, type RebasePlace, type Unsaved } from "./operation-log.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
-
-/** Work of an operation that its unavailable store could not append. */
-export interface Unsaved {
-  readonly key: SessionKey;
-  readonly parent: SessionKey | undefined;
-  readonly operationId: string;
-  /** The end of the log that the operation knew. */
-  readonly position: number;
-  readonly entries: readonly SessionEntry[];
-  /** Whether the operation will be resumed, which writes its work. */
-  readonly resumes: boolean;
-}
 
 interface Kept extends Unsaved {
   readonly chars: number;

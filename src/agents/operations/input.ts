@@ -6,7 +6,7 @@ import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { askAgain } from "../log/rebase.ts";
+import { askAgain } from "../log/operation-log.ts";
 import type { PastOperation } from "../log/resume.ts";
 import { runTools, type TurnLoop } from "../turn/turn-loop.ts";
 

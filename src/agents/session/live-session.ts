@@ -13,8 +13,8 @@ import type {
   Toolkit,
 } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
-import { loadState, type SessionState } from "../log/session-state.ts";
 import { isSuspension } from "../log/resume.ts";
+import { loadState, type SessionState } from "../log/session-state.ts";
 import { createToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { SessionPrompt } from "../prompt/session-prompt.ts";

@@ -16,7 +16,7 @@ import {
   suspensionBefore,
 } from "../log/resume.ts";
 import type { SessionState } from "../log/session-state.ts";
-import { unsavedOf } from "../log/unsaved-work.ts";
+import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { taskOfPart } from "../turn/backend-work.ts";
 import { Spending } from "../turn/budget.ts";
@@ -78,14 +78,15 @@ export async function runOperation<Value>(
   try {
     if (request.resumes !== true) open();
     // Write unsaved work of an earlier operation first, then read the history.
-    const unsaved = unsavedOf(harness.store, harness.runtime.clock).write(start.live.key);
-    if (unsaved !== undefined) await unsaved;
+    const unsaved = unsavedOf(harness.store, harness.runtime.clock);
+    const writing = unsaved.write(start.live.key);
+    if (writing !== undefined) await writing;
     const loading = start.live.load();
     const state = loading instanceof Promise ? await loading : loading;
     const id = scope.operation_id;
     const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
     if (!opened) open(past, state);
-    const operation = toOperation(start, { id, state, emit, past, suspension });
+    const operation = toOperation(start, unsaved, { id, state, emit, past, suspension });
     running.operation = operation;
     if (past === undefined) {
       const closed = operation.log.append([]);
@@ -142,6 +143,7 @@ function scopeOf({ harness, live, request }: OperationStart): EventScope {
 
 function toOperation(
   { harness, live, running, request }: OperationStart,
+  unsaved: UnsavedWork,
   own: Pick<Operation, "id" | "state" | "emit" | "past" | "suspension">,
 ): Operation {
   const { store, runtime } = harness;
@@ -158,6 +160,7 @@ function toOperation(
     clock: runtime.clock,
     signal,
     resumes: request.resumes === true,
+    unsaved,
   });
   return {
     ...own,

@@ -8,7 +8,7 @@ import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-ca
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { ToolContext, ToolLookup, ToolOutput, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { outcomeUnknownText } from "../log/rebase.ts";
+import { outcomeUnknownText } from "../log/operation-log.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
