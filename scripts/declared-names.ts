@@ -10,7 +10,7 @@ const unclear = new RegExp(
 
 /** Records that are stored keep the names that they have been stored with. */
 const stored: Readonly<Record<string, readonly string[]>> = {
-  "src/agents/prompt/session-prompt.ts": ["told"],
+  "src/agents/prompt/system-prompt.ts": ["told"],
   "src/backends/graph/log-saver.ts": ["keep", "heard"],
 };
 

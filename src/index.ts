@@ -6,17 +6,25 @@ import "./base/require-node.ts";
 
 export { type Approvals, createApprovals } from "./agents/approvals/approvals.ts";
 export type { AgentProfile, Role } from "./agents/define/agent-profile.ts";
-export { defineCommand, type KitCommand } from "./agents/define/command.ts";
-export { type AgentContext, type AgentDefinition, createAgent } from "./agents/define/create-agent.ts";
-export type { AgentHooks } from "./agents/define/hooks.ts";
+export { defineSkill, type Skill } from "./agents/define/agent-profile.ts";
 export {
+  type AgentContext,
+  type AgentDefinition,
+  createAgent,
   defineAgentProfile,
   mergeProfiles,
   profileToRole,
   roleToProfile,
-} from "./agents/define/merge-profiles.ts";
-export { defineSkill, type Skill } from "./agents/define/skill.ts";
-export { defineTool, type ToolContext, type ToolDef, type ToolDefinition } from "./agents/define/tool.ts";
+} from "./agents/define/create-agent.ts";
+export type { AgentHooks } from "./agents/define/hooks.ts";
+export {
+  defineCommand,
+  defineTool,
+  type KitCommand,
+  type ToolContext,
+  type ToolDef,
+  type ToolDefinition,
+} from "./agents/define/tool.ts";
 export type { Agent } from "./agents/harness.ts";
 export type { PromptOptions, PromptResult } from "./agents/operations/options.ts";
 export { TypedOutputError } from "./agents/output/typed-output.ts";

@@ -11,18 +11,18 @@ import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/con
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
-import type { ProfileModel } from "./define/model-settings.ts";
-import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
-import type { EventHub, EventListener, EventScope, OperationTracing } from "./events.ts";
+import type { ProfileModel } from "./define/profile-settings.ts";
+import type { AnyTool, JsonSchema, ToolLookup, ValidateJson } from "./define/tool.ts";
+import type { EventHub, EventListener, EventScope, OperationPart, OperationTracing } from "./events.ts";
 import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation, Suspension } from "./log/resume.ts";
 import type { SessionState } from "./log/session-state.ts";
+import type { NativeOutput } from "./output/typed-output.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
-import type { SessionPrompt } from "./prompt/session-prompt.ts";
+import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
 import type { OperationQueue } from "./session/operation-queue.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
-import type { OperationPart } from "./turn/backend-work.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
 import type { ToolRunOptions } from "./turn/tool-calls.ts";
@@ -239,4 +239,20 @@ export interface LiveSessionOptions {
   /** A task shares its parent's sandbox and does not close it. */
   readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace">;
   readonly depth?: number;
+}
+
+/** The backend of an operation and its context. */
+export interface BackendWork {
+  /** Undefined for kit's own loop. */
+  readonly backend: AgentBackend | undefined;
+  /** The logged work of a resumed operation. */
+  readonly past: PastOperation | undefined;
+  readonly projectRoot: string | undefined;
+  readonly sandbox: () => Promise<Sandbox>;
+  /** The options that make the provider enforce a schema; undefined if it cannot. */
+  readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
+  /** Ended runs, of this process and earlier ones. */
+  runs: number;
+  /** The operation; `part` is set while an agent of the backend has taken over. */
+  readonly whole: { part: OperationPart | undefined };
 }

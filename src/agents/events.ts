@@ -128,6 +128,44 @@ function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
 type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_delta" }>;
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
+/** The deltas of one answer, as the model streams them. */
+export interface DeltaStream {
+  push(type: DeltaBody["type"], text: string): void;
+  /** Emits the characters that were held back because a secret could have begun with them. */
+  end(): void;
+}
+
+/** Emits the deltas of an answer, each with the typed result so far; secrets are masked even across deltas. */
+export function createDeltas({
+  emit,
+  mask,
+  partial,
+}: {
+  readonly emit: (body: EventBody) => void;
+  readonly mask: SecretMask | undefined;
+  /** Reads the result of a typed answer while it arrives. */
+  readonly partial: { push(text: string): unknown } | undefined;
+}): DeltaStream {
+  const emitOne = (type: DeltaBody["type"], text: string): void => {
+    const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
+    emit(partial_result === undefined ? { type, text } : { type: "text_delta", text, partial_result });
+  };
+  if (mask === undefined) return { push: emitOne, end: () => undefined };
+  let last: DeltaBody["type"] = "text_delta";
+  const stream = mask.stream();
+  const emitDelta = (text: string): void => {
+    if (text !== "") emitOne(last, text);
+  };
+  return {
+    push(type, text) {
+      if (type !== last) emitDelta(stream.end());
+      last = type;
+      emitDelta(stream.push(text));
+    },
+    end: () => emitDelta(stream.end()),
+  };
+}
+
 const noObservers: ReadonlySet<EventListener> = new Set();
 
 /** A turn of an operation, or a call of one. */
@@ -141,4 +179,27 @@ export interface OperationTracing {
   within<Value>(place: TurnPlace, work: () => Value): Value;
   /** Records the prompt of a turn, if a listener captures content. */
   notify(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
+}
+
+/** The part of an operation that an agent of the backend has taken over. */
+export interface OperationPart {
+  /** The task id on the events of the part. */
+  readonly task_id: string;
+  /** The turn that handed over; its own events belong to the previous part. */
+  readonly turnId: string;
+  readonly before: string | undefined;
+  readonly startedAt: number;
+}
+
+/** The task that an event of an operation belongs to; undefined for the operation itself. */
+export function taskOfPart(part: OperationPart | undefined, turnId: string | undefined): string | undefined {
+  return part === undefined || part.turnId !== turnId ? part?.task_id : part.before;
+}
+
+/** The id of a task, derived from its key: the same key always gives the same id. */
+export async function taskIdOf(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
+  let text = "";
+  for (const byte of new Uint8Array(digest, 0, 13)) text += byte.toString(16).padStart(2, "0");
+  return `task_${text}`;
 }

@@ -9,8 +9,8 @@ export type {
   AllowedCommand,
   ApprovalRules,
   Role,
+  Skill,
 } from "./define/agent-profile.ts";
-export type { CommandAction, KitCommand } from "./define/command.ts";
 export type { AgentContext, AgentDefinition, AgentSource, InstanceContext } from "./define/create-agent.ts";
 export type {
   AgentHooks,
@@ -21,12 +21,19 @@ export type {
   ToolHookCall,
   ToolHookResult,
 } from "./define/hooks.ts";
-export type { Budget, CompactionSettings } from "./define/limits.ts";
-export type { BuiltInToolName, ModelSettings, ModelSource, ProfileModel } from "./define/model-settings.ts";
-export type { Skill } from "./define/skill.ts";
+export type {
+  Budget,
+  BuiltInToolName,
+  CompactionSettings,
+  ModelSettings,
+  ModelSource,
+  ProfileModel,
+} from "./define/profile-settings.ts";
 export type {
   AnyTool,
+  CommandAction,
   JsonSchema,
+  KitCommand,
   ToolContext,
   ToolDef,
   ToolDefinition,

@@ -96,7 +96,7 @@ export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnsw
     { createSecretMask },
     { knownSecrets },
   ] = await Promise.all([
-    import("../agents/define/merge-profiles.ts"),
+    import("../agents/define/create-agent.ts"),
     import("../app/runtime/project-context.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),

@@ -2,7 +2,7 @@ import type { AllowRule } from "../../protocol/approval.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { canonical } from "../define/approval-rules.ts";
-import { builtInToolNames } from "../define/model-settings.ts";
+import { builtInToolNames } from "../define/profile-settings.ts";
 
 /** A call that a rule may fit. */
 export interface AllowedCall {

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineCommand } from "../define/command.ts";
-import { defineTool } from "../define/tool.ts";
+import { defineCommand, defineTool } from "../define/tool.ts";
 import { createApprovals } from "./approvals.ts";
 import { open, payThenSay, resultOf } from "./paying-agent.suite.ts";
 

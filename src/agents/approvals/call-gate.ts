@@ -6,10 +6,10 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { canonical, needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolDefinition } from "../define/tool.ts";
+import { taskOfPart } from "../events.ts";
 import { Postponed, willResume } from "../log/resume.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
-import { taskOfPart } from "../turn/backend-work.ts";
 import { type CallRecord, callNotes, type GatedCall, recordOf, type ToolGate } from "../turn/tool-gate.ts";
 import type { AllowedCall } from "./allow-rules.ts";
 

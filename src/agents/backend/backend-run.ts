@@ -13,10 +13,10 @@ import { createId } from "../../base/id.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { BackendWork } from "../agent-runtime.ts";
 import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/resume.ts";
 import { maskValue } from "../secrets.ts";
-import type { BackendWork } from "../turn/backend-work.ts";
 import { CallWatch } from "../turn/call-model.ts";
 import {
   callsOf,

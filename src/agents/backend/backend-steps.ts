@@ -8,8 +8,8 @@ import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/mes
 import { textOf } from "../../protocol/message-text.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
+import { taskIdOf, taskOfPart } from "../events.ts";
 import { isSuspension, Postponed } from "../log/resume.ts";
-import { taskIdOf, taskOfPart } from "../turn/backend-work.ts";
 import type { GatedCall } from "../turn/tool-gate.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 

@@ -8,10 +8,12 @@ import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import type { AgentRuntime, Operation } from "../agent-runtime.ts";
-import type { CompactionSettings } from "../define/limits.ts";
+import type { AgentRuntime, Harness, Operation } from "../agent-runtime.ts";
+import { type CompactionSettings, compactionOf } from "../define/profile-settings.ts";
 import { estimateTokens } from "../log/session-state.ts";
-import { keepHead, keepMessages } from "../prompt/kept-prompt.ts";
+import type { CompactOptions } from "../operations/options.ts";
+import { ModelLine } from "../operations/prepare.ts";
+import { keepHead, keepMessages } from "../prompt/turn-records.ts";
 import { createUsageReader, spentEntries } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
@@ -270,4 +272,44 @@ function newestPart(text: string, maxChars: number): string {
   const newest = text.length <= maxChars ? text : `[… the beginning is cut …]\n${text.slice(-maxChars)}`;
   // Providers refuse half of a surrogate pair, which a cut may leave.
   return newest.toWellFormed();
+}
+
+/** Shortens a session's history on request of the caller. */
+export async function runCompact(
+  harness: Pick<Harness, "runtime" | "store">,
+  operation: Operation,
+  { focus }: CompactOptions,
+): Promise<boolean> {
+  if (operation.past?.compacted === true) return true;
+  const { profile } = operation.live;
+  operation.spending.budget = profile.budget ?? {};
+  const choice = profile.model ?? harness.runtime.defaultModel;
+  const { current: resolved } = await ModelLine.open(choice, harness.runtime);
+  return compactWith(harness, operation, { reason: "manual", resolved, focus });
+}
+
+/** Shortens the history with the model of the settings, else with the one in use. */
+export async function compactWith(
+  harness: Pick<Harness, "runtime" | "store">,
+  operation: Operation,
+  wish: {
+    readonly reason: CompactionReason;
+    readonly resolved: ResolvedModel;
+    readonly focus?: string | undefined;
+  },
+): Promise<boolean> {
+  const { runtime } = harness;
+  const settings = compactionOf(operation.live.profile);
+  const writer = settings.model === undefined ? wish.resolved : await runtime.resolveModel(settings.model);
+  return compact({
+    operation,
+    reason: wish.reason,
+    settings,
+    // The window of the model that will read the summary counts.
+    windowTokens: wish.resolved.contextWindowTokens ?? settings.contextWindowTokens,
+    writer,
+    runtime,
+    store: harness.store,
+    focus: wish.focus,
+  });
 }

@@ -22,12 +22,16 @@ import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from ".
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { EventListener } from "../events.ts";
-import type { KitCommand } from "./command.ts";
 import { hooks } from "./hooks.ts";
-import { budget, compactionSettings } from "./limits.ts";
-import { builtInTools, modelSettings, type ProfileModel, profileModel } from "./model-settings.ts";
-import type { Skill } from "./skill.ts";
-import { type AnyTool, type JsonSchema, toolNaming } from "./tool.ts";
+import {
+  budget,
+  builtInTools,
+  compactionSettings,
+  modelSettings,
+  type ProfileModel,
+  profileModel,
+} from "./profile-settings.ts";
+import { type AnyTool, type JsonSchema, type KitCommand, toolNaming } from "./tool.ts";
 
 const strings = list(string, "a list of texts");
 const flagOrCallback = z.union([flag, callback()], { error: expecting("true, false or a function") });
@@ -306,4 +310,38 @@ export interface AgentProfile<Output = unknown>
 /** Expands `python: true` and a missing `python` to a profile. */
 export function pythonProfileOf(python: boolean | PythonProfile | undefined): PythonProfile {
   return typeof python === "object" ? python : {};
+}
+
+/** A reusable piece of work: `.agents/skills/**\/*.md` or `<name>/SKILL.md`. */
+export interface Skill {
+  readonly name: string;
+  readonly description: string;
+  readonly instructions: string;
+  /** JSON Schema of `args`. */
+  readonly inputSchema?: JsonSchema | undefined;
+  /** JSON Schema of the result, where the caller names none. */
+  readonly outputSchema?: JsonSchema | undefined;
+  /** Project-relative folder of a packaged skill, so that the model can read the other files in it. */
+  readonly folder?: string | undefined;
+  /** The file that it was read from, relative to the project's root. */
+  readonly file?: string | undefined;
+}
+
+/**
+ * Returns the skill unchanged; editors check its fields.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineSkill } from "kit";
+ *
+ * const release = defineSkill({
+ *   name: "release-notes",
+ *   description: "Writes release notes.",
+ *   instructions: "List the user-visible changes since the last tag.",
+ * });
+ * export default createAgent({ skills: [release] });
+ * ```
+ */
+export function defineSkill(skill: Skill): Skill {
+  return skill;
 }

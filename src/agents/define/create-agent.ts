@@ -1,6 +1,9 @@
+import * as z from "zod/mini";
+import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
-import type { AgentProfile } from "./agent-profile.ts";
+import { type AgentProfile, profileSchema, type Role } from "./agent-profile.ts";
+import { mergeApprovals } from "./approval-rules.ts";
 
 /**
  * The argument of an agent's function, called when an instance is created: again after a restart, a reload or a long rest,
@@ -79,3 +82,106 @@ export const noApplicationCalls: ApplicationCalls = {
   startRun: refuseLater,
   getRun: refuseWork,
 };
+
+/**
+ * Returns the profile unchanged; editors check its fields.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, defineAgentProfile } from "kit";
+ *
+ * const careful = defineAgentProfile({ allowWrite: false, budget: { maxTurns: 20 } });
+ * export default createAgent({ ...careful, name: "reader" });
+ * ```
+ */
+export function defineAgentProfile<Output = unknown>(profile: AgentProfile<Output>): AgentProfile<Output> {
+  return profile;
+}
+
+/**
+ * Merges two profiles: fields of `over` replace those of `base`, lists are joined (`base` first), settings objects
+ * are merged field by field. A list inside a settings object is replaced. Rules of approvals add up.
+ *
+ * @example
+ * ```ts
+ * import { mergeProfiles } from "kit";
+ *
+ * const { allowedCommands } = mergeProfiles({ allowedCommands: ["git"] }, { allowedCommands: ["npm test"] });
+ * console.log(allowedCommands); // ["git", "npm test"]
+ * ```
+ */
+export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
+  const merged = mergeFields(profileSchema.shape, { base, over, joinsLists: true });
+  if (base.hooks !== undefined && over.hooks !== undefined) merged.hooks = [base.hooks, over.hooks].flat();
+  if (base.approvals !== undefined && over.approvals !== undefined)
+    merged.approvals = mergeApprovals(base.approvals, over.approvals);
+  return merged as AgentProfile;
+}
+
+/** The fields of both: those of `over` win, except that settings objects are merged, and lists joined where it is asked for. */
+function mergeFields(
+  shape: z.core.$ZodShape,
+  {
+    base,
+    over,
+    joinsLists = false,
+  }: { readonly base: object; readonly over: object; readonly joinsLists?: boolean },
+): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [field, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    const before = merged[field];
+    const schema = schemaOf(shape[field], value);
+    if (schema instanceof z.core.$ZodObject && isRecord(before) && isRecord(value))
+      merged[field] = mergeFields(schema._zod.def.shape, { base: before, over: value });
+    else if (joinsLists && schema instanceof z.core.$ZodArray && Array.isArray(before))
+      merged[field] = before.concat(value);
+    else merged[field] = value;
+  }
+  return merged;
+}
+
+/** The schema that a value of a field has: of a choice, the one of an object where the value is an object. */
+function schemaOf(field: z.core.$ZodType | undefined, value: unknown): z.core.$ZodType | undefined {
+  if (field instanceof z.core.$ZodOptional) return schemaOf(field._zod.def.innerType, value);
+  if (field instanceof z.core.$ZodUnion && isRecord(value))
+    return field._zod.def.options.find((option) => option instanceof z.core.$ZodObject);
+  return field;
+}
+
+/**
+ * Extracts the part of a profile that a role can hold. Throws `TypeError` for a profile without a name.
+ *
+ * @example
+ * ```ts
+ * import { profileToRole } from "kit";
+ *
+ * const role = profileToRole({ name: "reviewer", instructions: "You review pull requests." });
+ * console.log(role.description); // ""
+ * ```
+ */
+export function profileToRole(profile: AgentProfile): Role {
+  if (profile.name === undefined) throw new TypeError("A profile needs a `name` to become a role.");
+  return {
+    name: profile.name,
+    description: profile.description ?? "",
+    instructions: profile.instructions ?? "",
+    model: profile.model,
+    thinkingLevel: profile.thinkingLevel,
+  };
+}
+
+/**
+ * Turns a role into a profile with its name, instructions and model.
+ *
+ * @example
+ * ```ts
+ * import { createAgent, roleToProfile } from "kit";
+ *
+ * const role = { name: "reviewer", description: "Reviews changes.", instructions: "You review pull requests." };
+ * export default createAgent(roleToProfile(role));
+ * ```
+ */
+export function roleToProfile(role: Role): AgentProfile {
+  return { ...role };
+}

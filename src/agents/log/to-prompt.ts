@@ -1,4 +1,9 @@
-import type { LanguageModelV4Message, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
+import { isoTime } from "../../base/clock.ts";
 import { isRecord } from "../../base/is-record.ts";
 import type {
   FilePart,
@@ -8,6 +13,8 @@ import type {
   TextPart,
   ToolResultPart,
 } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
 
 type Prompt<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 
@@ -98,4 +105,66 @@ function toOutput(
         : { type: "file", mediaType: item.media_type, data: toFileData(item) },
     ),
   };
+}
+
+/** How a prompt that a backend or a hook composed differs from the session's own: what lies between equal ends. */
+export interface ComposedPrompt {
+  readonly turn_id: string;
+  /** How many messages at the beginning, the system prompt included, and at the end are the session's own. */
+  readonly head: number;
+  readonly tail: number;
+  readonly messages: readonly unknown[];
+  /** Set where the messages are too large to be kept. */
+  readonly omitted?: true;
+}
+
+/** The note with the prompt of a turn that a backend or a hook composed: a `ComposedPrompt`. */
+export const composedNote = "composed_prompt";
+
+/** Characters of JSON that one such note holds. */
+const maxComposed = 1_048_576;
+
+/** The note about a prompt that is not the session's own; undefined for one that is. */
+export function composedEntry(
+  turn: {
+    readonly id: string;
+    readonly operationId: string;
+    readonly now: number;
+    readonly mask: SecretMask | undefined;
+  },
+  own: LanguageModelV4Prompt,
+  sent: LanguageModelV4Prompt,
+): SessionEntry | undefined {
+  const before = own.map(asSent);
+  const after = sent.map(asSent);
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
+  let tail = 0;
+  const most = Math.min(before.length, after.length) - head;
+  while (tail < most && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  if (head + tail === before.length && before.length === after.length) return undefined;
+  const texts = after.slice(head, after.length - tail);
+  const size = texts.reduce((sum, text) => sum + text.length, 0);
+  const messages: readonly unknown[] =
+    size > maxComposed ? [] : texts.map((text): unknown => JSON.parse(text));
+  const value: ComposedPrompt = {
+    turn_id: turn.id,
+    head,
+    tail,
+    messages: turn.mask === undefined ? messages : maskValue(messages, turn.mask),
+    ...(size > maxComposed ? { omitted: true } : {}),
+  };
+  return {
+    version: 1,
+    type: "note",
+    name: composedNote,
+    value,
+    timestamp: isoTime(turn.now),
+    operation_id: turn.operationId,
+  };
+}
+
+/** A message without the marks for its provider's cache, as JSON. */
+export function asSent(message: LanguageModelV4Message): string {
+  return JSON.stringify(message, (key, value: unknown) => (key === "providerOptions" ? undefined : value));
 }

@@ -19,8 +19,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { Usage } from "../../protocol/usage.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
-import { budget } from "../define/limits.ts";
-import { modelSettings, profileModel } from "../define/model-settings.ts";
+import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { FileInput, ImageInput } from "../prompt/input-files.ts";
 

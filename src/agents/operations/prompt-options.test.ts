@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import type { ResolvedModel } from "../../models/contract.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineCommand } from "../define/command.ts";
-import { defineTool } from "../define/tool.ts";
+import { defineCommand, defineTool } from "../define/tool.ts";
 
 const lookTool = defineTool({
   name: "look",

@@ -3,12 +3,11 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { Operation } from "../agent-runtime.ts";
+import type { BackendWork, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
-import { needsCompaction } from "../compaction/compact.ts";
+import { compactWith, needsCompaction } from "../compaction/compact.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
-import { compactionOf } from "../define/limits.ts";
-import { builtInToolNames } from "../define/model-settings.ts";
+import { builtInToolNames, callSettingsOf, compactionOf } from "../define/profile-settings.ts";
 import type { PastOperation } from "../log/resume.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
@@ -20,19 +19,24 @@ import {
 } from "../output/typed-output.ts";
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
-import { keepHead } from "../prompt/kept-prompt.ts";
-import type { BackendWork } from "../turn/backend-work.ts";
+import { keepHead } from "../prompt/turn-records.ts";
 import { createUsageReader } from "../turn/budget.ts";
-import { settingsOf as callSettings } from "../turn/call-settings.ts";
 import { toolHooks, turnHooks } from "../turn/hook-calls.ts";
 import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
-import { appendUserMessage, noProgressYet, pastPrompt, progressOf, recoverHistory } from "./input.ts";
+import {
+  appendUserMessage,
+  firstAnswer,
+  noProgressYet,
+  pastPrompt,
+  progressOf,
+  recoverHistory,
+  repairLoop,
+  typedOutput,
+} from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
 import { type ModelLine, type Prepared, type PromptHost, prepare } from "./prepare.ts";
-import { compactWith } from "./run-compact.ts";
-import { firstAnswer, repairLoop, typedOutput } from "./typed-answer.ts";
 
 interface PromptWork<Result> {
   readonly text: string;
@@ -239,7 +243,7 @@ function toLoop(
       keepHead(harness.store, {
         system: loop.prompt.current.text,
         tools: loop.tools,
-        settings: callSettings(loop),
+        settings: callSettingsOf(loop),
         mask: loop.toolRun.mask,
       }),
     tools: prepared.schemas,

@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { LiveSession, Operation } from "../agent-runtime.ts";
-import type { Skill } from "../define/skill.ts";
+import type { Skill } from "../define/agent-profile.ts";
 import { skillItem } from "../prompt/system-prompt.ts";
 import type { PromptOptions, PromptResult, SkillOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";

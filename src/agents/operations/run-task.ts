@@ -1,10 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Harness, LiveSession, Operation } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
-import { mergeProfiles } from "../define/merge-profiles.ts";
+import { mergeProfiles } from "../define/create-agent.ts";
+import { taskIdOf } from "../events.ts";
 import { folderAt } from "../project-context.ts";
 import type { TaskCall } from "../tools/built-in-tools.ts";
-import { taskIdOf } from "../turn/backend-work.ts";
 import type { PromptResult, TaskOptions } from "./options.ts";
 import type { PromptHost } from "./prepare.ts";
 import { runPrompt } from "./run-prompt.ts";

@@ -1,6 +1,11 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+} from "@ai-sdk/provider";
 import { digestOf } from "../../base/digest.ts";
 import type { PromptPrefix, ReceiptItem, TurnReceipt, TurnRecord } from "../../protocol/receipt.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import {
   type ListedReceipts,
   noReceipts,
@@ -8,13 +13,22 @@ import {
   type SessionState,
   turnOfReceipt,
 } from "../log/session-state.ts";
-import type { SystemPrompt } from "./system-prompt.ts";
+import { asSent } from "../log/to-prompt.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
 
 /** The record of a turn's prompt: for its event, and for the session's log. */
 export interface RecordedPrompt {
   readonly reported: { readonly prefix: PromptPrefix; readonly receipt: TurnReceipt };
   /** Absent if the log has the same record of an earlier turn. */
   readonly logged?: TurnRecord;
+}
+
+/** A system prompt, with digests and receipt items of its sections. */
+export interface SystemPrompt {
+  readonly text: string;
+  /** A digest of each section, by its name. */
+  readonly digests: Readonly<Record<string, string>>;
+  readonly items: readonly ReceiptItem[];
 }
 
 /** The system prompt before the history. A compaction may replace it. */
@@ -204,4 +218,124 @@ function toolDigest(tool: LanguageModelV4FunctionTool): string {
     toolDigests.set(tool, digest);
   }
   return digest;
+}
+
+/** The parts of a model request besides its messages, as the store keeps them: texts by their digests. */
+export interface PromptHead {
+  readonly system: string;
+  readonly tools: string;
+  /** Temperature, reasoning and the like, as JSON. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The messages below the system prompt, where they are not those of the session: to shorten its history. */
+  readonly messages?: string | undefined;
+}
+
+/** A larger text is not kept: it would be no instructions. */
+const maxText = 4_194_304;
+
+/** How long a text that was kept counts as kept: it is then kept again, so that retention spares what is in use. */
+const freshMs = 3_600_000;
+const maxFresh = 2_000;
+
+/** When each store was last given a text, by its name. */
+const freshTexts = new WeakMap<SessionStore, Map<string, number>>();
+
+interface HeadSource {
+  readonly system: string;
+  readonly tools: readonly LanguageModelV4FunctionTool[];
+  readonly settings: Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
+  readonly mask: SecretMask | undefined;
+  /** Default: the session's log has them. */
+  readonly messages?: readonly LanguageModelV4Message[] | undefined;
+}
+
+/**
+ * Keeps what a request consists of besides its messages, each text once in a store. Gives the name under which
+ * `readHead` finds it; undefined where the store keeps no texts. A store that cannot be reached loses the texts, and no work.
+ */
+export function keepHead(store: SessionStore, source: HeadSource): string | undefined {
+  if (store.keepText === undefined) return undefined;
+  const { system, mask } = source;
+  const tools = toolsText(source.tools, mask);
+  const { headers: _, abortSignal: __, ...settings } = source.settings;
+  const messages = source.messages && keepMessages(store, source.messages, mask);
+  const head: PromptHead = {
+    system: textName(system),
+    tools: textName(tools),
+    settings: mask === undefined ? settings : maskValue(settings, mask),
+    messages,
+  };
+  const text = JSON.stringify(head);
+  const name = textName(text);
+  for (const [part, content] of [
+    [head.system, system],
+    [head.tools, tools],
+    [name, text],
+  ] as const)
+    keepText(store, part, content);
+  return name;
+}
+
+/**
+ * Keeps messages that no log holds, such as those that shorten a history. Gives the name of the text; undefined where the store
+ * keeps none.
+ */
+export function keepMessages(
+  store: SessionStore,
+  messages: readonly LanguageModelV4Message[],
+  mask: SecretMask | undefined,
+): string | undefined {
+  if (store.keepText === undefined) return undefined;
+  const text = `[${(mask === undefined ? messages : maskValue(messages, mask)).map(asSent).join()}]`;
+  // Such a text comes once and is long, so its digest is not remembered.
+  const name = digestOf(text);
+  keepText(store, name, text);
+  return name;
+}
+
+function keepText(store: SessionStore, name: string, text: string): void {
+  let fresh = freshTexts.get(store);
+  if (fresh === undefined) {
+    fresh = new Map();
+    freshTexts.set(store, fresh);
+  }
+  const now = Date.now();
+  if (now - (fresh.get(name) ?? 0) < freshMs || text.length > maxText) return;
+  if (fresh.size >= maxFresh) fresh.clear();
+  fresh.set(name, now);
+  const forget = (): void => {
+    fresh.delete(name);
+  };
+  try {
+    const kept = store.keepText?.(name, text);
+    if (kept instanceof Promise) kept.catch(forget);
+  } catch {
+    forget();
+  }
+}
+
+const textNames = new Map<string, string>();
+
+/** The digest of a text; those of the newest long texts are remembered, since each turn asks again. */
+function textName(text: string): string {
+  const known = textNames.get(text);
+  if (known !== undefined) return known;
+  const name = digestOf(text);
+  if (text.length < 1_000) return name;
+  if (textNames.size >= 50) textNames.clear();
+  textNames.set(text, name);
+  return name;
+}
+
+const toolTexts = new WeakMap<readonly LanguageModelV4FunctionTool[], string>();
+
+function toolsText(tools: readonly LanguageModelV4FunctionTool[], mask: SecretMask | undefined): string {
+  let text = toolTexts.get(tools);
+  if (text === undefined) {
+    text = JSON.stringify(
+      tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
+    );
+    toolTexts.set(tools, text);
+  }
+  return mask === undefined ? text : mask(text);
 }

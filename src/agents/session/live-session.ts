@@ -17,7 +17,7 @@ import { isSuspension } from "../log/resume.ts";
 import { loadState, type SessionState } from "../log/session-state.ts";
 import { createToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
-import { SessionPrompt } from "../prompt/session-prompt.ts";
+import { SessionPrompt } from "../prompt/system-prompt.ts";
 import { OperationQueue } from "./operation-queue.ts";
 import { type RunningOperation, runOperation } from "./run-operation.ts";
 

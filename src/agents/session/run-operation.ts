@@ -5,7 +5,7 @@ import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
-import type { EventScope, OperationTracing } from "../events.ts";
+import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import {
   forkOf,
@@ -18,7 +18,6 @@ import {
 import type { SessionState } from "../log/session-state.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
-import { taskOfPart } from "../turn/backend-work.ts";
 import { Spending } from "../turn/budget.ts";
 
 /** The running operation of a session. */

@@ -13,7 +13,8 @@ import type {
 } from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
-import type { Skill } from "../define/skill.ts";
+import { runCompact } from "../compaction/compact.ts";
+import type { Skill } from "../define/agent-profile.ts";
 import type { EventHub } from "../events.ts";
 import {
   type CompactOptions,
@@ -27,7 +28,6 @@ import {
   type SkillOptions,
   type TaskOptions,
 } from "../operations/options.ts";
-import { runCompact } from "../operations/run-compact.ts";
 import { runPrompt } from "../operations/run-prompt.ts";
 import { runPython } from "../operations/run-python.ts";
 

@@ -1,4 +1,4 @@
-import { offersBuiltIn } from "../define/model-settings.ts";
+import { offersBuiltIn } from "../define/profile-settings.ts";
 import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { createCommandTool } from "./command-tool.ts";
 import { createReadTools, createSearchTools, createWriteTools } from "./read-tools.ts";

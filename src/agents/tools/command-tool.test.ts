@@ -7,7 +7,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { defineCommand, type KitCommand } from "../define/command.ts";
+import { defineCommand, type KitCommand } from "../define/tool.ts";
 
 /** Has a model call the commands one after the other; gives the results and what happened. */
 async function call(commands: readonly KitCommand[], calls: readonly { name: string; input?: unknown }[]) {

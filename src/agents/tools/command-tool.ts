@@ -1,7 +1,6 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { AllowedCommand } from "../define/agent-profile.ts";
-import type { KitCommand } from "../define/command.ts";
-import type { AnyTool, ToolDefinition, ToolOutput } from "../define/tool.ts";
+import type { AnyTool, KitCommand, ToolDefinition, ToolOutput } from "../define/tool.ts";
 import type { CommandRun } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 

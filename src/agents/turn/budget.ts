@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { addUsage, noUsage, unknownCost } from "../../protocol/add-usage.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Cost, ModelPrice, Usage } from "../../protocol/usage.ts";
-import type { Budget } from "../define/limits.ts";
+import type { Budget } from "../define/profile-settings.ts";
 import { spentNote } from "../log/resume.ts";
 
 const defaultMaxTurns = 100;

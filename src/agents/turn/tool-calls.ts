@@ -7,7 +7,7 @@ import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-ca
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isStoreUnavailable } from "../../protocol/store-fault.ts";
-import { builtInToolNames } from "../define/model-settings.ts";
+import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension, willResume } from "../log/resume.ts";

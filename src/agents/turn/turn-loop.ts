@@ -5,6 +5,7 @@ import type {
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
 import type { CallLimiter, PromptCache, ResolvedModel } from "../../models/contract.ts";
 import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
 import type {
@@ -16,27 +17,20 @@ import type {
 } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { ModelSettings } from "../define/model-settings.ts";
-import type { OperationTracing } from "../events.ts";
+import type { BackendWork } from "../agent-runtime.ts";
+import { callSettingsOf, type ModelSettings } from "../define/profile-settings.ts";
+import { createDeltas, type OperationTracing } from "../events.ts";
 import { notRun, type OperationLog } from "../log/operation-log.ts";
 import { isSuspension, type Suspension, willResume } from "../log/resume.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
+import { composedEntry } from "../log/to-prompt.ts";
 import { PartialResult } from "../output/partial-result.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
-import { composedEntry } from "../prompt/kept-prompt.ts";
 import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
-import type { BackendWork } from "./backend-work.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
-import {
-  type CallWatch,
-  callModel,
-  InterruptedReply,
-  type ModelCall,
-  type ModelReply,
-} from "./call-model.ts";
-import { settingsOf } from "./call-settings.ts";
+import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
@@ -106,6 +100,35 @@ export interface TurnLoop extends ModelParts {
   readonly sent?: LanguageModelV4Prompt;
   /** The log entries of an answer; default: the message itself. */
   readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
+}
+
+/**
+ * Kit's own loop: asks the model, runs the tools that it calls, and asks again until it calls none. Returns that answer.
+ * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
+ */
+export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
+  using watch = new CallWatch(loop);
+  for (;;) {
+    loop.spending.check();
+    if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
+    const turnId = createId("turn");
+    let toolCalls = 0;
+    try {
+      const message = await runModelTurn(loop, turnId, watch);
+      const calls = callsOf(message);
+      toolCalls = calls.length;
+      if (toolCalls > 0) await runTools(loop, calls, { turnId });
+      loop.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
+      if (toolCalls === 0) {
+        loop.work.runs += 1;
+        return message;
+      }
+    } catch (error) {
+      emitTurnFailed(loop, turnId, toolCalls);
+      throw error;
+    }
+    loop.signal.throwIfAborted();
+  }
 }
 
 /** Emits the end of a failed or aborted turn; a postponed turn ends later. */
@@ -193,7 +216,11 @@ export async function runModelTurn(
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
     const started = loop.clock.now();
     const timing: Timing = { turnId, started, logged };
-    const deltas = createDeltas(loop, turnId);
+    const deltas = createDeltas({
+      emit: (body) => loop.emit(body, turnId),
+      mask: loop.toolRun.mask,
+      partial: loop.isTyped === true ? new PartialResult() : undefined,
+    });
     try {
       const asked = callOptions(loop);
       const options = loop.hooks === undefined ? asked : await loop.hooks.before(asked, model);
@@ -252,37 +279,6 @@ async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string 
   return loop.fallback?.next(failure);
 }
 
-interface Deltas {
-  readonly push: ModelCall["onDelta"];
-  end(): void;
-}
-
-/** Emits the deltas of an answer, with what they make of a typed one; secrets are masked even across deltas. */
-function createDeltas({ emit, toolRun: { mask }, isTyped }: TurnLoop, turnId: string): Deltas {
-  const partial = isTyped === true ? new PartialResult() : undefined;
-  const emitOne: ModelCall["onDelta"] = (type, text) => {
-    const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
-    emit(
-      partial_result === undefined ? { type, text } : { type: "text_delta", text, partial_result },
-      turnId,
-    );
-  };
-  if (mask === undefined) return { push: emitOne, end: () => undefined };
-  let last: Parameters<Deltas["push"]>[0] = "text_delta";
-  const stream = mask.stream();
-  const emitDelta = (text: string): void => {
-    if (text !== "") emitOne(last, text);
-  };
-  return {
-    push(type, text) {
-      if (type !== last) emitDelta(stream.end());
-      last = type;
-      emitDelta(stream.push(text));
-    },
-    end: () => emitDelta(stream.end()),
-  };
-}
-
 /** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
@@ -312,7 +308,7 @@ function composedBy(
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
   const options: LanguageModelV4CallOptions = {
-    ...settingsOf(loop),
+    ...callSettingsOf(loop),
     // The session's own array: a copy would cost more with every turn.
     prompt: readablePrompt(
       loop.sent ?? promptOf(loop.state, loop.prompt.current.text),

@@ -6,10 +6,10 @@ import {
   type AgentDefinition,
   type InstanceContext,
   isAgentDefinition,
+  mergeProfiles,
   noApplicationCalls,
 } from "../../agents/define/create-agent.ts";
-import { mergeProfiles } from "../../agents/define/merge-profiles.ts";
-import type { ProfileModel } from "../../agents/define/model-settings.ts";
+import type { ProfileModel } from "../../agents/define/profile-settings.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";

@@ -1,7 +1,7 @@
 import { type AsideNote, asideNote } from "../../agents/log/resume.ts";
 import { promptOf, stateOf } from "../../agents/log/session-state.ts";
-import { toPromptMessage } from "../../agents/log/to-prompt.ts";
-import { type ComposedPrompt, composedNote, type PromptHead } from "../../agents/prompt/kept-prompt.ts";
+import { type ComposedPrompt, composedNote, toPromptMessage } from "../../agents/log/to-prompt.ts";
+import type { PromptHead } from "../../agents/prompt/turn-records.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type EventLog } from "../../engine/contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";

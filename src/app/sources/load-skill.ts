@@ -1,4 +1,4 @@
-import type { Skill } from "../../agents/define/skill.ts";
+import type { Skill } from "../../agents/define/agent-profile.ts";
 
 /**
  * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for

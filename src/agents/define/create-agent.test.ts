@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { profileSchema } from "./agent-profile.ts";
-import { defineCommand } from "./command.ts";
-import { defineAgentProfile, mergeProfiles, profileToRole, roleToProfile } from "./merge-profiles.ts";
-import { defineTool } from "./tool.ts";
+import { defineAgentProfile, mergeProfiles, profileToRole, roleToProfile } from "./create-agent.ts";
+import { defineCommand, defineTool } from "./tool.ts";
 
 const tool = (name: string) =>
   defineTool({ name, description: "", input: { type: "object" }, execute: () => "" });

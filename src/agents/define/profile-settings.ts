@@ -1,7 +1,18 @@
-import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import * as z from "zod/mini";
+import { defined } from "../../base/defined.ts";
 import { isRecord } from "../../base/is-record.ts";
-import { expecting, type Fields, finite, integer, list, live, object, string } from "../../base/settings.ts";
+import {
+  expecting,
+  type Fields,
+  finite,
+  flag,
+  integer,
+  list,
+  live,
+  object,
+  string,
+} from "../../base/settings.ts";
 import { suggest } from "../../base/suggest.ts";
 
 /** A model by its name, `provider/model`, or as the AI SDK makes it. */
@@ -112,3 +123,98 @@ export const builtInTools = live<boolean | readonly BuiltInToolName[]>(
   (value) =>
     typeof value === "boolean" || (Array.isArray(value) && value.every((name) => builtInToolNames.has(name))),
 );
+
+export const compactionSettings = object(
+  {
+    enabled: flag,
+    /** The model's window, where the model does not say it itself; default 128,000. */
+    contextWindowTokens: integer(1),
+    /** Reserved for the answer; default 16,384. */
+    reserveTokens: integer(0),
+    /** Tokens of the newest history that are kept verbatim; default 20,000. */
+    keepRecentTokens: integer(0),
+    /** `provider/model` that writes the summary; default: the agent's own. */
+    model: string,
+  },
+  { of: "setting of compaction" },
+);
+
+type Settings = Fields<typeof compactionSettings>;
+type Complete<Given> = { readonly [Name in keyof Given]-?: Exclude<Given[Name], undefined> };
+
+/** When and how a session's history is shortened; all counts are tokens. */
+export interface CompactionSettings extends Complete<Omit<Settings, "model">>, Pick<Settings, "model"> {}
+
+const defaultCompaction: CompactionSettings = {
+  enabled: true,
+  contextWindowTokens: 128_000,
+  reserveTokens: 16_384,
+  keepRecentTokens: 20_000,
+};
+
+/** The settings of a profile over the defaults. */
+export function compactionOf({
+  compaction = {},
+}: {
+  readonly compaction?: Settings | undefined;
+}): CompactionSettings {
+  return { ...defaultCompaction, ...defined(compaction) };
+}
+
+/** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
+export const budget = object(
+  {
+    /** Model calls; default 100. */
+    maxTurns: integer(1),
+    /** Tokens of all calls together, those of tasks and compactions included. */
+    maxTokens: integer(1),
+    /** US dollars, likewise; a call with an unknown price exceeds it. */
+    maxCost: live<number>("a number from 0 up", (value) => typeof value === "number" && value >= 0),
+  },
+  { of: "limit of a budget" },
+);
+export interface Budget extends Fields<typeof budget> {}
+
+type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
+
+/** The settings of one model call: those of the profile and the prompt, under what the turn itself needs. */
+export function callSettingsOf({
+  modelSettings,
+  settings,
+  tools,
+  spending,
+}: {
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly settings: CallSettings;
+  readonly tools: readonly unknown[];
+  readonly spending: { readonly turns: number };
+}): CallSettings {
+  if (modelSettings === undefined) return settings;
+  const { toolChoice, stopSequences, providerOptions, ...others } = modelSettings;
+  // A forced tool choice holds for the first answer: otherwise the model could never end.
+  const isForced = toolChoice === "required" || typeof toolChoice === "object";
+  const chooses = toolChoice !== undefined && tools.length > 0 && !(isForced && spending.turns > 0);
+  const choice =
+    typeof toolChoice === "object"
+      ? ({ type: "tool", toolName: toolChoice.tool } as const)
+      : { type: toolChoice ?? "auto" };
+  return {
+    ...defined(others),
+    ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
+    ...(chooses ? { toolChoice: choice } : {}),
+    ...settings,
+    ...(providerOptions === undefined
+      ? {}
+      : { providerOptions: mergeOptions(providerOptions, settings.providerOptions) }),
+  };
+}
+
+function mergeOptions(
+  base: SharedV4ProviderOptions,
+  over: SharedV4ProviderOptions | undefined = {},
+): SharedV4ProviderOptions {
+  const merged = { ...base };
+  for (const [provider, options] of Object.entries(over))
+    merged[provider] = { ...merged[provider], ...options };
+  return merged;
+}
