@@ -28,7 +28,7 @@ export function needsCompaction(tokens: number, windowTokens: number, settings: 
  * Shortens the active history: the older part becomes a summary, written by the model; the newer part
  * stays word for word. The log keeps everything. Returns false if there was nothing to shorten.
  */
-export async function compact(request: CompactionRequest): Promise<boolean> {
+async function compact(request: CompactionRequest): Promise<boolean> {
   const { operation, reason, settings } = request;
   const { state } = operation;
   await operation.log.stored();

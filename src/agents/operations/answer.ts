@@ -24,7 +24,7 @@ import type { PromptOptions } from "./options.ts";
 import type { Prepared } from "./prepare.ts";
 
 /** The progress of an interrupted prompt. */
-export interface PromptProgress {
+interface PromptProgress {
   /** Answers that did not match the result schema, oldest first. */
   readonly refused: readonly string[];
   /** Whether the provider refused to enforce the result schema. */

@@ -24,7 +24,7 @@ interface KeptPlace {
 }
 
 /** The working place of a session's system prompt, and the entries that report its changes. */
-export interface PlacedPrompt {
+interface PlacedPrompt {
   readonly place: Surroundings;
   readonly news: readonly SessionEntry[];
 }
@@ -196,7 +196,7 @@ export interface Surroundings {
 }
 
 /** The sources of a system prompt. */
-export interface SystemParts extends Surroundings {
+interface SystemParts extends Surroundings {
   readonly profile: AgentProfile;
   readonly role: Role | undefined;
   /** The agent's name, and the file that describes it. */
@@ -241,7 +241,7 @@ function isSame(left: SystemParts, right: SystemParts): boolean {
 }
 
 /** Whether two working places give the same prompt. */
-export function isSamePlace(left: Surroundings, right: Surroundings): boolean {
+function isSamePlace(left: Surroundings, right: Surroundings): boolean {
   return (
     left.instructions.text === right.instructions.text &&
     left.workingFolder === right.workingFolder &&
@@ -274,7 +274,7 @@ function instructionsOf({ instructions }: AgentProfile, { name, file }: SystemPa
 }
 
 /** The sections that may change during a session; undefined for an empty one. */
-export function placeSections(place: Surroundings): Readonly<Record<string, Section | undefined>> {
+function placeSections(place: Surroundings): Readonly<Record<string, Section | undefined>> {
   const { instructions, workingFolder, isIndexed, commands } = place;
   const section = (name: string, text: string, items?: readonly ReceiptItem[]): Section => ({
     name,
