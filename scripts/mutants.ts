@@ -3,8 +3,12 @@
 //   npm run test:mutants -- src/server/access                    # one room
 //   npm run test:mutants -- src/agents/policy/check-command.ts   # one file: minutes
 //   npm run test:mutants -- src/specs/model/scenario.ts:20-60         # some lines of it
+// The first call installs Stryker beside what package.json names: its 140 packages would slow each `npm ci` down.
 import { spawnSync } from "node:child_process";
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+
+const version = "10.1.1";
+const stryker = [`@stryker-mutator/core@${version}`, `@stryker-mutator/vitest-runner@${version}`];
 
 /** The rooms that decide: what specs and rules say, what an agent may do, what is kept, who gets in. */
 const rooms = [
@@ -26,6 +30,12 @@ for (const path of mutated) {
   const names = rooms.map(({ code }) => code).join(", ");
   console.error(found ? `${file} is in none of the rooms ${names}.` : `There is no ${file}.`);
   process.exit(2);
+}
+
+if (!existsSync("node_modules/@stryker-mutator/core")) {
+  const flags = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
+  const installed = spawnSync("npm", ["install", ...flags, ...stryker], { stdio: "inherit" });
+  if (installed.status !== 0) process.exit(installed.status ?? 1);
 }
 
 // The lists are split at commas, so no glob holds one.
