@@ -25,6 +25,7 @@ const apart = [
 ];
 /** Small files with long suites. Vitest begins with the largest files, so that these would run alone at the end. */
 const longSuites = [
+  "src/engine/postgres/create-postgres-engine.test.ts",
   "src/engine/embedded/create-embedded-engine.test.ts",
   "src/sandboxes/local/local-sandbox.test.ts",
   "src/sandboxes/virtual/virtual-sandbox.test.ts",
@@ -77,6 +78,7 @@ function split<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): 
 const patience = Number(process.env.KIT_FAULT_ROUNDS ?? 1);
 const setupFiles = ["tests/property-seed.ts", "tests/compile-cache.ts"];
 const globalSetup = ["tests/build-once.ts"];
+const withBrowser = [...globalSetup, "tests/browser/unpack-browser.ts"];
 
 /**
  * The projects: `unit` beside the code, and `apart` of it; `whole`, which drives kit from outside (the command line, the packed package,
@@ -113,7 +115,7 @@ const config: ViteUserConfig = defineConfig({
           include: ["tests/**/*.test.ts"],
           exclude: ["tests/faults/**", "tests/targets/**", "tests/cluster/**", campaigns],
           setupFiles,
-          globalSetup,
+          globalSetup: withBrowser,
         },
       },
       {
@@ -124,7 +126,7 @@ const config: ViteUserConfig = defineConfig({
           include: inCampaign,
           env: { KIT_CAMPAIGN: "1" },
           setupFiles,
-          globalSetup,
+          globalSetup: withBrowser,
         },
       },
       {
