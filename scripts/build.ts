@@ -12,7 +12,7 @@ import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/
 import { dirname, join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
-import { filesOfModules, startedModules } from "../src/base/own-module.ts";
+import { filesOfModules, startedModules } from "../src/base/own-package.ts";
 import { buildConsole } from "./build-console.ts";
 import { readEntries } from "./entries.ts";
 import { writeFieldComments } from "./field-comments.ts";

@@ -36,9 +36,9 @@ export { initAgent, openAgents, openService } from "./app/service/open-service.t
 export type { ProjectService, Service } from "./app/service/service.ts";
 export { loadSkill } from "./app/sources/load-skill.ts";
 export type { AgentBackend } from "./backends/contract.ts";
-export type { DeepPartial } from "./base/deep-partial.ts";
 export { KitError } from "./base/kit-error.ts";
-export { version } from "./base/version.ts";
+export { version } from "./base/own-package.ts";
+export type { DeepPartial } from "./base/record.ts";
 export { openProject } from "./project/open-project.ts";
 export type { Project } from "./project/project.ts";
 export type { DispatchReceipt } from "./protocol/dispatch.ts";

@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { faultOfName } from "../base/name-fault.ts";
+import { faultOfName } from "../base/names.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
 import type { AgentRuntime, Harness, LiveSession } from "./agent-runtime.ts";

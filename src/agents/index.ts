@@ -1,7 +1,7 @@
 /** `kit/agents`: the types of agents: profiles, tools, hooks, policies, sessions and their options. */
 
 export type { StandardSchemaV1 } from "@standard-schema/spec";
-export type { DeepPartial } from "../base/deep-partial.ts";
+export type { DeepPartial } from "../base/record.ts";
 export type { ApprovalFilter, Approvals, ApprovalsOptions } from "./approvals/approvals.ts";
 export type {
   AgentPolicy,

@@ -1,4 +1,4 @@
-import { suggest } from "../base/suggest.ts";
+import { suggest } from "../base/error-text.ts";
 import type { ApprovalDecision } from "../protocol/approval.ts";
 import { type BackendName, backendNames } from "../protocol/enums.ts";
 import type { Message, ToolResultPart } from "../protocol/message.ts";

@@ -9,7 +9,7 @@ function listenersOf(signal: AbortSignal): number {
   return getEventListeners(signal, "abort").length;
 }
 
-test("a listener hears the reason of a signal once, also of one that has fired already", () => {
+test("a listener is called once with the signal's reason, also if the signal has already fired", () => {
   const controller = new AbortController();
   const received: unknown[] = [];
   onAbort(controller.signal, (reason) => received.push(reason));
@@ -21,7 +21,7 @@ test("a listener hears the reason of a signal once, also of one that has fired a
   expect(received).toEqual(["now", "late: now"]);
 });
 
-test("a race with a signal gives what comes first, and leaves no listener behind", async () => {
+test("a race with a signal settles with the first of the two, and removes its listener", async () => {
   const controller = new AbortController();
   expect(await raceSignal(Promise.resolve(1), controller.signal)).toBe(1);
   await expect(raceSignal(Promise.reject(new Error("own")), controller.signal)).rejects.toThrow("own");
@@ -33,7 +33,7 @@ test("a race with a signal gives what comes first, and leaves no listener behind
   expect(await raceSignal(Promise.resolve(2), undefined)).toBe(2);
 });
 
-test("a linked signal fires with the first of its sources, and its reason", () => {
+test("a linked signal fires with the first source that fires, and with its reason", () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const { signal } = linkSignals([one.signal, undefined, other.signal]);
   other.abort("other");
@@ -42,7 +42,7 @@ test("a linked signal fires with the first of its sources, and its reason", () =
   expect(linkSignals([one.signal]).signal.reason).toBe("one");
 });
 
-test("an unlinked signal does not fire with its sources, and can be fired alone", () => {
+test("an unlinked signal does not fire with its sources, and can still be fired itself", () => {
   const source = new AbortController();
   const link = linkSignals([source.signal]);
   link.unlink();
@@ -58,7 +58,7 @@ test("a source has one listener, however many signals were linked to it", () => 
   expect(listenersOf(source.signal)).toBe(1);
 });
 
-test("work that takes too long is rejected at its deadline, with a signal that tells it", async () => {
+test("work that takes too long is rejected at its deadline, and its signal fires", async () => {
   const clock = createManualClock();
   const reasons: unknown[] = [];
   const work = withDeadline(
@@ -76,7 +76,7 @@ test("work that takes too long is rejected at its deadline, with a signal that t
   expect(reasons).toEqual([new Error("too slow")]);
 });
 
-test("an error of aborted work does not hide the reason of its signal", async () => {
+test("the reason of a signal wins over the error of the aborted work", async () => {
   const controller = new AbortController();
   const work = withDeadline(
     (signal) => new Promise((_, reject) => onAbort(signal, () => reject(new Error("of the work")))),
@@ -86,7 +86,7 @@ test("an error of aborted work does not hide the reason of its signal", async ()
   await expect(work).rejects.toThrow("of the caller");
 });
 
-test("work that ends in time keeps its outcome, and no timer", async () => {
+test("work that ends in time keeps its outcome, and its timer is cleared", async () => {
   const clock = createManualClock();
   const inTime = { ms: 100, clock, onTimeout: () => new Error("too slow") };
   expect(await withDeadline(() => "now", inTime)).toBe("now");
@@ -99,7 +99,7 @@ test("work that ends in time keeps its outcome, and no timer", async () => {
   expect(await withDeadline(() => 1, { ms: 2 ** 31, onTimeout: () => new Error("too slow") })).toBe(1);
 });
 
-test("work does not begin once its caller has given up, and rejections of work begun before are handled", async () => {
+test("work does not start after its caller has aborted, and rejections of work in progress are handled", async () => {
   const limit = { ms: 100, signal: AbortSignal.abort(new Error("gone")), onTimeout: () => new Error() };
   let begun = false;
   const work = withDeadline(() => {
@@ -110,7 +110,7 @@ test("work does not begin once its caller has given up, and rejections of work b
   await expect(withDeadline(Promise.reject(new Error("own")), limit)).rejects.toThrow("gone");
 });
 
-test("whether work ends within a time is known as soon as it has", async () => {
+test("endsWithin resolves as soon as the work ends", async () => {
   const clock = createManualClock();
   expect(await endsWithin(100, Promise.resolve(), clock)).toBe(true);
   expect(await endsWithin(100, Promise.reject(new Error("failed")), clock)).toBe(true);

@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from "./clock.ts";
 
 /**
- * Calls a listener once the signal fires, with its reason: at once if it has fired already. The function that
- * comes back removes the listener; without a signal both do nothing.
+ * Calls the listener with the signal's reason when the signal fires, or at once if it has already fired. Returns a
+ * function that removes the listener. Without a signal, both functions do nothing.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => undefined;
@@ -13,8 +13,8 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 /**
- * The result of `work`, or a rejection with the signal's reason when it fires first. The work goes on; the
- * caller does not have to handle its later rejection.
+ * Resolves with the result of `work`, or rejects with the signal's reason if the signal fires first. The work then
+ * continues, and the caller need not handle its later rejection.
  */
 export async function raceSignal<Value>(
   work: PromiseLike<Value>,
@@ -30,18 +30,18 @@ export async function raceSignal<Value>(
 }
 
 export interface LinkedSignals {
-  /** Fires with the first of its sources, and its reason. */
+  /** Fires with the first source that fires, with that source's reason. */
   readonly signal: AbortSignal;
-  /** Fires the signal alone. */
+  /** Fires `signal`, and no source. */
   abort(reason: unknown): void;
-  /** Forgets the sources. The caller calls it when the work is over. */
+  /** Removes the listeners from the sources. The caller calls it when the work has ended. */
   unlink(): void;
 }
 
 /**
- * One signal for work that stops for several reasons. `AbortSignal.any` is for sources that live as long as the work:
- * Node keeps its signals, once they have a listener, until their sources are gone, and the sources of an engine
- * or a pool live as long as the process.
+ * Creates one signal for work that can be stopped by several others. It replaces `AbortSignal.any`, whose signals
+ * stay in memory, once they have a listener, as long as their sources: the sources of an engine or a pool live as
+ * long as the process.
  */
 export function linkSignals(sources: readonly (AbortSignal | undefined)[]): LinkedSignals {
   const own = new AbortController();
@@ -60,7 +60,7 @@ export function linkSignals(sources: readonly (AbortSignal | undefined)[]): Link
   };
 }
 
-/** The stop functions of each source. A source has one listener, however many works begin and end. */
+/** The stop functions of each source. A source has one listener, however many signals are linked to it. */
 const stopping = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>();
 
 function stopsOf(source: AbortSignal): Set<(reason: unknown) => void> {
@@ -74,26 +74,24 @@ function stopsOf(source: AbortSignal): Set<(reason: unknown) => void> {
   return stops;
 }
 
-/**
- * The reason that ends a timer without a waiting caller: the `DOMException` that Node would make costs more.
- */
-const over = "over";
+/** The reason that cancels a timer: cheaper than the `DOMException` that Node creates where no reason is given. */
+const timerNotNeeded = "timer not needed";
 
 export interface Deadline {
-  /** How long the work may take. Default: no limit. */
+  /** The time limit of the work. Default: none. */
   readonly ms?: number | undefined;
   /** Ends the work early. */
   readonly signal?: AbortSignal | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
-  /** Makes the error of work that takes too long. */
+  /** Creates the error for work that exceeds the limit. */
   onTimeout(): unknown;
 }
 
 /**
- * The result of work that has to end in time. At the deadline, and when the caller's signal fires, it rejects at once,
- * whether the work listens or not. Work given as a function gets a signal that fires then, too; it does not begin
- * when the caller's signal has fired already.
+ * Resolves with the result of `work`. Rejects at the deadline, or when the caller's signal fires, without waiting for
+ * the work. A function gets a signal that fires at the same moment; it is not called if the caller's signal has
+ * already fired.
  */
 export async function withDeadline<Value>(
   work: PromiseLike<Value> | ((signal: AbortSignal) => Value | PromiseLike<Value>),
@@ -107,19 +105,19 @@ export async function withDeadline<Value>(
       () => undefined,
     );
   const begun = Promise.withResolvers<Value>();
-  // The race listens before the work does: the signal's reason wins over what the work makes of it.
+  // The race listens before the work does, so it rejects with the signal's reason and not with an error of the work.
   const raced = raceSignal(begun.promise, link.signal);
   if (typeof work !== "function") begun.resolve(work);
   else if (!link.signal.aborted) begun.resolve(new Promise((resolve) => resolve(work(link.signal))));
   try {
     return await raced;
   } finally {
-    timer.abort(over);
+    timer.abort(timerNotNeeded);
     link.unlink();
   }
 }
 
-/** Whether work has ended after at most so many milliseconds, in success or not. The work goes on. */
+/** Returns whether the work settles within `ms` milliseconds. It does not stop the work. */
 export async function endsWithin(
   ms: number,
   work: PromiseLike<unknown>,
@@ -137,6 +135,6 @@ export async function endsWithin(
   try {
     return await Promise.race([ended, late]);
   } finally {
-    timer.abort(over);
+    timer.abort(timerNotNeeded);
   }
 }

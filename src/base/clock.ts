@@ -1,20 +1,19 @@
-/** Time as a dependency, so that tests need not wait. */
+/** The time and its timers, as a dependency: tests pass a clock that they move themselves. */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
   /**
-   * Milliseconds since a moment of the clock's own choice, which no user or program sets: for how long
-   * something has taken. The count leaves out the time that the machine was asleep. Default: the process's
-   * own (`performance.now`).
+   * Milliseconds since an arbitrary moment, for measuring durations: a change to the time of day does not alter the
+   * count. The time during which the machine slept is not counted. Default: `performance.now`.
    */
   elapsed?(): number;
-  /** How many milliseconds the machine was asleep since the process began. Default: none. */
+  /** Milliseconds that the machine has slept since the process started. Default: 0. */
   asleep?(): number;
-  /** Resolves after `ms`; rejects with `signal.reason` when the signal fires first. */
+  /** Resolves after `ms` milliseconds; rejects with `signal.reason` if the signal fires first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The longest time that a timer can be set for: a longer one would fire at once. */
+/** The longest delay of a timer: Node fires a longer one at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -45,7 +44,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/** The milliseconds that a clock has counted; a change to the time of day does not alter them. */
+/** Returns `clock.elapsed()`, or its default. */
 export function elapsedOf(clock: Clock): number {
   return clock.elapsed?.() ?? performance.now();
 }
@@ -53,7 +52,7 @@ export function elapsedOf(clock: Clock): number {
 let lastMs = Number.NaN;
 let lastText = "";
 
-/** ISO 8601 of a time. Streams ask many times within a millisecond, so the last answer is kept. */
+/** Formats a time as ISO 8601. Streams ask many times within a millisecond, so the last result is cached. */
 export function isoTime(ms: number): string {
   if (ms !== lastMs) {
     lastMs = ms;

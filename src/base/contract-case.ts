@@ -1,4 +1,4 @@
-/** One promise of a contract: a sentence, and what shows that it is kept. Any test runner can run it. */
+/** One promise of a contract as a test case, for any test runner: a sentence, and a function that throws if the promise is broken. */
 export interface ContractCase {
   readonly name: string;
   readonly run: () => Promise<void>;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createId, createUlid } from "./id.ts";
 
-test("an id names its time, and is 26 characters of Crockford's base 32", () => {
+test("an id holds its time, and has 26 characters of Crockford's base 32", () => {
   const later = Date.now() + 60_000;
   const id = createUlid(later);
   expect(id).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -19,7 +19,7 @@ test("ids ascend strictly, within a millisecond and when the clock goes back", (
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("more ids than a millisecond has room for go on in the next", () => {
+test("ids that exceed the limit of a millisecond carry the next one", () => {
   const start = Date.now() + 180_000;
   let last = createUlid(start);
   let ascending = true;

@@ -26,14 +26,14 @@ test("an error of another copy of kit is an instance of the same class, and of n
   }
 });
 
-test("a caller's subclass has its own instances alone", () => {
+test("a subclass recognizes only its own instances", () => {
   class Refusal extends KitError {}
   const error = new Refusal({ code: "forbidden", message: "x" });
   expect([error instanceof Refusal, error instanceof KitError]).toEqual([true, true]);
   expect(new KitError({ code: "forbidden", message: "x" }) instanceof Refusal).toBe(false);
 });
 
-test("the mark is neither printed nor sent", () => {
+test("the mark is neither printed nor serialized", () => {
   const error = new KitError({ code: "forbidden", message: "x" });
   expect(Reflect.ownKeys(error).filter((key) => typeof key === "symbol")).toEqual([]);
 });

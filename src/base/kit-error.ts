@@ -1,4 +1,4 @@
-/** The fields that a `KitError` is made from; `code` is one of the codes in `protocol/error-code.ts`. */
+/** The fields of a new `KitError`; `code` is one of the codes in `protocol/error-code.ts`. */
 export interface KitErrorInit<Code extends string = string> {
   readonly code: Code;
   /** Safe for any caller: no path of the machine, no key, no stack. */
@@ -13,8 +13,8 @@ export interface KitErrorInit<Code extends string = string> {
 const brand = Symbol.for("kit.error");
 
 /**
- * The one error class of kit. Branch on `code`, never on the text of `message`. `instanceof` holds for errors of
- * another copy of kit in the same process, too: a project's own beside the one that runs it.
+ * The error class of kit. Branch on `code`, never on the text of `message`. `instanceof` is also true for errors of
+ * another copy of kit in the same process: a project can have its own copy next to the one that runs it.
  *
  * @example
  * ```ts
@@ -50,35 +50,35 @@ export class KitError<Code extends string = string> extends Error {
   }
 }
 
-/** Answers `instanceof` for `KitError` and for every class that extends it. */
+/** Implements `instanceof` for `KitError` and for every class that extends it. */
 function isInstance(this: unknown, value: unknown): boolean {
   // A class that extends KitError recognizes its instances as any class does.
   if (this !== KitError) return Function.prototype[Symbol.hasInstance].call(this, value);
   return isMarked(value, brand) && hasFields(value);
 }
 
-/** Marks a class of errors, so that `isMarked` knows its instances whichever copy of kit has made them. */
+/** Marks a class of errors, so that `isMarked` recognizes instances from every copy of kit. */
 export function markInstances(errors: { readonly prototype: Error }, mark: symbol): void {
   Object.defineProperty(errors.prototype, mark, { value: true });
 }
 
-/** Whether something is an error with this mark. What only looks like one, such as a plain object, is none. */
+/** Whether a value is an error with this mark. A plain object with the same fields is not. */
 export function isMarked(value: unknown, mark: symbol): value is Error {
   try {
     return isError(value) && Reflect.get(value, mark) === true;
   } catch {
-    // An error of hostile code can throw when it is looked at.
+    // Reading a property of hostile code's error can throw.
     return false;
   }
 }
 
-/** Errors of another realm and copies count; a browser that is older than `Error.isError` knows its own. */
+/** Recognizes errors of another realm, too, except in browsers without `Error.isError`. */
 function isError(value: unknown): value is Error {
   const isNative: unknown = Reflect.get(Error, "isError");
   return typeof isNative === "function" ? isNative(value) === true : value instanceof Error;
 }
 
-// The mark can be forged: what reads an error is at least to find texts where texts are.
+// The mark can be forged, so check that the fields have the types that readers of an error rely on.
 function hasFields(value: Error): boolean {
   try {
     const { code, message, hint, meta }: Partial<KitErrorInit> = value;

@@ -5,7 +5,7 @@ import { parseJson } from "./parse-json.ts";
 
 const parse = (text: string) => parseJson(text, { maxDepth: 8 });
 
-test("gives what JSON.parse gives for any JSON", () => {
+test("returns what JSON.parse returns for any JSON", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       const text = JSON.stringify(value);
@@ -14,7 +14,7 @@ test("gives what JSON.parse gives for any JSON", () => {
   );
 });
 
-test("refuses what JSON.parse refuses, and never anything but an invalid_json", () => {
+test("refuses what JSON.parse refuses, always with invalid_json", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\u01a \n') }), (text) => {
       let legal = true;
@@ -33,7 +33,7 @@ test("refuses what JSON.parse refuses, and never anything but an invalid_json", 
   );
 });
 
-test("refuses a key that an object names twice, however it is spelled", () => {
+test("refuses a repeated key of an object, also with escapes", () => {
   for (const text of ['{"a":1,"a":2}', '{"x":[{"b":{},"b":[]}]}', '{"a":1,"\\u0061":2}', '{"":1,"":1}']) {
     expect(() => parse(text)).toThrow("occurs twice");
   }
@@ -50,7 +50,7 @@ test("accepts equal keys of different objects, and equal strings that are not ke
   }
 });
 
-test("names the place of a syntax error without quoting the text", () => {
+test("names the position of a syntax error without quoting the text", () => {
   expect(() => parse('{"key": "secret" "x"}')).toThrow(/malformed \(line 1 column 18\)/);
   expect(() => parse('{"key": "secret" "x"}')).not.toThrow(/secret/);
 });
@@ -60,7 +60,7 @@ test("keeps a prototype name as a plain key", () => {
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 });
 
-test("refuses deep nesting, at any depth, without a stack", () => {
+test("refuses nesting of any depth without recursion", () => {
   expect(parse("[".repeat(8) + "]".repeat(8))).toBeDefined();
   expect(() => parse("[".repeat(9) + "]".repeat(9))).toThrow("deeper than 8");
   expect(() => parse("[".repeat(1_000_000))).toThrow("deeper than 8");

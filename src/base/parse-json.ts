@@ -1,16 +1,16 @@
 import { KitError } from "./kit-error.ts";
 
 export interface ParseJsonOptions {
-  /** Arrays and objects inside each other; 1 is a flat object. */
+  /** Levels of nested arrays and objects; 1 is a flat object. */
   readonly maxDepth: number;
 }
 
 /**
  * Parses JSON text that comes from outside kit.
  *
- * Stricter than `JSON.parse`: an object that names a key twice is refused, because two readers of
- * it can disagree on what it says (RFC 8259, section 4), and so is text nested deeper than
- * `maxDepth`. Linear in the length of the text. Throws `invalid_json`.
+ * It is stricter than `JSON.parse`: it refuses an object that repeats a key, because two parsers can read different
+ * values from it (RFC 8259, section 4), and text nested deeper than `maxDepth`. It takes linear time. Throws
+ * `invalid_json`.
  */
 export function parseJson(text: string, options: ParseJsonOptions): unknown {
   const structure = readStructure(text, options.maxDepth);
@@ -35,7 +35,7 @@ function invalidJson(reason: string, cause?: unknown): KitError {
   return new KitError({ code: "invalid_json", message: `The text is not acceptable JSON. ${reason}`, cause });
 }
 
-/** The place alone: V8's message also quotes the text, which may be long or secret. */
+/** Returns the position only: V8's message also quotes the text, which can be long or secret. */
 function whereItBreaks(cause: unknown): string {
   const place = cause instanceof SyntaxError ? /\(line \d+ column \d+\)/.exec(cause.message)?.[0] : undefined;
   return place === undefined ? "It is incomplete or malformed." : `It is malformed ${place}.`;
@@ -47,8 +47,8 @@ interface Structure {
 }
 
 /**
- * Walks the brackets and keys of a text without building values. For text that is not JSON the
- * answer means nothing, and the parser refuses such text anyway.
+ * Reads the brackets and keys of a text without building values. The result means nothing for text that is not JSON,
+ * which the parser then refuses.
  */
 function readStructure(text: string, maxDepth: number): Structure {
   // One entry per open bracket: the keys seen so far of an object, nothing for an array.

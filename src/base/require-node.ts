@@ -1,18 +1,18 @@
 /**
- * Ends the import of an entry at once where it cannot run, with one line that says what it needs, instead of a failure
- * deep inside. Entries that need nothing of Node (`kit/client`, `kit/specs`, `kit/guidelines`) do without.
+ * Fails the import of an entry where kit cannot run, with one line that names the required Node. Entries that use
+ * nothing of Node (`kit/client`, `kit/specs`, `kit/guidelines`) do not import this module.
  */
 interface Runtime {
   readonly versions?: { readonly node?: string; readonly bun?: string };
 }
 
 const requiredMajor = 24;
-const { process: found, navigator: agent } = globalThis as {
+const { process: node, navigator: agent } = globalThis as {
   readonly process?: Runtime;
   readonly navigator?: { readonly userAgent?: string };
 };
-const { versions } = found ?? {};
-/** It has the modules of Node that kit needs there, under an older number. */
+const { versions } = node ?? {};
+/** workerd has the modules of Node that kit needs there, but reports an older version. */
 const isWorkerd = agent?.userAgent === "Cloudflare-Workers";
 
 if (versions?.bun !== undefined) {

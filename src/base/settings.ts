@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
-import { suggest, withArticle } from "./suggest.ts";
+import { suggest, withArticle } from "./error-text.ts";
 
 /** The object that a schema describes; its fields cannot be assigned. */
 export type Fields<Schema extends z.core.$ZodType> = Readonly<z.output<Schema>>;
 
-/** A fault: the path of a key, `server.port`, and what is wrong with it, as the rest of a sentence. */
+/** An error of a value: the path of the key, `server.port`, and the error as the rest of a sentence. */
 export interface Issue {
   readonly path: string;
   readonly message: string;
@@ -13,21 +13,21 @@ export interface Issue {
 interface Naming {
   /** The name for a key in messages: "field of a profile". */
   readonly of: string;
-  /** Names that other tools have for a field, and what to write instead. */
+  /** Names of other tools for a field, and the field. */
   readonly otherNames?: Readonly<Record<string, string>> | undefined;
   /** The name for the object in messages; default "an object". */
   readonly what?: string | undefined;
-  /** Whether the key that was meant is named with its path, as in a file. */
-  readonly inFull?: boolean | undefined;
+  /** Whether a suggestion names the key with its path, as in a file. */
+  readonly suggestsPath?: boolean | undefined;
 }
-const ofConfiguration: Naming = { of: "key of kit", what: "a table", inFull: true };
+const ofConfiguration: Naming = { of: "key of kit", what: "a table", suggestsPath: true };
 
-/** A table of a configuration with these keys and no others, each of which may be missing. */
+/** A table of a configuration with these optional keys and no others. */
 export function table<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return object(shape, ofConfiguration);
 }
 
-/** A table that must have some of its keys. */
+/** A table with required and optional keys. */
 export function tableWith<Required extends z.core.$ZodLooseShape, Shape extends z.core.$ZodLooseShape>(
   required: Required,
   shape: Shape,
@@ -35,12 +35,12 @@ export function tableWith<Required extends z.core.$ZodLooseShape, Shape extends 
   return objectWith({ required, optional: shape }, ofConfiguration);
 }
 
-/** An object of a program with these fields and no others, each of which may be missing. */
+/** An object of a program with these optional fields and no others. */
 export function object<Shape extends z.core.$ZodLooseShape>(shape: Shape, naming: Naming) {
   return z.partial(z.strictObject(shape, { error: keysError(Object.keys(shape), naming) }));
 }
 
-/** An object of a program that must have some of its fields. */
+/** An object of a program with required and optional fields. */
 export function objectWith<Required extends z.core.$ZodLooseShape, Optional extends z.core.$ZodLooseShape>(
   { required, optional }: { readonly required: Required; readonly optional: Optional },
   naming: Naming,
@@ -51,8 +51,8 @@ export function objectWith<Required extends z.core.$ZodLooseShape, Optional exte
 }
 
 /**
- * An object whose type is an interface, because it has type parameters or methods; the compiler asks for a schema of
- * each of its fields. Only those of `needs` must be there.
+ * An object whose type is an interface, because it has type parameters or methods. The compiler requires a schema of
+ * each field. The fields in `needs` are required, all others are optional.
  */
 export function objectOf<Value extends object>() {
   return (
@@ -68,23 +68,23 @@ function omit(shape: object, names: readonly PropertyKey[]): Record<string, z.co
   return Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name)));
 }
 
-/** The message for each unknown key, one a line. `toIssues` puts the path of the object where `here` stands. */
+/** Returns a message for each unknown key, one per line. `toIssues` replaces `pathMark` with the path of the object. */
 function keysError(
   known: readonly string[],
-  { of, otherNames = {}, what = "an object", inFull = false }: Naming,
+  { of, otherNames = {}, what = "an object", suggestsPath = false }: Naming,
 ) {
   return (issue: z.core.$ZodRawIssue): string => {
     if (issue.code !== "unrecognized_keys") return expecting(what)(issue);
     const lines = issue.keys.map((key) => {
       const near = Object.hasOwn(otherNames, key) ? otherNames[key] : suggest(key, known);
       if (near === undefined) return `is not ${withArticle(of)}`;
-      return `is not ${withArticle(of)}; did you mean ${inFull ? here : ""}${near}?`;
+      return `is not ${withArticle(of)}; did you mean ${suggestsPath ? pathMark : ""}${near}?`;
     });
     return lines.join("\n");
   };
 }
 
-const here = "\0";
+const pathMark = "\0";
 
 /** A text of a configuration: 1 to 4,096 characters. */
 export const text = textOf(1, 4_096);
@@ -97,7 +97,7 @@ export const flag = z.boolean({ error: expecting("true or false") });
 /** A number from 0 up, such as dollars. */
 export const amount = numberFrom(0);
 
-/** Variables for a program: a list of names to hand on, or names with values. */
+/** Environment variables for a program: a list of names that it inherits, or names with values. */
 export const variables = z.union([list(text), dictionary(text)]);
 
 export function list<Item extends z.core.$ZodType>(item: Item, what = "a list") {
@@ -105,17 +105,17 @@ export function list<Item extends z.core.$ZodType>(item: Item, what = "a list") 
   return schema as z.ZodMiniType<readonly z.output<Item>[], readonly z.input<Item>[]>;
 }
 
-/** A table whose keys are names of the user's own. */
+/** A table whose keys are names that the user chooses. */
 export function dictionary<Item extends z.core.$ZodType>(item: Item) {
   return z.record(z.string(), item, { error: expecting("a table") });
 }
 
-/** A value, or a list of at least one. */
+/** One value, or a list of at least one. */
 export function oneOrMore<Item extends z.core.$ZodType>(item: Item) {
   return z.union([item, list(item).check(z.minLength(1, { error: "must not be empty" }))]);
 }
 
-/** A whole number from `min` up, and up to `max` where there is one. */
+/** A whole number from `min` to `max`. */
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
   const error = expecting(
     `a whole number from ${min} ${max === Number.MAX_SAFE_INTEGER ? "up" : `to ${max}`}`,
@@ -128,50 +128,51 @@ export function name<const Name extends string>(names: readonly Name[]) {
   return z.enum(names, { error: amongNames(names) });
 }
 
-/** A text that `accepts` accepts; `what` completes the sentence "must be …". */
+/** A text for which `accepts` returns true; `what` completes the sentence "must be …". */
 export function textLike(what: string, accepts: (text: string) => boolean) {
   const error = expecting(what);
   return z.string({ error }).check(z.refine(accepts, { error }));
 }
 
 /**
- * A value of a program, which no file can hold. `what` completes the sentence "must be …"; as a function, it says what
- * is wrong with the very value.
+ * A value that only a program can hold, not a file. `what` completes the sentence "must be …"; a function gets the
+ * wrong value and returns that text.
  */
 export function live<Value>(
   what: string | ((value: unknown) => string),
   accepts: (value: unknown) => boolean,
 ): z.ZodMiniType<Value> {
-  const error = typeof what === "string" ? expecting(what) : ({ input }: Given) => `must be ${what(input)}`;
+  const error =
+    typeof what === "string" ? expecting(what) : ({ input }: WithInput) => `must be ${what(input)}`;
   return z.custom<Value>(accepts, { error });
 }
 
 /** A function of a program. */
-export function callback<Call extends (...given: never[]) => unknown>() {
+export function callback<Call extends (...args: never[]) => unknown>() {
   return live<Call>("a function", (value) => typeof value === "function");
 }
 
-interface Given {
+interface WithInput {
   readonly input?: unknown;
 }
-type Message = (issue: Given) => string;
+type Message = (issue: WithInput) => string;
 
-/** Says what must stand there and what does, never a text itself: it may be a key. */
+/** Creates a message that names the expected and the actual kind of value; never a text itself, which can be a key. */
 export function expecting(what: string): Message {
   return ({ input }) => (input === undefined ? "is required" : `must be ${what}, not ${describe(input)}`);
 }
 
-/** Says which names there are, and which one was meant. */
+/** Creates a message that lists the names and suggests the most similar one. */
 export function amongNames(names: readonly string[]): Message {
   return ({ input }) => {
     if (typeof input !== "string") return expecting(`one of ${names.join(", ")}`)({ input });
     const near = suggest(input, names);
-    const meant = near === undefined ? "" : `; did you mean ${near}?`;
-    return `must be one of ${names.join(", ")}, not ${JSON.stringify(input.slice(0, 80))}${meant}`;
+    const suggestion = near === undefined ? "" : `; did you mean ${near}?`;
+    return `must be one of ${names.join(", ")}, not ${JSON.stringify(input.slice(0, 80))}${suggestion}`;
   };
 }
 
-/** The message for a choice between names and a value of a program. */
+/** Creates the message for a choice between names and a value of a program. */
 export function nameOr(names: readonly string[], what: string): Message {
   return (issue) =>
     typeof issue.input === "string"
@@ -179,7 +180,7 @@ export function nameOr(names: readonly string[], what: string): Message {
       : expecting(`${names.join(", ")} or (only in kit.config.ts) ${what}`)(issue);
 }
 
-/** Checks a value: the value as the schema has it, or every fault. */
+/** Checks a value. Returns the value as the schema parsed it, or one issue for each error. */
 export function checkSettings<Schema extends z.core.$ZodType>(
   schema: Schema,
   value: unknown,
@@ -193,8 +194,8 @@ export function checkSettings<Schema extends z.core.$ZodType>(
 }
 
 /**
- * The first fault of a value that plain JavaScript may have written, as a sentence without its end: "`budget.maxTurn`
- * is not a limit of a budget; did you mean maxTurns?". `path` is where the value stands: `["tools", 0]`.
+ * Returns the first error of a value from a program without types, as a sentence without a full stop:
+ * "`budget.maxTurn` is not a limit of a budget; did you mean maxTurns?". `path` is the path of the value: `["tools", 0]`.
  */
 export function faultOf(
   schema: z.core.$ZodType,
@@ -203,66 +204,66 @@ export function faultOf(
 ): string | undefined {
   const result = z.safeParse(schema, value);
   if (result.success) return undefined;
-  // A misspelled field explains the one that is missing.
+  // An unknown field comes first: it can be a misspelling of a field that is reported as missing.
   const { issues } = result.error;
   const first = issues
     .filter(({ code }) => code === "unrecognized_keys")
     .concat(issues)
     .slice(0, 1);
-  const [fault] = first.flatMap((issue) => toIssues(issue, path));
-  if (fault === undefined || fault.path === "") return fault?.message;
-  return `\`${fault.path}\` ${fault.message.replace(/, not a table$/, ", not an object")}`;
+  const [issue] = first.flatMap((zodIssue) => toIssues(zodIssue, path));
+  if (issue === undefined || issue.path === "") return issue?.message;
+  return `\`${issue.path}\` ${issue.message.replace(/, not a table$/, ", not an object")}`;
 }
 
 /**
  * Removes the keys that hold `undefined`, so that a program can write `{ port: condition ? 1 : undefined }` and readers
- * may spread the result over defaults. The schema copies its tables; a value that it hands on as it is (an adapter)
- * belongs to the program and stays untouched.
+ * can spread the result over defaults. The schema copies its tables; a value that it passes on uncopied (an adapter)
+ * belongs to the program and is not changed.
  */
-function dropUndefined(checked: unknown, given: unknown): void {
-  if (checked === given || !hasKeys(checked) || !hasKeys(given)) return;
+function dropUndefined(checked: unknown, input: unknown): void {
+  if (checked === input || !hasKeys(checked) || !hasKeys(input)) return;
   for (const [key, value] of Object.entries(checked)) {
     if (value === undefined) delete checked[key];
-    else dropUndefined(value, given[key]);
+    else dropUndefined(value, input[key]);
   }
 }
 
-// Lists, too.
+/** Whether a value is an object or an array. */
 function hasKeys(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function toIssues(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): readonly Issue[] {
-  const at = [...above, ...issue.path];
+function toIssues(issue: z.core.$ZodIssue, parent: readonly PropertyKey[]): readonly Issue[] {
+  const at = [...parent, ...issue.path];
   if (issue.code === "unrecognized_keys") {
     const messages = issue.message.split("\n");
-    const place = at.length === 0 ? "" : `${keyPath(at)}.`;
+    const prefix = at.length === 0 ? "" : `${keyPath(at)}.`;
     return issue.keys.map((key, index) => ({
       path: keyPath([...at, key]),
-      message: (messages[index] ?? "is not known").replace(here, place),
+      message: (messages[index] ?? "is not known").replace(pathMark, prefix),
     }));
   }
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
-    // The branch that fits in kind says best what is wrong inside.
+    // A branch that accepts the kind of value has the most helpful errors.
     const inside = issue.errors.find((errors) =>
       errors.every(
         ({ path, code }) => path.length > 0 || code === "unrecognized_keys" || code === "too_small",
       ),
     );
-    const chosen = inside ?? (issue.message === unsaid ? issue.errors[0] : undefined);
+    const chosen = inside ?? (issue.message === defaultMessage ? issue.errors[0] : undefined);
     if (chosen !== undefined) return chosen.flatMap((error) => toIssues(error, at));
   }
   return [{ path: keyPath(at), message: issue.message }];
 }
 
-/** The message of a union that has none of its own. */
-const unsaid = "Invalid input";
+/** zod's message for a union whose schema sets no message. */
+const defaultMessage = "Invalid input";
 
-/** `["tools", 0, "name"]` as `tools[0].name`. */
+/** Formats `["tools", 0, "name"]` as `tools[0].name`. */
 export function keyPath(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((above, key) => {
-    if (typeof key === "number") return `${above}[${key}]`;
-    return above === "" ? String(key) : `${above}.${String(key)}`;
+  return path.reduce<string>((parent, key) => {
+    if (typeof key === "number") return `${parent}[${key}]`;
+    return parent === "" ? String(key) : `${parent}.${String(key)}`;
   }, "");
 }
 

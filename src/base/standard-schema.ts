@@ -1,18 +1,18 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { KitError } from "./kit-error.ts";
 
-/** Whether a value is a schema of zod, valibot, arktype or another library of the standard: kit asks for none of them by name. */
+/** Whether a value is a schema of zod, valibot, arktype or another library that implements Standard Schema. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
 }
 
-/** An issue as one line: `items.0.price: expected a number`. */
+/** Formats an issue as one line: `items.0.price: expected a number`. */
 export function issueText(issue: StandardSchemaV1.Issue): string {
   const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
   return path === "" ? issue.message : `${path}: ${issue.message}`;
 }
 
-/** The same, with the path apart: `{ path: "payload.items.0.price", message: "expected a number" }`. */
+/** Splits such a line: `{ path: "payload.items.0.price", message: "expected a number" }`. */
 export function locateIssue(text: string, root: string): { readonly path: string; readonly message: string } {
   const [, path, message] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
   return path === undefined || message === undefined
@@ -28,7 +28,7 @@ export type SchemaCheck =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly string[] };
 
-/** The value as the schema gives it, or an issue for each thing wrong. */
+/** Returns the value as the schema parsed it, or one issue for each error. */
 export async function checkAgainst(
   schema: StandardSchemaV1 | JsonSchema,
   value: unknown,
@@ -43,8 +43,8 @@ export async function checkAgainst(
 }
 
 /**
- * The payload as its schema gives it. Throws `invalid_request` with an issue for each thing wrong; `receiver` names
- * in the message what takes the payload: `the webhook "github"`.
+ * Returns the payload as its schema parsed it. Throws `invalid_request` with one issue for each error; `receiver`
+ * names the receiver of the payload in the message: `the webhook "github"`.
  */
 export async function checkPayload(
   schema: StandardSchemaV1 | JsonSchema | undefined,
@@ -56,7 +56,7 @@ export async function checkPayload(
   if (check.issues === undefined) return check.value;
   throw new KitError({
     code: "invalid_request",
-    message: `The payload is not what ${receiver} takes.`,
+    message: `The payload is not what ${receiver} accepts.`,
     meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
   });
 }

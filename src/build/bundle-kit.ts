@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { filesOfModules, ownModule, startedModules } from "../base/own-module.ts";
+import { filesOfModules, ownModule, startedModules } from "../base/own-package.ts";
 import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
 
 /** Where kit lies in an output. */

@@ -3,7 +3,7 @@ import { isBuiltin } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
-import { ownModule } from "../base/own-module.ts";
+import { ownModule } from "../base/own-package.ts";
 import type { Application } from "./application.ts";
 import { placeInOutput } from "./bundle-code.ts";
 import { kitFolder } from "./bundle-kit.ts";

@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { compileGlob } from "../base/glob/glob.ts";
-import { isSecretName } from "../base/secret-name.ts";
+import { isSecretName } from "../base/names.ts";
 import { findFiles } from "../files/find-files.ts";
 import type { Project } from "../project/project.ts";
 import { createSourceCatalog } from "../project/scan/source-catalog.ts";

@@ -1,4 +1,4 @@
-import { isRecord } from "../base/is-record.ts";
+import { isRecord } from "../base/record.ts";
 
 /** A node of the syntax tree of ECMAScript (ESTree), as the bundler's parser gives it. */
 export interface Node {

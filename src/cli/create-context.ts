@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ownModule } from "../base/own-module.ts";
+import { ownModule } from "../base/own-package.ts";
 import type { CommandContext } from "./command.ts";
 import { findRoot } from "./find-root.ts";
 import type { GlobalOptions } from "./program.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import { type AnyEntry, commandTable } from "./command-table.ts";
 import { runKit, startKit } from "./testing/run-kit.ts";
 

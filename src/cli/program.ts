@@ -1,6 +1,6 @@
 import { Command as Commander, Help, Option } from "commander";
 import { KitError } from "../base/kit-error.ts";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
 import { type AnyEntry, commandTable, firstExamples } from "./command-table.ts";
 import type { Output } from "./print/output.ts";

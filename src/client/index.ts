@@ -1,6 +1,7 @@
 /** `kit/client`: a kit server from elsewhere, browsers included. */
-export type { DeepPartial } from "../base/deep-partial.ts";
+
 export { KitError } from "../base/kit-error.ts";
+export type { DeepPartial } from "../base/record.ts";
 export type {
   AllowChoices,
   AllowedCalls,

@@ -1,5 +1,5 @@
-import type { DeepPartial } from "../base/deep-partial.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { DeepPartial } from "../base/record.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import { partialResults } from "../protocol/partial-results.ts";
 import type { PromptReply } from "../protocol/prompt.ts";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { isoTime } from "../base/clock.ts";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import type { ClusterState } from "../protocol/cluster.ts";
 import type { Engine } from "./contract.ts";
 

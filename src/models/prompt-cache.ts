@@ -4,7 +4,7 @@ import type {
   LanguageModelV4Message,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import { digestOf } from "../base/digest.ts";
+import { digestOf } from "../base/id.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PromptCache } from "./contract.ts";
 

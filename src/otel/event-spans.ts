@@ -8,7 +8,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 import { argumentsOf, inputAttributes, resultOf } from "./content.ts";

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { type Meter, metrics } from "@opentelemetry/api";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 
 /** The load of a service at this moment. */
 export interface ServiceLoad {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { relative, sep } from "node:path";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/statements.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { hasAtMostCodePoints } from "../base/code-points.ts";
-import { faultOfName } from "../base/name-fault.ts";
+import { faultOfName } from "../base/names.ts";
+import { hasAtMostCodePoints } from "../base/text-size.ts";
 
 /** The record that a schema describes. Records are shared between readers, so nothing in one can be changed. */
 export type Infer<Schema extends z.core.$ZodType> = Immutable<z.output<Schema>>;

@@ -1,4 +1,4 @@
-import type { DeepPartial } from "../base/deep-partial.ts";
+import type { DeepPartial } from "../base/record.ts";
 import type { KitEvent } from "./event.ts";
 
 /** The typed results of the prompt itself, not of its tasks, as far as they have come: each replaces the one before. */

@@ -1,6 +1,5 @@
+import { type KnownKeys, toSentence, unknownKey } from "../base/error-text.ts";
 import { KitError } from "../base/kit-error.ts";
-import { type KnownKeys, unknownKey } from "../base/suggest.ts";
-import { toSentence } from "../base/to-sentence.ts";
 
 /**
  * Throws `invalid_request` for a value that is not a plain object, and for a key that kit does not read: a

@@ -1,5 +1,5 @@
-import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
+import { defined } from "../base/record.ts";
 import { checkKeys, checkTable } from "./check-keys.ts";
 import type { PythonFunction, PythonRunOptions } from "./contract.ts";
 import { type DataclassRegistry, isPythonName } from "./dataclass-registry.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { version } from "../base/version.ts";
+import { version } from "../base/own-package.ts";
 import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
 import { errorEnvelopeSchema } from "../protocol/errors.ts";
 import type { Route } from "./route.ts";

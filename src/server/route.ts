@@ -2,8 +2,8 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Result, Router } from "hono/router";
 import type { z } from "zod";
-import { isRecord } from "../base/is-record.ts";
 import { KitError } from "../base/kit-error.ts";
+import { isRecord } from "../base/record.ts";
 import type { Principal } from "../protocol/access.ts";
 import type {
   BodyOf,

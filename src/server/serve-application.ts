@@ -6,7 +6,7 @@ import type {
   OpenedApplication,
 } from "../app/service/open-application.ts";
 import type { Service } from "../app/service/service.ts";
-import { defined } from "../base/defined.ts";
+import { defined } from "../base/record.ts";
 import type { Project } from "../project/project.ts";
 import { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 

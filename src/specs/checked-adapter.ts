@@ -1,4 +1,4 @@
-import { isRecord } from "../base/is-record.ts";
+import { isRecord } from "../base/record.ts";
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
 import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";

@@ -154,7 +154,7 @@ test.each<[string, WebhookDefinition["payload"]]>([
   const wrong = incoming(JSON.stringify({ item: { count: "two" } }));
   await expect(receiveWebhook(webhook, wrong)).rejects.toMatchObject({
     code: "invalid_request",
-    message: 'The payload is not what the webhook "chat" takes.',
+    message: 'The payload is not what the webhook "chat" accepts.',
     meta: { issues: [{ path: "payload.item.count", message: expect.any(String) }] },
   });
   expect(handle).not.toHaveBeenCalled();

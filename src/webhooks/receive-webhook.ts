@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { faultOfName } from "../base/name-fault.ts";
+import { faultOfName } from "../base/names.ts";
 import { type checkAgainst, checkPayload } from "../base/standard-schema.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { ApplicationCalls, StartRun, StartRunOptions } from "../protocol/run-calls.ts";

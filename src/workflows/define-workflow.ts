@@ -1,8 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { isRecord } from "../base/is-record.ts";
+import { toSentence, unknownKey } from "../base/error-text.ts";
+import { isRecord } from "../base/record.ts";
 import { isStandardSchema } from "../base/standard-schema.ts";
-import { unknownKey } from "../base/suggest.ts";
-import { toSentence } from "../base/to-sentence.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext } from "./workflow-context.ts";
 import type { WorkflowSchema } from "./workflow-schema.ts";

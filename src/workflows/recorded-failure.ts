@@ -3,8 +3,8 @@ import {
   type TypedOutputAttempt,
   TypedOutputError,
 } from "../agents/output/typed-output.ts";
-import { defined } from "../base/defined.ts";
 import { KitError } from "../base/kit-error.ts";
+import { defined } from "../base/record.ts";
 
 type Recorded = TypedOutputAsked & { readonly attempts?: readonly TypedOutputAttempt[] };
 

@@ -1,9 +1,9 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from "@ai-sdk/provider";
 import type { OwnTool, TurnRequest } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
-import { digestOf } from "../../base/digest.ts";
+import { suggest } from "../../base/error-text.ts";
+import { digestOf } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { suggest } from "../../base/suggest.ts";
 import type { AssistantMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";

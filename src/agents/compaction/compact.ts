@@ -1,7 +1,7 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { CompactionReason } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { type BackendChoice, faultOfBackend } from "../../backends/contract.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import {
   callback,
   expecting,

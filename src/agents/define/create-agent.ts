@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import { type AgentProfile, profileSchema, type Role } from "./agent-profile.ts";
 import { mergeApprovals } from "./approval-rules.ts";

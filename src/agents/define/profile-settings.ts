@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import * as z from "zod/mini";
-import { defined } from "../../base/defined.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { suggest } from "../../base/error-text.ts";
+import { defined, isRecord } from "../../base/record.ts";
 import {
   expecting,
   type Fields,
@@ -13,7 +13,6 @@ import {
   object,
   string,
 } from "../../base/settings.ts";
-import { suggest } from "../../base/suggest.ts";
 
 /** A model by its name, `provider/model`, or as the AI SDK makes it. */
 export type ModelSource = string | LanguageModelV4;

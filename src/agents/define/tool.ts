@@ -1,6 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { unknownKey } from "../../base/suggest.ts";
-import { toSentence } from "../../base/to-sentence.ts";
+import { toSentence, unknownKey } from "../../base/error-text.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { FilePart, Message } from "../../protocol/message.ts";
 import type { ReceiptItem, TurnRecord } from "../../protocol/receipt.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";

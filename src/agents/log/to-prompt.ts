@@ -4,7 +4,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import type {
   FilePart,
   ImagePart,

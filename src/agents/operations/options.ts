@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { isRecord } from "../../base/is-record.ts";
+import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import {
   type Fields,
   faultOf,
@@ -13,7 +14,6 @@ import {
   objectOf,
   string,
 } from "../../base/settings.ts";
-import { toSentence } from "../../base/to-sentence.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Usage } from "../../protocol/usage.ts";

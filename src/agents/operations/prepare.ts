@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { defined } from "../../base/defined.ts";
-import { digestOf } from "../../base/digest.ts";
+import { digestOf } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { PythonSession } from "../../python/contract.ts";

@@ -1,4 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/error-text.ts";
 import type { AgentPolicy, AllowedCommand } from "../define/agent-profile.ts";
 import { isSubcommandOfGit, subcommandsOfGit } from "./forms/git-form.ts";
 import { interpreterOf, isLauncher, knownProgram } from "./forms/programs.ts";

@@ -1,4 +1,4 @@
-import { isVariablesName } from "../../base/secret-name.ts";
+import { isVariablesName } from "../../base/names.ts";
 
 // Models must not change files that decide how kit, its agents, Git, CI and the project's tools behave, unless a path is
 // granted: some of these files run with the credentials of the next person who opens the repository.

@@ -1,5 +1,5 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { ToolCallPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";

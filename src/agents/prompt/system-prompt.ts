@@ -1,6 +1,6 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
-import { digestOf } from "../../base/digest.ts";
-import { textTokens } from "../../base/text-tokens.ts";
+import { digestOf } from "../../base/id.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { AgentProfile, Role, Skill } from "../define/agent-profile.ts";

@@ -3,7 +3,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4Message,
 } from "@ai-sdk/provider";
-import { digestOf } from "../../base/digest.ts";
+import { digestOf } from "../../base/id.ts";
 import type { PromptPrefix, ReceiptItem, TurnReceipt, TurnRecord } from "../../protocol/receipt.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import {

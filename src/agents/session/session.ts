@@ -1,5 +1,5 @@
-import type { DeepPartial } from "../../base/deep-partial.ts";
 import { createId } from "../../base/id.ts";
+import type { DeepPartial } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -1,5 +1,5 @@
-import { codePointsIn } from "../../base/code-points.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { codePointsIn } from "../../base/text-size.ts";
 import { receiptKinds } from "../../protocol/enums.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
-import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import { type ClusterNode, type EngineCluster, NotBegun } from "../../engine/cluster.ts";
 import { origins } from "../runtime/observers.ts";
 import {

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import { type ClusterNode, type EngineCluster, NotBegun, type Owned } from "../../engine/cluster.ts";
 import type { EventLog } from "../../engine/contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";

@@ -1,6 +1,6 @@
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { AllowRules } from "../../agents/define/approval-rules.ts";
-import { defined } from "../../base/defined.ts";
+import { defined } from "../../base/record.ts";
 import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
 
 /** The profile that the configuration describes: the same fields under the names of programs, and times in milliseconds. */

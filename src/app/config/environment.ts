@@ -1,4 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/error-text.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { EngineConfig, KitConfig } from "./config-schema.ts";
 import { toEngineTable } from "./engine-config.ts";

@@ -1,4 +1,4 @@
-import { defined } from "../../base/defined.ts";
+import { defined } from "../../base/record.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { IsolationOptions } from "../../sandboxes/contract.ts";
 import { type SandboxKind, sandboxKinds, type VendorKind, vendorKinds } from "./config-lists.ts";

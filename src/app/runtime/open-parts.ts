@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
-import { defined } from "../../base/defined.ts";
+import { defined } from "../../base/record.ts";
 import type { McpClient } from "../../mcp/create-mcp-client.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import type { Recorder } from "../../models/recording/record-fetch.ts";

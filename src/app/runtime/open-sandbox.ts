@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import type { SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
 import type { VendorKind } from "../config/config-lists.ts";
 import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";

@@ -1,6 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 

@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { faultOfName } from "../../base/name-fault.ts";
+import { faultOfName } from "../../base/names.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 
 const maxKeyLength = 256;

@@ -1,6 +1,6 @@
 import { noApplicationCalls } from "../../agents/define/create-agent.ts";
-import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import { checkReplay, type OpenRun, type ReplayVerdict } from "../../engine/shared/runs/replay-check.ts";
 import type { RunStatus } from "../../protocol/run.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";

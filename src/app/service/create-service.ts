@@ -1,7 +1,7 @@
 import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
-import { defined } from "../../base/defined.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";

@@ -1,9 +1,9 @@
 import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/resume.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
-import { defined } from "../../base/defined.ts";
+import { suggest } from "../../base/error-text.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { suggest } from "../../base/suggest.ts";
+import { defined } from "../../base/record.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ForkBody } from "../../protocol/trace.ts";

@@ -3,7 +3,7 @@ import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { AgentContext, AgentDefinition } from "../../agents/define/create-agent.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
-import { defined } from "../../base/defined.ts";
+import { defined } from "../../base/record.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { Agents } from "./app.ts";

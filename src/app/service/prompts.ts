@@ -1,8 +1,8 @@
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
-import { defined } from "../../base/defined.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import {
   type AdmitRequest,
   agentStream,

@@ -1,9 +1,8 @@
 import type { ForkOrigin } from "../../agents/log/resume.ts";
 import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
+import { suggest, toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { suggest } from "../../base/suggest.ts";
-import { toSentence } from "../../base/to-sentence.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { backendNames } from "../../protocol/enums.ts";
 import type { PromptChoices, PromptRequest } from "../../protocol/prompt.ts";

@@ -1,7 +1,7 @@
-import { defined } from "../../base/defined.ts";
+import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import { checkAgainst, checkPayload } from "../../base/standard-schema.ts";
-import { toSentence } from "../../base/to-sentence.ts";
 import {
   type Engine,
   type EngineHandlers,

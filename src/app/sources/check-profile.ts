@@ -1,6 +1,6 @@
 import { type AgentProfile, profileSchema } from "../../agents/define/agent-profile.ts";
-import { isRecord } from "../../base/is-record.ts";
-import { faultOfDefinedName, quoteName } from "../../base/name-fault.ts";
+import { faultOfDefinedName, quoteName } from "../../base/names.ts";
+import { isRecord } from "../../base/record.ts";
 import { faultOf, keyPath } from "../../base/settings.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 

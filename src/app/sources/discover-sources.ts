@@ -2,12 +2,10 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type AgentDefinition, isAgentDefinition } from "../../agents/define/create-agent.ts";
-import { defined } from "../../base/defined.ts";
-import { isRecord } from "../../base/is-record.ts";
-import { faultOfDefinedName, nameKey, quoteName } from "../../base/name-fault.ts";
+import { suggest, toSentence } from "../../base/error-text.ts";
+import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
+import { defined, isRecord } from "../../base/record.ts";
 import { faultOf, flag, object } from "../../base/settings.ts";
-import { suggest } from "../../base/suggest.ts";
-import { toSentence } from "../../base/to-sentence.ts";
 import { type FoundFiles, findFiles } from "../../files/find-files.ts";
 import type { WebhookDefinition } from "../../webhooks/define-webhook.ts";
 import {

@@ -4,7 +4,7 @@ import { basename, dirname, extname, join, posix, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { folded } from "../../agents/policy/protected-paths.ts";
 import { createUlid } from "../../base/id.ts";
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 
 /** How the files of one project are resolved while its app is open. */
 export interface SourceHooks {

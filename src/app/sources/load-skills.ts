@@ -2,7 +2,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
-import { nameKey, quoteName } from "../../base/name-fault.ts";
+import { nameKey, quoteName } from "../../base/names.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import {

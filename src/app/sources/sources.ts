@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { type AgentDefinition, mergeProfiles } from "../../agents/define/create-agent.ts";
 import type { SourceGuard } from "../../agents/project-context.ts";
+import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { toSentence } from "../../base/to-sentence.ts";
 import type { Dispatch, WorkflowReference } from "../../protocol/run-calls.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import {

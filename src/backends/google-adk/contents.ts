@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/message-text.ts";
 import type { BackendTurn } from "../contract.ts";

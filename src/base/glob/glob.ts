@@ -1,11 +1,11 @@
-// Globs come from files of strangers, and regular expressions made from them (picomatch, minimatch)
-// take exponential time on patterns such as `*a*a*a*a*b`. This matcher takes time in proportion to
-// pattern times path, at worst. A property test holds it equal to picomatch where both can go.
+// Globs come from files that kit does not trust, and regular expressions made from them (picomatch, minimatch)
+// take exponential time on patterns such as `*a*a*a*a*b`. This matcher takes at most time in proportion to
+// the length of the pattern times that of the path. A property test compares it with picomatch.
 
 /** A compiled glob; paths are relative to its scope. */
 export interface Glob extends GlobLiterals {
   readonly source: string;
-  /** Why it can match nothing, where that is sure: to be said to the author. */
+  /** Why the glob can never match a path, as a text for its author. */
   readonly invalid?: string;
   matches(path: string): boolean;
 }
@@ -16,9 +16,9 @@ const maxGlobLength = 1024;
 const maxExpandedLength = 16_384;
 
 /**
- * Compiles a glob: `*` and `?` stay within one folder, `**` spans any number of them, `{a,b}` is
- * either, `[a-z]` one character, `\` takes the next character as it is. Everything else is text;
- * extended globs (`*(a|b)`) and negation are not part of any tool's meaning. Hidden files count.
+ * Compiles a glob: `*` and `?` match within one folder, `**` matches any number of folders, `{a,b}` matches
+ * either text, `[a-z]` one character, and `\` escapes the next character. All other characters are text; extended
+ * globs (`*(a|b)`) and negation are not supported. A glob also matches hidden files.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export function compileGlob(source: string): Glob {
     return invalidGlob(source, `it is longer than ${maxGlobLength} characters`);
   const expanded = expandBraces(source);
   if (expanded === undefined || expanded.reduce((sum, glob) => sum + glob.length, 0) > maxExpandedLength)
-    return invalidGlob(source, `its braces stand for more than ${maxBraceExpansions} globs`);
+    return invalidGlob(source, `its braces expand to more than ${maxBraceExpansions} globs`);
   const patterns: (readonly Segment[])[] = [];
   for (const glob of expanded) {
     const segments = globSegments(glob);
@@ -56,10 +56,10 @@ function invalidGlob(source: string, invalid: string): Glob {
   return { source, invalid, prefix: "", suffix: "", needle: "", names: [], matches: () => false };
 }
 
-/** Braces that stand for more globs than this are not expanded. */
+/** Braces that expand to more globs than this make a glob invalid. */
 const maxBraceExpansions = 256;
 
-/** The globs that braces stand for, in order, or nothing when there are too many. */
+/** Expands the braces of a glob, in order; `undefined` if there are too many globs. */
 export function expandBraces(source: string): string[] | undefined {
   let done: string[] = [""];
   let text = "";
@@ -90,7 +90,7 @@ export function expandBraces(source: string): string[] | undefined {
   return done.map((start) => start + text);
 }
 
-/** The parts of the group that opens at `open`; nothing where it does not close or has one part. */
+/** Returns the parts of the group that opens at `open`; `undefined` if it does not close or has only one part. */
 function braceGroup(source: string, open: number): { parts: string[]; end: number } | undefined {
   const parts: string[] = [];
   let depth = 0;
@@ -114,12 +114,12 @@ function braceGroup(source: string, open: number): { parts: string[]; end: numbe
 
 type Pattern = readonly Segment[];
 
-/** Texts that are in every path that matches one of some patterns; cheaper to look for than a match. */
+/** Texts that every matching path contains: looking for them is cheaper than matching. */
 interface GlobLiterals {
   readonly prefix: string;
   readonly suffix: string;
   readonly needle: string;
-  /** Names of folders or files that every matching path has among its own. */
+  /** Names of folders or files that every matching path contains. */
   readonly names: readonly string[];
 }
 
@@ -192,7 +192,7 @@ function reversed(text: string): string {
   return text.split("").reverse().join("");
 }
 
-/** A piece of a name in a pattern. */
+/** A part of a name in a pattern. */
 export type Token = { readonly kind: "text"; readonly text: string } | { readonly kind: "star" } | Single;
 /** One character: any (`?`) or one of a class. */
 interface Single {
@@ -202,7 +202,7 @@ interface Single {
 /** A folder or file name of a pattern, or "globstar" for any number of folders. */
 export type Segment = "globstar" | readonly Token[];
 
-/** The segments of a glob without braces, or why it matches nothing. */
+/** Splits a glob without braces into segments; returns a text if the glob can never match. */
 function globSegments(glob: string): Segment[] | string {
   const path = glob.replace(/^(?:\.\/)+/, "").replace(/^\//, "");
   if (path === "") return "it is empty";
@@ -242,11 +242,11 @@ function tokensOf(part: string): Token[] | string {
       flush();
       tokens.push({ kind: "one", accepts: () => true });
     } else if (character === "[") {
-      const found = characterClass(part, index);
-      if (found === undefined) return "its bracket is never closed";
+      const characters = characterClass(part, index);
+      if (characters === undefined) return "its bracket is never closed";
       flush();
-      tokens.push({ kind: "one", accepts: found.accepts });
-      index = found.end;
+      tokens.push({ kind: "one", accepts: characters.accepts });
+      index = characters.end;
     } else text += character;
   }
   flush();
@@ -260,8 +260,8 @@ function characterClass(part: string, open: number): (Pick<Single, "accepts"> & 
   for (let index = first; index < part.length; index += 1) {
     let character = part[index] ?? "";
     if (character === "]" && index > first) {
-      const accepts = (given: string): boolean =>
-        ranges.some(([low, high]) => given >= low && given <= high) !== negated;
+      const accepts = (candidate: string): boolean =>
+        ranges.some(([low, high]) => candidate >= low && candidate <= high) !== negated;
       return { accepts, end: index };
     }
     if (character === "\\") {
@@ -277,7 +277,7 @@ function characterClass(part: string, open: number): (Pick<Single, "accepts"> & 
   return undefined;
 }
 
-/** Matches from the left, going back only to the last globstar: an earlier one need not move. */
+/** Matches from the left and backtracks to the last globstar only: an earlier one need not match more folders. */
 function matchSegments(segments: readonly Segment[], parts: readonly string[]): boolean {
   let segment = 0;
   let part = 0;
@@ -301,7 +301,7 @@ function matchSegments(segments: readonly Segment[], parts: readonly string[]): 
   return segment === segments.length;
 }
 
-/** The same within a name, for stars. */
+/** Matches one name in the same way: it backtracks to the last star only. */
 function matchTokens(tokens: readonly Token[], name: string): boolean {
   let token = 0;
   let at = 0;

@@ -1,5 +1,5 @@
+import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { suggest } from "../../base/suggest.ts";
 import { cloudflare } from "./cloudflare.ts";
 import { docker, fly, railway } from "./containers.ts";
 import { githubActions, gitlabCi, render } from "./from-git.ts";

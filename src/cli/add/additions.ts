@@ -1,4 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/error-text.ts";
 import { defaultModels } from "../../models/create-model-resolver.ts";
 import { type KnownProvider, knownProviders } from "../../models/provider-config.ts";
 import { usageError } from "../report-error.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
 import { readManifest } from "./package-manager.ts";
 

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import { runGit } from "../../project/scan/git/git-state.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type Check, printChecks } from "../doctor/checks.ts";

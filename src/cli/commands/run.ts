@@ -2,7 +2,7 @@ import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { maskError } from "../../agents/secrets.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { ProjectService } from "../../app/service/service.ts";
-import { defined } from "../../base/defined.ts";
+import { defined } from "../../base/record.ts";
 import type { Project } from "../../project/project.ts";
 import { type BackendName, backendNames } from "../../protocol/enums.ts";
 import { parseBackend, parsePayload } from "../choices.ts";

@@ -4,7 +4,7 @@ import { sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { CheckedRun, RunCheck } from "../../app/service/check-runs.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { quoteName } from "../../base/name-fault.ts";
+import { quoteName } from "../../base/names.ts";
 import type { OpenRuns } from "../../engine/shared/runs/replay-check.ts";
 import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ownModule } from "../../base/own-module.ts";
-import { version } from "../../base/version.ts";
+import { ownModule, version } from "../../base/own-package.ts";
 
 /** The dependency on kit in a new project's package.json, and whether it can be installed. */
 export interface KitPackage {

@@ -1,4 +1,4 @@
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
 import { diagnosticRules } from "../../protocol/enums.ts";
 import { outputFormat, wholeNumber } from "../choices.ts";

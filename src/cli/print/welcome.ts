@@ -1,6 +1,6 @@
 import type { App } from "../../app/service/app.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import { safeLine } from "../text/safe-text.ts";
 import type { Output } from "./output.ts";

@@ -1,5 +1,5 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";

@@ -1,5 +1,5 @@
-import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import { isErrorCode, isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { readTraceContext, type TraceContext } from "../../protocol/trace-context.ts";

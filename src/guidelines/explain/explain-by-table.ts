@@ -1,4 +1,4 @@
-import { textTokens } from "../../base/text-tokens.ts";
+import { textTokens } from "../../base/text-size.ts";
 import type { AppliedGuideline, ExplainTool, ShadowedGuideline } from "../../protocol/guideline-query.ts";
 import { type FileKind, parseWholeFile } from "../adapters/whole-file.ts";
 import { folderOf } from "../folders.ts";

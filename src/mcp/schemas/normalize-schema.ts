@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 

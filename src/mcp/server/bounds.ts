@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { codePointsIn } from "../../base/code-points.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { codePointsIn } from "../../base/text-size.ts";
 
 /**
  * How much one answer may hold, in characters of its JSON form. A coding agent pays for every one of

@@ -1,6 +1,6 @@
 import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcontextprotocol/server";
 import { KitError } from "../../base/kit-error.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import { cutMark, cutText, maxAnswerLength } from "./bounds.ts";
 import { addTool, type ToolOptions } from "./tool.ts";

@@ -1,8 +1,8 @@
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import { onAbort, withDeadline } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isRecord } from "../../base/is-record.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
+import { isRecord } from "../../base/record.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { limits, times } from "../limits.ts";
 import type { ListedTool } from "../tools/listed-tool.ts";

@@ -1,7 +1,7 @@
 import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
-import { isRecord } from "../../base/is-record.ts";
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/error-text.ts";
+import { isRecord } from "../../base/record.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import { times } from "../limits.ts";
 import type { ServerLink } from "../servers/server-link.ts";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 /** How much a word counts by where it stands. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { maskSecrets } from "../../agents/secrets.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import { cleanLine, cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 import { SchemaFault, type SchemaObject } from "../schemas/normalize-schema.ts";

@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import { cleanLine } from "../clean-text.ts";

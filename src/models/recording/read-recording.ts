@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import { type Exchange, toRecordedRequest } from "./exchange.ts";
 import type { ModelFetch, Recorder } from "./record-fetch.ts";
 

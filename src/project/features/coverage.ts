@@ -1,5 +1,5 @@
+import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { suggest } from "../../base/suggest.ts";
 import type {
   CoveragePage,
   CoverageQuery,

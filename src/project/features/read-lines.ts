@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { isSecretName } from "../../base/secret-name.ts";
+import { isSecretName } from "../../base/names.ts";
 import type { FileLines, FileLinesQuery } from "../../protocol/project-file.ts";
 import type { Project } from "../project.ts";
 import { decodeText } from "../scan/source-reader.ts";

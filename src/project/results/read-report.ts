@@ -1,6 +1,6 @@
-import { isRecord } from "../../base/is-record.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
+import { isRecord } from "../../base/record.ts";
 import type { ReportFormat } from "../../protocol/enums.ts";
 
 /** A test as a report has it. */

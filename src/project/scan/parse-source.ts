@@ -1,4 +1,4 @@
-import { hasAtMostCodePoints } from "../../base/code-points.ts";
+import { hasAtMostCodePoints } from "../../base/text-size.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";

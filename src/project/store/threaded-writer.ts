@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 import type { FileEntry, IndexBatch, WriteResult } from "./index-writer.ts";
 import type { WriterReply, WriterRequest, WriterThreadData } from "./writer-thread.ts";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import type { ProgramReading } from "./read-program.ts";
 

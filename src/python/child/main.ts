@@ -2,7 +2,7 @@
  * The process that Python runs in. It is started by kit with nothing in its environment, speaks frames on its
  * standard input and output, runs one program at a time, and keeps nothing between two of them.
  */
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 import type { HostMessage } from "../process/messages.ts";
 import type { MontyModule } from "./machine.ts";
 import { createPipes } from "./pipes.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
-import { ownModule } from "../../base/own-module.ts";
+import { ownModule } from "../../base/own-package.ts";
 import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
 import { createFrameReader, encodeFrame } from "./frame.ts";
 import type { HostMessage, ProcessMessage } from "./messages.ts";

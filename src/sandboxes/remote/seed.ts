@@ -1,7 +1,7 @@
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { isSecretName } from "../../base/secret-name.ts";
+import { isSecretName } from "../../base/names.ts";
 import { findFiles } from "../../files/find-files.ts";
 import { findPlace } from "../../files/find-place.ts";
 import { invalid } from "../../files/obstacle.ts";

@@ -1,5 +1,5 @@
 import type { App } from "../../app/service/app.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { Overview } from "../../protocol/service.ts";

@@ -1,7 +1,7 @@
 import type { App } from "../../app/service/app.ts";
 import type { Service } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { version } from "../../base/version.ts";
+import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import { descriptionRoutes, homeRoutes } from "../../protocol/routes/project-routes.ts";
 import { type Authorization, guardProject } from "../access/authorize.ts";

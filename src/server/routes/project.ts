@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { maxNameBytes } from "../../base/name-fault.ts";
+import { maxNameBytes } from "../../base/names.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/format-names.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readLines } from "../../project/features/read-lines.ts";

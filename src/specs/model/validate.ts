@@ -1,5 +1,5 @@
-import { codePointsIn, hasAtMostCodePoints } from "../../base/code-points.ts";
-import { isRecord } from "../../base/is-record.ts";
+import { isRecord } from "../../base/record.ts";
+import { codePointsIn, hasAtMostCodePoints } from "../../base/text-size.ts";
 import type { Diagnostic, DiagnosticRule } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 

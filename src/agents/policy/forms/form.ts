@@ -1,4 +1,4 @@
-import { suggest } from "../../../base/suggest.ts";
+import { suggest } from "../../../base/error-text.ts";
 
 /**
  * How a command touches a path that it names: `read` follows links, `entry` takes a link as it is; `write` changes

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { textTokens } from "../../../base/text-tokens.ts";
+import { textTokens } from "../../../base/text-size.ts";
 import { isOnlyImports } from "../../../guidelines/guideline-imports.ts";
 import type { Project } from "../../../project/project.ts";
 import { explainTools } from "../../../protocol/enums.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
-import { textTokens } from "../../../base/text-tokens.ts";
+import { textTokens } from "../../../base/text-size.ts";
 import type { Project, ProjectSpecs } from "../../../project/project.ts";
 import { wholeImpact } from "../../../project/query/run-query.ts";
 import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/git-state.ts";

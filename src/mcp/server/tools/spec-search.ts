@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { textTokens } from "../../../base/text-tokens.ts";
+import { textTokens } from "../../../base/text-size.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../../../protocol/enums.ts";
 import { choiceField, textField } from "../../../protocol/fields.ts";

@@ -1,4 +1,4 @@
-import { hasAtMostCodePoints } from "../../../base/code-points.ts";
+import { hasAtMostCodePoints } from "../../../base/text-size.ts";
 import { maxSummaryLength, priorities } from "../../../protocol/enums.ts";
 import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../testing/processor-time.ts";
-import { suggest } from "./suggest.ts";
+import { suggest } from "./error-text.ts";
 
 test.each([
   ["prot", "port"],
@@ -13,12 +13,12 @@ test.each([
   expect(suggest(text, ["host", "port", "include", "exclude"])).toBe(meant);
 });
 
-test("the nearest wins, the first of equals", () => {
+test("the most similar candidate wins; among equals, the first", () => {
   expect(suggest("cat", ["cart", "cats", "bat"])).toBe("cart");
   expect(suggest("checkout", ["checkouts", "checkout"])).toBe("checkout");
 });
 
-test("long texts cost no more than a glance", () => {
+test("long texts are not compared", () => {
   const start = processorMs();
   expect(suggest("a".repeat(100_000), ["b".repeat(100_000)])).toBeUndefined();
   expect(processorMs() - start).toBeLessThan(100);

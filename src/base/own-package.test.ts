@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { ownModule } from "./own-module.ts";
+import { ownModule } from "./own-package.ts";
 
-it("finds the modules that run on their own among the sources", () => {
+it("finds the modules that run as their own processes or threads", () => {
   for (const path of [
     "project/store/writer-thread",
     "python/child/main",

@@ -1,7 +1,7 @@
-/** The candidate that the author of `text` most likely meant, or nothing when none is near. */
+/** Returns the candidate that the author of `text` most likely meant; `undefined` if none is similar. */
 export function suggest(text: string, candidates: Iterable<string>): string | undefined {
   const lowered = text.toLowerCase();
-  // One slip in three letters: more than that is a guess that does not help the reader.
+  // One typing error in three letters: a suggestion for more than that rarely helps.
   let limit = Math.max(1, Math.floor(lowered.length / 3)) + 1;
   let best: string | undefined;
   for (const candidate of candidates) {
@@ -14,20 +14,20 @@ export function suggest(text: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** `a field`, `an option`. */
+/** Returns the noun with its article: `a field`, `an option`. */
 export function withArticle(noun: string): string {
   return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
 }
 
-/** The keys of an object, and what one is called: "field of a tool". */
+/** The keys of a kind of object, and the name of one key in messages: "field of a tool". */
 export interface KnownKeys {
   readonly of: string;
   readonly keys: readonly string[];
-  /** Names that other tools have for a key. */
+  /** Names of other tools for a key, and the key. */
   readonly otherNames?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The first key that no such object has: "`parameters` is not a field of a tool; did you mean input?" */
+/** Returns an error text for the first unknown key: "`parameters` is not a field of a tool; did you mean input?" */
 export function unknownKey(value: object, { of, keys, otherNames = {} }: KnownKeys): string | undefined {
   const unknown = Object.keys(value).find((key) => !keys.includes(key));
   if (unknown === undefined) return undefined;
@@ -36,8 +36,8 @@ export function unknownKey(value: object, { of, keys, otherNames = {} }: KnownKe
 }
 
 /**
- * Insertions, deletions, replacements and swaps of neighbours between two texts (optimal string
- * alignment), or `limit` when there are that many or more.
+ * Counts the insertions, deletions, replacements and swaps of neighbours between two texts (optimal string
+ * alignment); returns `limit` if there are that many or more.
  */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit || a.length > 200) return limit;
@@ -58,4 +58,10 @@ function editDistance(a: string, b: string, limit: number): number {
     last = row;
   }
   return Math.min(limit, last[b.length] ?? limit);
+}
+
+/** Adds a full stop to a text that has no end mark yet. */
+export function toSentence(text: string): string {
+  const trimmed = text.trimEnd();
+  return /[.!?…]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
