@@ -1,7 +1,7 @@
 /** `kit/app`: the types of the configuration, and of the service that opens a project's agents and workflows. */
 
 export type { McpConfig, McpMode, McpServerConfig } from "../mcp/servers/mcp-config.ts";
-export type { ProviderConfig, ProviderConfigs } from "../models/provider-schema.ts";
+export type { ProviderConfig, ProviderConfigs } from "../models/provider-config.ts";
 export type { SandboxKind } from "./config/config-lists.ts";
 export type {
   AgentConfig,

@@ -5,7 +5,7 @@ import { type ProviderServer, startProviderServer } from "../testing/provider-se
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
-import type { ProviderConfigs } from "./provider-schema.ts";
+import type { ProviderConfigs } from "./provider-config.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { type Clock, elapsedOf } from "../base/clock.ts";
 import type { Admission, CallLimiter } from "./contract.ts";
-import type { ProviderLimits } from "./provider-schema.ts";
+import type { ProviderLimits } from "./provider-config.ts";
 
 interface Call {
   readonly at: number;

@@ -6,7 +6,7 @@ import { type ProviderServer, startProviderServer } from "../testing/provider-se
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
-import type { ProviderConfigs } from "./provider-schema.ts";
+import type { ProviderConfigs } from "./provider-config.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import type { App } from "../app/service/app.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { McpClient } from "../mcp/create-mcp-client.ts";
 import type { McpConfig } from "../mcp/servers/mcp-config.ts";
-import type { ProviderConfigs } from "../models/provider-schema.ts";
+import type { ProviderConfigs } from "../models/provider-config.ts";
 import type { Recording } from "../models/recording/read-recording.ts";
 import type { PythonRunner } from "../python/contract.ts";
 import type { SandboxFactory } from "../sandboxes/contract.ts";

@@ -19,7 +19,7 @@ import {
   textLike,
 } from "../../base/settings.ts";
 import { mcpTable } from "../../mcp/servers/mcp-config.ts";
-import { providerTable } from "../../models/provider-schema.ts";
+import { providerTable } from "../../models/provider-config.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import { guidelinesTable, specsTable } from "../../project/project-config.ts";
 import { backendNames, thinkingLevels } from "../../protocol/enums.ts";

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import type { ProviderConfigs } from "../../models/provider-schema.ts";
+import type { ProviderConfigs } from "../../models/provider-config.ts";
 import { type ProviderAnswer, type ProviderProtocol, providerProtocols } from "./protocols.ts";
 
 /** How the server treats one request. */
