@@ -21,7 +21,6 @@ import type { NativeOutput } from "./output/typed-output.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
-import type { OperationQueue } from "./session/operation-queue.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
@@ -206,7 +205,12 @@ export interface LiveSession {
   readonly profile: AgentProfile;
   /** 0 for a session of the agent itself, 1 for its tasks, … */
   readonly depth: number;
-  readonly queue: OperationQueue;
+  readonly queue: {
+    /** Whether an operation runs. */
+    readonly busy: boolean;
+    /** Resolves when all operations enqueued until now have ended. */
+    drained(): Promise<void>;
+  };
   /** Keeps the beginning of the session's prompts stable. */
   readonly prompt: SessionPrompt;
   /** The operation that runs now. */

@@ -12,7 +12,7 @@ import type {
   PythonRunOptions,
 } from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
-import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
+import type { Harness, Operation, OperationRequest } from "../agent-runtime.ts";
 import { runCompact } from "../compaction/compact.ts";
 import type { Skill } from "../define/agent-profile.ts";
 import type { EventHub } from "../events.ts";
@@ -181,7 +181,7 @@ export class NamedSession implements Session {
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
     checkOptions("python", options);
-    return runPython(this.#harness, this.#live(), { code, options });
+    return runPython(this.#harness, this.#harness.live(this.name), { code, options });
   }
 
   registerPythonDataclass(dataclass: AnyPythonDataclass): void {
@@ -204,19 +204,15 @@ export class NamedSession implements Session {
   }
 
   async abort(): Promise<boolean> {
-    return this.#live().abort();
+    return this.#harness.live(this.name).abort();
   }
 
   async history(): Promise<readonly Message[]> {
-    return [...(await this.#live().history())];
+    return [...(await this.#harness.live(this.name).history())];
   }
 
   async fs(): Promise<Sandbox> {
-    return this.#live().sandbox();
-  }
-
-  #live(): LiveSession {
-    return this.#harness.live(this.name);
+    return this.#harness.live(this.name).sandbox();
   }
 
   async #prompt<Result>({
@@ -247,7 +243,7 @@ export class NamedSession implements Session {
   ): Promise<Value> {
     const id = checkedOperationId(operationId) ?? request.id;
     const own = { ...request, id, resumes: operationId !== undefined && resumes, signal };
-    return this.#live().operate(own, work);
+    return this.#harness.live(this.name).operate(own, work);
   }
 }
 
