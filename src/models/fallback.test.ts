@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { Agent } from "../agents/harness.ts";
@@ -101,6 +102,24 @@ test("where all fail, the last failure is the error, and all of them are asked a
   await expect(agent.session().prompt("x")).rejects.toThrow("status 403");
   expect((await agent.session().prompt("x")).text).toBe("back");
   expect(asked()).toEqual(["first", "claude-sonnet-4-6", "first"]);
+});
+
+test("where all models of a program failed lately, each of them is asked once more", async () => {
+  const calls: string[] = [];
+  const failing = (modelId: string): LanguageModelV4 => ({
+    ...createScriptedModel([]),
+    modelId,
+    doStream: async () => {
+      calls.push(modelId);
+      throw new Error("The model is away.");
+    },
+  });
+  const { agent } = open({ model: [failing("a"), failing("b")] });
+  for (const session of ["1", "2"]) {
+    await expect(agent.session(session).prompt("x")).rejects.toMatchObject({ code: "model_error" });
+  }
+  expect([...new Set(calls.splice(0, calls.length / 2))]).toEqual(["a", "b"]);
+  expect([...new Set(calls)]).toEqual(["a", "b"]);
 });
 
 test("a model without a key or a package is passed over; without any that can be used the first says why", async () => {

@@ -8,12 +8,14 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
+import type { AgentHooks } from "../define/hooks.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
 import { instructionsWithout } from "../log/resume.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
+import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
@@ -34,6 +36,8 @@ export interface Prepared extends Toolkit {
   readonly repository: Repository | undefined;
   /** Files whose text the system prompt contains. */
   readonly promptFiles: ReadonlySet<string>;
+  /** Absent for an agent without hooks. */
+  readonly hooks?: { readonly ofTurns?: TurnHooks | undefined; readonly ofTools?: ToolHooks | undefined };
 }
 
 /** Resolves model, tools and system prompt. The call's options win over the role, the role over the profile. */
@@ -89,6 +93,7 @@ export async function prepare(
   const placed = live.prompt.placed(place, session);
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
+  const hooks = [profile.hooks ?? []].flat();
   const prompt: LoopPrompt = { current: systemAt(placed.place), records: live.prompt.records };
   return {
     tools: toolkit.tools,
@@ -103,7 +108,19 @@ export async function prepare(
     },
     repository,
     promptFiles: instructions.sources,
+    ...(hooks.length > 0 && { hooks: await hooksAt(operation, hooks) }),
   };
+}
+
+/** The hooks around the calls of an operation. Their code is loaded for an agent that has some. */
+async function hooksAt(
+  { id, live, signal, mask }: Operation,
+  hooks: readonly AgentHooks[],
+): Promise<NonNullable<Prepared["hooks"]>> {
+  const { toolHooks, turnHooks } = await import("../turn/hook-calls.ts");
+  const { agent, instance_id: instance, session } = live.key;
+  const place = { hooks, at: { agent, instance, session, operationId: id, signal }, mask };
+  return { ofTurns: turnHooks(place), ofTools: toolHooks(place) };
 }
 
 function settingsOf(
@@ -195,40 +212,41 @@ const skipMs = 60_000;
 /** When each failed model may be used again; shared by all sessions, since an application creates each model once. */
 const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
+type ModelServices = Pick<AgentRuntime, "resolveModel" | "clock">;
+
 /** The models that one operation may call, in their configured order. */
 export class ModelLine {
   readonly #names: readonly ModelSource[];
-  readonly #runtime: Pick<AgentRuntime, "resolveModel" | "clock">;
-  readonly #tried = new Set<ModelSource>();
-  #current: ResolvedModel | undefined;
-
-  private constructor(choice: ProfileModel, runtime: Pick<AgentRuntime, "resolveModel" | "clock">) {
-    this.#names = [...new Set([choice].flat())];
-    this.#runtime = runtime;
-  }
+  readonly #runtime: ModelServices;
+  readonly #tried: Set<ModelSource>;
+  /** The model in use. */
+  current: ResolvedModel;
+  /** Whether the list has more than one model. */
+  readonly hasOthers: boolean;
 
   /**
    * Resolves the first usable model that has not failed recently. Skips a model without a key or a package if another
    * one follows. Rejects with the first model's error if none is usable.
    */
-  static async open(
-    choice: ProfileModel,
-    runtime: Pick<AgentRuntime, "resolveModel" | "clock">,
-  ): Promise<ModelLine> {
-    const line = new ModelLine(choice, runtime);
-    line.#current = await line.#pick();
-    return line;
+  static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
+    const names = [...new Set([choice].flat())];
+    const tried = new Set<ModelSource>();
+    return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });
   }
 
-  /** The model in use. */
-  get current(): ResolvedModel {
-    if (this.#current === undefined) throw new TypeError("Open the model line before using it.");
-    return this.#current;
-  }
-
-  /** Whether the list has more than one model. */
-  get hasOthers(): boolean {
-    return this.#names.length > 1;
+  private constructor(
+    current: ResolvedModel,
+    from: {
+      readonly names: readonly ModelSource[];
+      readonly tried: Set<ModelSource>;
+      readonly runtime: ModelServices;
+    },
+  ) {
+    this.current = current;
+    this.#names = from.names;
+    this.#tried = from.tried;
+    this.#runtime = from.runtime;
+    this.hasOthers = from.names.length > 1;
   }
 
   /** Switches to the next model after a failure; false if none is left. Other operations skip the failed one, too. */
@@ -236,39 +254,43 @@ export class ModelLine {
     if (!this.hasOthers) return false;
     skippedUntil.set(this.current.model, this.#runtime.clock.now() + Math.max(skipMs, retryAfterMs));
     try {
-      this.#current = await this.#pick();
+      this.current = await pickModel(this.#names, this.#tried, this.#runtime);
       return true;
     } catch (error) {
       if (isUnusable(error)) return false;
       throw error;
     }
   }
+}
 
-  async #pick(): Promise<ResolvedModel> {
-    let reserve: ResolvedModel | undefined;
-    let reason: unknown;
-    for (const name of this.#names) {
-      if (this.#tried.has(name)) continue;
-      try {
-        const resolved = typeof name === "string" ? await this.#runtime.resolveModel(name) : ofProgram(name);
-        if ((skippedUntil.get(resolved.model) ?? 0) <= this.#runtime.clock.now() || !this.hasOthers)
-          return this.#take(name, resolved);
-        reserve ??= resolved;
-      } catch (error) {
-        if (!isUnusable(error)) throw error;
-        this.#tried.add(name);
-        reason ??= error;
+/** The first usable model that was not tried; adds those that it resolves to `tried`. */
+async function pickModel(
+  names: readonly ModelSource[],
+  tried: Set<ModelSource>,
+  { resolveModel, clock }: ModelServices,
+): Promise<ResolvedModel> {
+  let reserve: { readonly name: ModelSource; readonly resolved: ResolvedModel } | undefined;
+  let reason: unknown;
+  for (const name of names) {
+    if (tried.has(name)) continue;
+    try {
+      const resolved = typeof name === "string" ? await resolveModel(name) : ofProgram(name);
+      if (names.length > 1 && (skippedUntil.get(resolved.model) ?? 0) > clock.now()) {
+        reserve ??= { name, resolved };
+        continue;
       }
+      tried.add(name).add(resolved.name);
+      return resolved;
+    } catch (error) {
+      if (!isUnusable(error)) throw error;
+      tried.add(name);
+      reason ??= error;
     }
-    // All remaining models have failed recently: use the first of them nevertheless.
-    if (reserve !== undefined) return this.#take(reserve.name, reserve);
-    throw reason ?? new NoModelLeft();
   }
-
-  #take(name: ModelSource, resolved: ResolvedModel): ResolvedModel {
-    this.#tried.add(name).add(resolved.name);
-    return resolved;
-  }
+  if (reserve === undefined) throw reason ?? new NoModelLeft();
+  // All remaining models have failed recently: use the first of them nevertheless.
+  tried.add(reserve.name).add(reserve.resolved.name);
+  return reserve.resolved;
 }
 
 /** A model that a program brings along: kit knows nothing of it, and asks for JSON in words. */

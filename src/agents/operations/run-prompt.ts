@@ -21,7 +21,6 @@ import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import { keepHead } from "../prompt/turn-records.ts";
 import { createUsageReader } from "../turn/budget.ts";
-import { toolHooks, turnHooks } from "../turn/hook-calls.ts";
 import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
@@ -78,17 +77,21 @@ export async function runPrompt<Result>(
   };
   operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
-  const native = progress.nativeRefused
-    ? undefined
-    : nativeOutput(prepared.models.current, schema, plain.tools.length > 0);
+  const native =
+    schema === undefined || progress.nativeRefused
+      ? undefined
+      : nativeOutput(prepared.models.current, schema, plain.tools.length > 0);
   if (past === undefined) {
-    // A fallback model may not enforce the schema: the prompt states it as well.
-    const isHeld = native !== undefined && !prepared.models.hasOthers;
-    const resultInstruction = isHeld ? nativeResultRequest : resultRequest(schema);
+    let { text } = request;
+    if (options.result !== undefined) {
+      // A fallback model may not enforce the schema: the prompt states it as well.
+      const isEnforced = native !== undefined && !prepared.models.hasOthers;
+      text += `\n\n${isEnforced ? nativeResultRequest : resultRequest(schema)}`;
+    }
     const written = appendInput(harness, operation, {
       ...request,
+      text,
       options,
-      resultInstruction,
       news: prepared.news,
       model: prepared.models.current,
     });
@@ -128,22 +131,21 @@ export async function runPrompt<Result>(
   return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
 }
 
-/** Appends the prompt and the request for its result to the history. */
+/** Appends the prompt to the history. */
 function appendInput<Result>(
   harness: PromptHost,
   operation: Operation,
   input: PromptWork<Result> & {
-    readonly resultInstruction: string;
     readonly news: Prepared["news"];
     readonly model: ResolvedModel;
   },
 ): MaybePromise<void> {
-  const { text, options, source, shows, resultInstruction, news, model } = input;
+  const { text, options, source, shows, news, model } = input;
   const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
-  checkFiles(model, files);
+  if (files.length > 0) checkFiles(model, files);
   return appendUserMessage(harness, operation, {
     before: news,
-    text: options.result === undefined ? text : `${text}\n\n${resultInstruction}`,
+    text,
     files,
     source,
     shows,
@@ -213,17 +215,6 @@ function toLoop(
   const { profile } = operation.live;
   const settings = compactionOf(profile);
   const { repository } = prepared;
-  const hooksAt = {
-    hooks: [profile.hooks ?? []].flat(),
-    at: {
-      agent: operation.live.key.agent,
-      instance: operation.live.key.instance_id,
-      session: operation.live.key.session,
-      operationId: operation.id,
-      signal: operation.signal,
-    },
-    mask: operation.mask,
-  };
   return {
     work: {
       backend: prepared.backend,
@@ -256,14 +247,14 @@ function toLoop(
       causeOf: runtime.causeOf,
       gate: new CallGate(harness, operation),
       place: placeOf(harness, operation),
-      hooks: toolHooks(hooksAt),
+      hooks: prepared.hooks?.ofTools,
       begin: beginOf(harness, operation),
       tracing: operation.tracing,
       mask: operation.mask,
     },
     settings: reasoningOf(prepared),
     modelSettings: prepared.modelSettings,
-    hooks: turnHooks(hooksAt),
+    hooks: prepared.hooks?.ofTurns,
     operationId: operation.id,
     purpose: "agent",
     spending: operation.spending,
@@ -287,12 +278,13 @@ function toLoop(
     },
     ...(profile.guidelines !== false &&
       repository !== undefined && {
-        afterTools: guidelineEntries(repository, {
-          operation,
-          tools,
-          promptFiles: prepared.promptFiles,
-          clock: runtime.clock,
-        }),
+        afterTools: (calls) =>
+          guidelineEntries(repository, calls, {
+            operation,
+            tools,
+            promptFiles: prepared.promptFiles,
+            clock: runtime.clock,
+          }),
       }),
   };
 }

@@ -15,8 +15,8 @@ const noteName = "guidelines_shown";
 const maxGuideline = 20_000;
 const maxShown = 60_000;
 
-/** Input of `guidelineEntries` for one operation. */
-export interface GuidelineWork {
+/** The operation whose tools touch files. */
+interface GuidelineWork {
   readonly operation: Operation;
   readonly tools: ToolLookup;
   /** Files that the system prompt contains in full. */
@@ -30,40 +30,44 @@ export interface GuidelineWork {
  */
 export function guidelineEntries(
   repository: Repository,
+  calls: readonly ToolCallPart[],
   work: GuidelineWork,
-): (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]> {
-  const entriesFor = async (touched: ReadonlySet<string>): Promise<readonly SessionEntry[]> => {
-    const paths = await pathsOf(touched, work);
-    if (paths.size === 0) return [];
-    const inLog = new Set(guidelineIdsInLog(work.operation));
-    const rules = work.operation.rulesLeftOut;
-    const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
-    for (const path of paths) {
-      for (const guideline of await repository.guidelinesFor(path)) {
-        if (isLeftOut(rules, { id: guideline.id, file: guideline.source_file })) continue;
-        if (inLog.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
-          continue;
-        fresh.set(guideline.id, { guideline, path });
-      }
+): MaybePromise<readonly SessionEntry[]> {
+  const touched = touchedPaths(calls, work);
+  return touched === undefined ? [] : entriesFor(repository, touched, work);
+}
+
+async function entriesFor(
+  repository: Repository,
+  touched: ReadonlySet<string>,
+  work: GuidelineWork,
+): Promise<readonly SessionEntry[]> {
+  const paths = await pathsOf(touched, work);
+  if (paths.size === 0) return [];
+  const inLog = new Set(guidelineIdsInLog(work.operation));
+  const rules = work.operation.rulesLeftOut;
+  const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
+  for (const path of paths) {
+    for (const guideline of await repository.guidelinesFor(path)) {
+      if (isLeftOut(rules, { id: guideline.id, file: guideline.source_file })) continue;
+      if (inLog.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
+        continue;
+      fresh.set(guideline.id, { guideline, path });
     }
-    if (fresh.size === 0) return [];
-    const timestamp = isoTime(work.clock.now());
-    const { text: listed, shows } = toText([...fresh.values()]);
-    const text = `Guidelines of this repository for the files you just touched:\n\n${listed}`;
-    return [
-      {
-        version: 1,
-        type: "message",
-        operation_id: work.operation.id,
-        message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines", shows },
-      },
-      { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
-    ];
-  };
-  return (calls) => {
-    const touched = touchedPaths(calls, work);
-    return touched === undefined ? [] : entriesFor(touched);
-  };
+  }
+  if (fresh.size === 0) return [];
+  const timestamp = isoTime(work.clock.now());
+  const { text: listed, shows } = toText([...fresh.values()]);
+  const text = `Guidelines of this repository for the files you just touched:\n\n${listed}`;
+  return [
+    {
+      version: 1,
+      type: "message",
+      operation_id: work.operation.id,
+      message: { role: "user", content: [{ type: "text", text }], timestamp, source: "guidelines", shows },
+    },
+    { version: 1, type: "note", name: noteName, value: [...fresh.keys()], timestamp },
+  ];
 }
 
 /** Whether the system prompt contains the guideline's file, under any of its names. */
