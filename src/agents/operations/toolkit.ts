@@ -60,13 +60,10 @@ function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCata
   return { runtime, own, schemas: schemasOf([...all.values(), ...own.values()]) };
 }
 
-/** The tools of a session. */
-export function createToolkit(harness: ToolHost, live: LiveSession): Toolkit {
-  return new SessionToolkit(harness, live);
-}
-
-// A class, because there may be thousands. Tools that use the sandbox are created when the model first calls one.
-class SessionToolkit implements Toolkit, ToolLookup {
+/** The tools of a session. Those that use the sandbox are created when the model first calls one. */
+export class SessionToolkit implements Toolkit, ToolLookup {
+  readonly tools: ToolLookup = this;
+  readonly schemas: Toolkit["schemas"];
   readonly #harness: ToolHost;
   readonly #live: LiveSession;
   readonly #catalogue: ToolCatalogue;
@@ -76,14 +73,7 @@ class SessionToolkit implements Toolkit, ToolLookup {
     this.#harness = harness;
     this.#live = live;
     this.#catalogue = catalogueOf(live.profile, harness.runtime);
-  }
-
-  get tools(): ToolLookup {
-    return this;
-  }
-
-  get schemas(): Toolkit["schemas"] {
-    return this.#catalogue.schemas;
+    this.schemas = this.#catalogue.schemas;
   }
 
   get(name: string): ToolDefinition | undefined {

@@ -307,14 +307,12 @@ function composedBy(
 }
 
 function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
+  const { files } = loop.state;
+  // The session's own array: a copy would cost more with every turn.
+  const prompt = loop.sent ?? promptOf(loop.state, loop.prompt.current.text);
   const options: LanguageModelV4CallOptions = {
     ...callSettingsOf(loop),
-    // The session's own array: a copy would cost more with every turn.
-    prompt: readablePrompt(
-      loop.sent ?? promptOf(loop.state, loop.prompt.current.text),
-      loop.state.files,
-      loop.files,
-    ),
+    prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.files),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
   return loop.promptCache?.(options, loop.state.key) ?? options;
