@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { openTelemetry } from "../../src/app/telemetry/open-telemetry.ts";
 import { createOpenTelemetryObserver } from "../../src/otel/create-observer.ts";
-import { noUsage } from "../../src/protocol/add-usage.ts";
 import type { KitEvent } from "../../src/protocol/event.ts";
+import { noUsage } from "../../src/protocol/read-records.ts";
 
 const turns = 20_000;
 const receiver = `require("node:http").createServer((q, s) => { q.resume(); q.on("end", () => { s.setHeader("content-type", "application/json"); s.end("{}"); }); })

@@ -1,7 +1,12 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { EventBody, KitEvent } from "../protocol/event.ts";
-import type { TraceContext } from "../protocol/trace-context.ts";
-import { type TracePlace, type Tracing, type TurnContent, tracingOf } from "../protocol/tracing.ts";
+import {
+  type TraceContext,
+  type TracePlace,
+  type Tracing,
+  type TurnContent,
+  tracingOf,
+} from "../protocol/tracing.ts";
 import type { SecretMask } from "./secrets.ts";
 
 export type EventListener = (event: KitEvent) => unknown;

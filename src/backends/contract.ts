@@ -1,8 +1,7 @@
 import { suggest } from "../base/error-text.ts";
 import type { ApprovalDecision } from "../protocol/approval.ts";
 import { type BackendName, backendNames } from "../protocol/enums.ts";
-import type { Message, ToolResultPart } from "../protocol/message.ts";
-import type { Usage } from "../protocol/usage.ts";
+import type { Message, ToolResultPart, Usage } from "../protocol/message.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";
 
 /** A backend of kit's by name, or one of your own. */

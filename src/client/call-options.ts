@@ -1,4 +1,4 @@
-import type { TraceContext } from "../protocol/trace-context.ts";
+import type { TraceContext } from "../protocol/tracing.ts";
 
 /** How a client reaches its server. */
 export interface KitClientOptions {

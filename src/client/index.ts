@@ -38,6 +38,7 @@ export type {
   FileExplanation,
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
+export type { Usage } from "../protocol/message.ts";
 export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
   AgentEntry,
@@ -53,8 +54,8 @@ export type {
   PromptReply,
   PromptRequest,
 } from "../protocol/prompt.ts";
+export { createReceiptReader } from "../protocol/read-records.ts";
 export type { PromptPrefix, ReceiptItem, TurnReceipt } from "../protocol/receipt.ts";
-export { createReceiptReader } from "../protocol/receipt-reader.ts";
 export type {
   RunAccepted,
   RunCompleted,
@@ -111,7 +112,6 @@ export type {
   TurnDetail,
   TurnQuery,
 } from "../protocol/trace.ts";
-export type { Usage } from "../protocol/usage.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
 export type {
   AgentsClient,

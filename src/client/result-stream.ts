@@ -1,8 +1,8 @@
 import { KitError } from "../base/kit-error.ts";
 import type { DeepPartial } from "../base/record.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { partialResults } from "../protocol/partial-results.ts";
 import type { PromptReply } from "../protocol/prompt.ts";
+import { partialResults } from "../protocol/read-records.ts";
 import { follow } from "./follow.ts";
 import { inTime } from "./in-time.ts";
 import type { StreamItem } from "./read-stream.ts";

@@ -11,7 +11,7 @@ import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
-import type { TraceContext } from "../protocol/trace-context.ts";
+import type { TraceContext } from "../protocol/tracing.ts";
 import type { WorkCause } from "../protocol/work-cause.ts";
 import type { EngineCluster } from "./cluster.ts";
 

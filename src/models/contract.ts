@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { ModelPrice } from "../protocol/message.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
-import type { ModelPrice } from "../protocol/usage.ts";
 
 /** A model string, resolved: the model, and what kit knows of it. */
 export interface ResolvedModel {

@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
+import type { ModelPrice } from "../protocol/message.ts";
 import type { ModelChoice } from "../protocol/prompt.ts";
-import type { ModelPrice } from "../protocol/usage.ts";
 
 export interface KnownModel {
   /** Matches the model's name from its start. */

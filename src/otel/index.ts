@@ -1,8 +1,6 @@
 import "../base/require-node.ts";
 
-export type { TraceContext } from "../protocol/trace-context.ts";
-
-export type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
+export type { TraceContext, TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 export {
   createOpenTelemetryObserver,
   type OpenTelemetryObserver,

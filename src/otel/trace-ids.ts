@@ -7,7 +7,7 @@ import {
   type SpanContext,
   trace,
 } from "@opentelemetry/api";
-import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
+import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/tracing.ts";
 
 /** Where an SDK takes the ids of new spans from: its option `idGenerator`. */
 export interface IdGenerator {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isoTime } from "../base/clock.ts";
 import type { KitError } from "../base/kit-error.ts";
-import { storeUnavailable } from "../protocol/store-fault.ts";
+import { storeUnavailable } from "../protocol/error-code.ts";
 import { hasAnswered } from "./postgres-error.ts";
 
 export interface AnswerGuardOptions {

@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { storeUnavailable } from "../protocol/store-fault.ts";
+import { storeUnavailable } from "../protocol/error-code.ts";
 
 /** Conditions of Postgres that mean: another writer was there. See its manual, appendix A. */
 const conflicts = new Set([

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type eventTypes, finishReasons, operationKinds } from "./enums.ts";
 import { errorCauseSchema, eventErrorSchema } from "./errors.ts";
 import type { Infer } from "./fields.ts";
+import { usageSchema } from "./message.ts";
 import { prefixSchema, receiptSchema } from "./receipt.ts";
-import { usageSchema } from "./usage.ts";
 
 export type { OperationKind } from "./enums.ts";
 export type { EventError } from "./errors.ts";

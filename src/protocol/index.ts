@@ -29,15 +29,18 @@ export type {
 } from "./guideline-query.ts";
 export type {
   AssistantMessage,
+  Cost,
   FilePart,
   FinishReason,
   ImagePart,
   Message,
+  ModelPrice,
   ReasoningPart,
   TextPart,
   ToolCallPart,
   ToolMessage,
   ToolResultPart,
+  Usage,
   UserMessage,
 } from "./message.ts";
 export type {
@@ -48,8 +51,8 @@ export type {
   PromptReply,
   PromptRequest,
 } from "./prompt.ts";
+export { createReceiptReader } from "./read-records.ts";
 export type { PromptPrefix, ReceiptItem, ReceiptKind, TurnReceipt } from "./receipt.ts";
-export { createReceiptReader } from "./receipt-reader.ts";
 export type { RunRecord, RunStatus, RunWait, ScheduleRecord } from "./run.ts";
 export type { SessionEntry, SessionInfo, SessionKey } from "./session-entry.ts";
 export type {
@@ -75,5 +78,4 @@ export type {
   SpecQuery,
 } from "./spec-query.ts";
 export type { SyncEntry, SyncFormat, SyncPlan, SyncRequest, SyncResult, SyncWrite } from "./sync.ts";
-export type { Cost, ModelPrice, Usage } from "./usage.ts";
 export type { WorkCause } from "./work-cause.ts";

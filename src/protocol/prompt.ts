@@ -11,7 +11,7 @@ import {
   streamPositionField,
   textField,
 } from "./fields.ts";
-import { usageSchema } from "./usage.ts";
+import { usageSchema } from "./message.ts";
 
 /** An agent as `GET /agents` lists it. */
 const agentEntrySchema = z.object({

@@ -11,9 +11,9 @@ import {
   nameField,
   textField,
 } from "./fields.ts";
+import { usageSchema } from "./message.ts";
 import { choicesSchema } from "./prompt.ts";
 import { receiptItemSchema } from "./receipt.ts";
-import { usageSchema } from "./usage.ts";
 
 /** The query of `GET /agents/{name}/{id}/operations`. */
 export const operationsQuerySchema = z.strictObject({

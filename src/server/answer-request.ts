@@ -1,5 +1,5 @@
 import { origins } from "../app/runtime/observers.ts";
-import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/trace-context.ts";
+import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/tracing.ts";
 import type { Gate } from "./access/access.ts";
 import type { AnswerRequest, ServerContext } from "./route.ts";
 

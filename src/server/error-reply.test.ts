@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
-import { errorCodes } from "../protocol/error-code.ts";
-import { storeUnavailable } from "../protocol/store-fault.ts";
+import { errorCodes, storeUnavailable } from "../protocol/error-code.ts";
 import { toErrorReply } from "./reply.ts";
 
 test("every code answers its status, in the envelope", () => {

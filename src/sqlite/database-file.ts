@@ -2,7 +2,7 @@ import { constants, statSync } from "node:fs";
 import { basename, dirname, resolve, sep } from "node:path";
 import { KitError } from "../base/kit-error.ts";
 import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
-import { storeUnavailable } from "../protocol/store-fault.ts";
+import { storeUnavailable } from "../protocol/error-code.ts";
 
 /** A database: its name in messages, and its file. */
 export interface DatabasePlace {

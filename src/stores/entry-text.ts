@@ -1,9 +1,8 @@
 import * as z from "zod/mini";
 import { KitError } from "../base/kit-error.ts";
-import { unknownCost } from "../protocol/add-usage.ts";
-import type { AssistantMessage, Message } from "../protocol/message.ts";
+import type { AssistantMessage, Cost, Message } from "../protocol/message.ts";
+import { unknownCost } from "../protocol/read-records.ts";
 import { type SessionEntry, sessionEntrySchema } from "../protocol/session-entry.ts";
-import type { Cost } from "../protocol/usage.ts";
 
 /**
  * The text that a store keeps of an entry: a message as a list without the names of its fields, which is

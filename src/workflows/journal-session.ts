@@ -5,7 +5,7 @@ import type { Session } from "../agents/session/session.ts";
 import { KitError } from "../base/kit-error.ts";
 import { isStandardSchema } from "../base/standard-schema.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { partialResults } from "../protocol/partial-results.ts";
+import { partialResults } from "../protocol/read-records.ts";
 import type { AgentJournal } from "./agent-journal.ts";
 import { fromRecorded, toRecorded } from "./recorded-failure.ts";
 

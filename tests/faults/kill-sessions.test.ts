@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { textOf } from "../../src/protocol/message-text.ts";
+import { textOf } from "../../src/protocol/read-records.ts";
 import type { SessionEntry } from "../../src/protocol/session-entry.ts";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { answerTo, createBusyAgent } from "./busy-agent.ts";

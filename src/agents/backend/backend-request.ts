@@ -5,7 +5,7 @@ import { suggest } from "../../base/error-text.ts";
 import { digestOf } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AssistantMessage } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { JsonSchema, ToolDefinition, ToolLookup } from "../define/tool.ts";
 import type { PastOperation } from "../log/resume.ts";

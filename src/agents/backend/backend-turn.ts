@@ -1,7 +1,7 @@
 import type { BackendMessage, BackendTurn } from "../../backends/contract.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { ToolLookup } from "../define/tool.ts";
 import { type AsideNote, asideNote, type PastOperation } from "../log/resume.ts";
 import type { SessionState } from "../log/session-state.ts";

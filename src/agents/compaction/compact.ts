@@ -5,7 +5,7 @@ import { textTokens } from "../../base/text-size.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { CompactionReason } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation } from "../agent-runtime.ts";

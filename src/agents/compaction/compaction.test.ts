@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { noUsage } from "../../protocol/add-usage.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import { noUsage } from "../../protocol/read-records.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";

@@ -4,7 +4,7 @@ import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TraceContext } from "../../protocol/tracing.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };

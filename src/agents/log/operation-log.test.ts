@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { AppendRequest, SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";

@@ -1,8 +1,8 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { ToolCallPart, ToolMessage, ToolResultPart, UserMessage } from "../../protocol/message.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
-import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { applyEntries, applyNew, commit, reloadState, type SessionState } from "./session-state.ts";
 

@@ -1,10 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
-import { addUsage, noUsage } from "../../protocol/add-usage.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { AssistantMessage, Message, UserMessage } from "../../protocol/message.ts";
+import type { AssistantMessage, Message, Usage, UserMessage } from "../../protocol/message.ts";
+import { addUsage, noUsage } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { Usage } from "../../protocol/usage.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { ProjectInstructions } from "../project-context.ts";
 import { begunAt, catchUp, forkNote, keptPlaceNote, type SessionState } from "./session-state.ts";

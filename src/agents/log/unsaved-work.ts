@@ -1,8 +1,8 @@
 import { endsWithin } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
-import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { afterOthers, closingEntry, type RebasePlace, type Unsaved } from "./operation-log.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";

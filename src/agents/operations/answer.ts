@@ -2,7 +2,7 @@ import type { AgentBackend } from "../../backends/contract.ts";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import type { AssistantMessage, FilePart, ImagePart, Message, UserMessage } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";

@@ -15,8 +15,7 @@ import {
   string,
 } from "../../base/settings.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
-import type { Message } from "../../protocol/message.ts";
-import type { Usage } from "../../protocol/usage.ts";
+import type { Message, Usage } from "../../protocol/message.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
 import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";

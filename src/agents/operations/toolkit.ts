@@ -2,7 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-size.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TraceContext } from "../../protocol/tracing.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";

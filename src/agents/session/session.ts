@@ -3,7 +3,7 @@ import type { DeepPartial } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
 import type { Message } from "../../protocol/message.ts";
-import { partialResults } from "../../protocol/partial-results.ts";
+import { partialResults } from "../../protocol/read-records.ts";
 import type {
   AnyPythonDataclass,
   PythonDataclass,

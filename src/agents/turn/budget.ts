@@ -1,9 +1,9 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { addUsage, noUsage, unknownCost } from "../../protocol/add-usage.ts";
+import type { Cost, ModelPrice, Usage } from "../../protocol/message.ts";
+import { addUsage, noUsage, unknownCost } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { Cost, ModelPrice, Usage } from "../../protocol/usage.ts";
 import type { Budget } from "../define/profile-settings.ts";
 import { spentNote } from "../log/resume.ts";
 

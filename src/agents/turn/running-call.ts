@@ -5,7 +5,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-calls.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TraceContext } from "../../protocol/tracing.ts";
 import type { ToolContext, ToolLookup, ToolOutput, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { outcomeUnknownText } from "../log/operation-log.ts";

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { Message } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { campaignTest } from "../../testing/campaign.suite.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testing/service-process/service-process.ts";

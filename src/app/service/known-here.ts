@@ -1,5 +1,5 @@
 import type { Engine } from "../../engine/contract.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { Sources } from "../sources/sources.ts";
 
 /** The agent or workflow that accepted work is for. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { textOf } from "../../protocol/message-text.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../protocol/error-code.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";

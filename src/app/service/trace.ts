@@ -5,8 +5,8 @@ import type { PromptHead } from "../../agents/prompt/turn-records.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type EventLog } from "../../engine/contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
+import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type {
   OperationEvents,

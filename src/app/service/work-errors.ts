@@ -8,7 +8,7 @@ import {
 } from "../../engine/contract.ts";
 import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventType } from "../../protocol/event.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TraceContext } from "../../protocol/tracing.ts";
 import { type Observers, origins } from "../runtime/observers.ts";
 
 /** How often a store that stays away is reported, in ms. */

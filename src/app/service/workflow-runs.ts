@@ -12,6 +12,7 @@ import {
   runStream,
 } from "../../engine/contract.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
+import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type {
@@ -21,7 +22,6 @@ import type {
   StartRunOptions,
   WorkflowReference,
 } from "../../protocol/run-calls.ts";
-import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";

@@ -1,6 +1,6 @@
 import { isRecord } from "../../base/record.ts";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { BackendTurn } from "../contract.ts";
 import { partsText } from "../history.ts";
 import type { AdkContent, AdkPart, AdkSchema } from "./google-adk-sdk.ts";

@@ -1,7 +1,6 @@
 import type { AIMessage, BaseMessage, ToolMessage } from "@langchain/core/messages";
-import { noUsage } from "../../protocol/add-usage.ts";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 

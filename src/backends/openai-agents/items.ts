@@ -1,6 +1,6 @@
 import type { AgentInputItem, AgentOutputItem } from "@openai/agents";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/message-text.ts";
+import { textOf } from "../../protocol/read-records.ts";
 import type { BackendTurn } from "../contract.ts";
 import { partsText } from "../history.ts";
 

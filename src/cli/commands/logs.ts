@@ -1,6 +1,6 @@
 import type { KitEvent } from "../../protocol/event.ts";
+import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import { createReceiptReader } from "../../protocol/receipt-reader.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";

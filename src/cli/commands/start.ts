@@ -1,6 +1,5 @@
 import type { KitEvent } from "../../protocol/event.ts";
-import { type TraceContext, traceIdsOf } from "../../protocol/trace-context.ts";
-import type { Tracing } from "../../protocol/tracing.ts";
+import { type TraceContext, type Tracing, traceIdsOf } from "../../protocol/tracing.ts";
 import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import type { Output } from "../print/output.ts";

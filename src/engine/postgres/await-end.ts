@@ -1,4 +1,4 @@
-import { isStoreUnavailable } from "../../protocol/store-fault.ts";
+import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { Waiters } from "../shared/queue/waiters.ts";
 
 /** Between two looks of a caller that waits while the database is away. */

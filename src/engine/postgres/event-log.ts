@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
+import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
 import type { EventLog, EventReadOptions, EventSubscription } from "../contract.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { crashGap, notAbove, positionAfter, toOwn } from "../shared/events/live-stream.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createId } from "../../base/id.ts";
 import type { Delivery } from "../../protocol/dispatch.ts";
-import { storeUnavailable } from "../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../protocol/error-code.ts";
 import { createManualClock, type ManualClock } from "../../testing/manual-clock.ts";
 import { createEmbeddedEngine } from "../embedded/create-embedded-engine.ts";
 import { Deliveries, type DeliveryRow, type DeliveryStore } from "./deliveries.ts";

@@ -1,6 +1,5 @@
-import { isRetryableCode } from "../../protocol/error-code.ts";
+import { isRetryableCode, isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
-import { isStoreUnavailable } from "../../protocol/store-fault.ts";
 import type { EngineHandlers } from "../contract.ts";
 import { parseStored } from "./stored-rows.ts";
 

@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { isErrorCode, isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
-import { readTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
+import { readTraceContext, type TraceContext } from "../../protocol/tracing.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { EngineHandlers, Page } from "../contract.ts";
 

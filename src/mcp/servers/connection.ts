@@ -3,7 +3,7 @@ import { onAbort, withDeadline } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { version } from "../../base/own-package.ts";
 import { isRecord } from "../../base/record.ts";
-import type { TraceContext } from "../../protocol/trace-context.ts";
+import type { TraceContext } from "../../protocol/tracing.ts";
 import { limits, times } from "../limits.ts";
 import type { ListedTool } from "../tools/listed-tool.ts";
 import type { Listing } from "../tools/read-catalogue.ts";

@@ -7,7 +7,7 @@ import { origins } from "../../app/runtime/observers.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { readTraceContext } from "../../protocol/trace-context.ts";
+import { readTraceContext } from "../../protocol/tracing.ts";
 import type { ReplyParts } from "../reply.ts";
 import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 

@@ -9,7 +9,7 @@ import {
   type FrameTrace,
   type ServerFrame,
 } from "../../protocol/socket-frame.ts";
-import { readTraceContext } from "../../protocol/trace-context.ts";
+import { readTraceContext } from "../../protocol/tracing.ts";
 import type { ServerLimits } from "../limits.ts";
 import { checkInput } from "../request/read-request.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
-import { storeUnavailable } from "../../../protocol/store-fault.ts";
+import { storeUnavailable } from "../../../protocol/error-code.ts";
 import { createTransaction, type Database, query } from "../../../sqlite/statements.ts";
 import type { Blobs } from "../../shared/engine-base.ts";
 import { parseStored } from "../../shared/stored-rows.ts";

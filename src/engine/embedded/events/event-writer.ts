@@ -1,7 +1,7 @@
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { storeUnavailable } from "../../../protocol/error-code.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import { storeUnavailable } from "../../../protocol/store-fault.ts";
 import { isFileFault } from "../../../sqlite/database-file.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import {

@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { KitError, type KitErrorInit } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { causeLine, type ErrorCause, fromErrorCause } from "../../../protocol/error-cause.ts";
-import { isStoreUnavailable } from "../../../protocol/store-fault.ts";
+import { isStoreUnavailable } from "../../../protocol/error-code.ts";
 import type { EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { checkJson, isJson, isName } from "../check-json.ts";
 import { principalOf } from "../queue/owners.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readTraceContext, traceIdsOf } from "./trace-context.ts";
+import { readTraceContext, traceIdsOf } from "./tracing.ts";
 
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const span = "00f067aa0ba902b7";

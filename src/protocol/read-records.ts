@@ -1,0 +1,92 @@
+import type { DeepPartial } from "../base/record.ts";
+import type { KitEvent } from "./event.ts";
+import type { Cost, Message, Usage } from "./message.ts";
+import type { ReceiptItem, TurnReceipt } from "./receipt.ts";
+
+// Functions over the records of the wire. They lie in another file than the schemas, so that browsers and programs
+// that import them load no schema library.
+
+/** The text of a message, its text parts joined. */
+export function textOf(message: Message): string {
+  let text = "";
+  for (const part of message.content) if (part.type === "text") text += part.text;
+  return text;
+}
+
+export const unknownCost: Cost = {
+  input: null,
+  output: null,
+  cache_read: null,
+  cache_write: null,
+  total: null,
+};
+
+export const noUsage: Usage = {
+  input: 0,
+  output: 0,
+  cache_read: 0,
+  cache_write: 0,
+  total_tokens: 0,
+  cost: { input: 0, output: 0, cache_read: 0, cache_write: 0, total: 0 },
+};
+
+/** The sum of two usages. A cost that is unknown on either side is unknown in the sum. */
+export function addUsage(left: Usage, right: Usage): Usage {
+  return {
+    input: left.input + right.input,
+    output: left.output + right.output,
+    cache_read: left.cache_read + right.cache_read,
+    cache_write: left.cache_write + right.cache_write,
+    total_tokens: left.total_tokens + right.total_tokens,
+    cost: {
+      input: addCost(left.cost.input, right.cost.input),
+      output: addCost(left.cost.output, right.cost.output),
+      cache_read: addCost(left.cost.cache_read, right.cost.cache_read),
+      cache_write: addCost(left.cost.cache_write, right.cost.cache_write),
+      total: addCost(left.cost.total, right.cost.total),
+    },
+  };
+}
+
+function addCost(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? null : left + right;
+}
+
+/** The typed results of the prompt itself, not of its tasks, as far as they have come: each replaces the one before. */
+export async function* partialResults<Result>(
+  events: AsyncIterable<KitEvent>,
+): AsyncGenerator<DeepPartial<Result>, void> {
+  for await (const event of events) {
+    if (event.type !== "text_delta" || event.task_id !== undefined) continue;
+    // As the model wrote it: the schema has not checked it.
+    if (event.partial_result !== undefined) yield event.partial_result as DeepPartial<Result>;
+  }
+}
+
+/**
+ * Reads whole lists from the receipts of a session's turns, in their order; see `TurnReceipt`.
+ *
+ * @example
+ * ```ts
+ * import type { KitEvent } from "kit";
+ * import { createReceiptReader } from "kit/protocol";
+ *
+ * export function titles(events: readonly KitEvent[]): readonly string[] {
+ *   const read = createReceiptReader();
+ *   return events.flatMap((event) =>
+ *     event.type === "turn_request" && event.turn_id !== undefined && event.receipt !== undefined
+ *       ? read(event.turn_id, event.receipt).map(({ kind }) => kind)
+ *       : [],
+ *   );
+ * }
+ * ```
+ */
+export function createReceiptReader(): (turnId: string, receipt: TurnReceipt) => readonly ReceiptItem[] {
+  const lists = new Map<string, readonly ReceiptItem[]>();
+  return (turnId, { before, added = [] }) => {
+    const begun = before === undefined ? [] : (lists.get(before) ?? []);
+    const list = added.length === 0 ? begun : [...begun, ...added];
+    lists.set(turnId, list);
+    return list;
+  };
+}
