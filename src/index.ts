@@ -30,11 +30,9 @@ export type { PromptOptions, PromptResult } from "./agents/operations/options.ts
 export { TypedOutputError } from "./agents/output/typed-output.ts";
 export type { Session, SessionStream } from "./agents/session/session.ts";
 export type { KitConfig } from "./app/config/config-schema.ts";
-export { defineConfig } from "./app/config/kit-config.ts";
 export type { Agents, App } from "./app/service/app.ts";
-export { initAgent, openAgents, openService } from "./app/service/open-service.ts";
+export { defineConfig, initAgent, loadSkill, openAgents, openService } from "./app/service/open-service.ts";
 export type { ProjectService, Service } from "./app/service/service.ts";
-export { loadSkill } from "./app/sources/load-skill.ts";
 export type { AgentBackend } from "./backends/contract.ts";
 export { KitError } from "./base/kit-error.ts";
 export { version } from "./base/own-package.ts";

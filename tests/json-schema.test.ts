@@ -8,7 +8,7 @@ import formats from "ajv-formats";
 import { parse } from "smol-toml";
 import { beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../scripts/files.ts";
-import { parseConfig } from "../src/app/config/parse-config.ts";
+import { parseConfig } from "../src/app/config/config-schema.ts";
 
 const block = {
   id: "limit-1",

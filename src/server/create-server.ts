@@ -16,9 +16,14 @@ import { createAnswer, type RequestEntry } from "./answer-request.ts";
 import { type ConsoleMode, checkLooksOnly, isPageRequest } from "./console/console-request.ts";
 import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
-import { createListener, type ListenAddress, type Listener, type ListenOptions } from "./listen.ts";
+import {
+  createListener,
+  type ListenAddress,
+  type Listener,
+  type ListenOptions,
+  reachableAt,
+} from "./listen.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
-import { reachableAt } from "./nodes/reachable-at.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";

@@ -8,3 +8,6 @@ export const sandboxKinds = ["virtual", "local", ...vendorKinds] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
 export const isolationModes = ["required", "auto", "off"] as const satisfies readonly IsolationMode[];
+
+export const isVendorKind = (kind: string): kind is VendorKind =>
+  vendorKinds.some((vendor) => vendor === kind);

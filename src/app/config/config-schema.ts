@@ -3,6 +3,7 @@ import { type AgentHooks, areHooks } from "../../agents/define/hooks.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
 import {
   amount,
+  checkSettings,
   dictionary,
   expecting,
   flag,
@@ -23,9 +24,10 @@ import { providerTable } from "../../models/provider-config.ts";
 import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
 import { guidelinesTable, specsTable } from "../../project/project-config.ts";
 import { backendNames, thinkingLevels } from "../../protocol/enums.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { networkHost, sandboxChoice, sandboxTable } from "./sandbox-schema.ts";
+import { networkHost, sandboxChoice, sandboxIssues, sandboxTable } from "./sandbox-schema.ts";
 import { serverTable } from "./server-schema.ts";
 
 /** The `agent.approvals` table. */
@@ -288,4 +290,19 @@ function isStore(value: unknown): value is SessionStore {
   if (typeof value !== "object" || value === null) return false;
   const store: Partial<Record<keyof SessionStore, unknown>> = value;
   return storeMethods.every((method) => typeof store[method] === "function");
+}
+
+/**
+ * Checks a configuration as it was loaded. A key is `issues[].path` (`server.port`); with any issue
+ * there is no configuration.
+ */
+export function parseConfig(value: unknown): {
+  readonly config?: KitConfig;
+  readonly issues: readonly ErrorIssue[];
+} {
+  const { value: config, issues } = checkSettings(configSchema, value);
+  if (config === undefined)
+    return { issues: issues.map(({ path, message }) => ({ path: path || "the configuration", message })) };
+  const wrong = sandboxIssues(config);
+  return wrong.length > 0 ? { issues: wrong } : { config, issues: [] };
 }

@@ -86,7 +86,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
   }
   const warnings = misspelled(environment);
   if (variableOf.size === 0) return { config: {}, issues: [], warnings };
-  const { parseConfig } = await import("./parse-config.ts");
+  const { parseConfig } = await import("./config-schema.ts");
   const { config: { engine, ...config } = {}, issues } = parseConfig({
     ...given,
     ...Object.fromEntries(tables),

@@ -146,7 +146,7 @@ async function findConfig(cwd: string): Promise<string | undefined> {
 
 async function readConfig(value: unknown, name: string): Promise<KitConfig> {
   // Its schema library takes some milliseconds to load: a project without a configuration does without.
-  const { parseConfig } = await import("./parse-config.ts");
+  const { parseConfig } = await import("./config-schema.ts");
   const { config, issues } = parseConfig(value);
   if (config === undefined) throw refuse(name, issues);
   return config;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { parseConfig } from "./parse-config.ts";
+import { parseConfig } from "./config-schema.ts";
 
 const issuesOf = (mcp: unknown): readonly string[] =>
   parseConfig({ mcp }).issues.map(({ path, message }) => `${path} ${message}`);

@@ -13,11 +13,12 @@ import {
   textLike,
   variables,
 } from "../../base/settings.ts";
+import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
-import { isolationModes, sandboxKinds } from "./config-lists.ts";
+import { isolationModes, isVendorKind, type SandboxKind, sandboxKinds } from "./config-lists.ts";
 
 export const networkHost = textLike(hostPatternForm, (host) => parseHostPattern(host) !== undefined);
 
@@ -108,4 +109,51 @@ function isSandboxFactory(value: unknown): value is SandboxFactory {
   if (typeof value !== "object" || value === null) return false;
   const factory: Partial<Record<keyof SandboxFactory, unknown>> = value;
   return typeof factory.name === "string" && typeof factory.open === "function";
+}
+
+/** The part of a configuration that says where agents work. */
+export interface ConfiguredSandbox {
+  readonly agent?: { readonly sandbox?: SandboxChoice | undefined } | undefined;
+  readonly sandbox?: SandboxConfig | undefined;
+}
+
+const optionsOfVendors = [
+  "upload",
+  "network",
+  "files",
+  "env",
+  "folder",
+  "idle_seconds",
+  "project",
+  "api_url",
+] as const;
+const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>> = {
+  virtual: ["folder", "files", "env"],
+  local: ["root", "env"],
+  daytona: [...optionsOfVendors, "snapshot", "image", "target"],
+  e2b: [...optionsOfVendors, "template", "domain", "sandbox_url"],
+  modal: [...optionsOfVendors, "image", "app", "environment"],
+  runloop: [...optionsOfVendors, "blueprint", "size"],
+};
+
+/** Reports options that do not fit the sandbox that `agent.sandbox` names. */
+export function sandboxIssues({ agent, sandbox }: ConfiguredSandbox): readonly ErrorIssue[] {
+  const given = Object.keys(sandbox?.options ?? {});
+  if (given.length === 0) return [];
+  const kind = agent?.sandbox;
+  if (typeof kind !== "string") {
+    const instead =
+      kind === undefined ? `set it to ${sandboxKinds.join(" or ")}` : "give them to the sandbox itself";
+    return [{ path: "sandbox.options", message: `is for the sandbox that agent.sandbox names: ${instead}` }];
+  }
+  const { folder } = sandbox?.options ?? {};
+  if (isVendorKind(kind) && folder?.startsWith("/") === false)
+    return [{ path: "sandbox.options.folder", message: "must be absolute: it lies on the machine" }];
+  const known: readonly string[] = optionsOf[kind];
+  return given
+    .filter((option) => !known.includes(option))
+    .map((option) => ({
+      path: `sandbox.options.${option}`,
+      message: `is not an option of the ${kind} sandbox, which has ${known.join(", ")}`,
+    }));
 }

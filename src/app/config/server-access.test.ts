@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseConfig } from "./parse-config.ts";
+import { parseConfig } from "./config-schema.ts";
 
 const pathsOf = (server: unknown) => parseConfig({ server }).issues.map(({ path }) => path);
 

@@ -14,11 +14,10 @@ import { toProfile } from "../config/agent-config.ts";
 import type { StoreConfig } from "../config/config-schema.ts";
 import { persistedBytesOf, sharedEngineOf } from "../config/engine-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { toIsolation } from "../config/sandbox-config.ts";
 import { stateFolder } from "../state-folder.ts";
 import type { RuntimeParts } from "./agent-factory.ts";
 import { maskOf } from "./known-secrets.ts";
-import { openSandbox } from "./open-sandbox.ts";
+import { openSandbox, toIsolation } from "./open-sandbox.ts";
 import { createProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 

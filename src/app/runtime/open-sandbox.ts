@@ -1,10 +1,9 @@
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
-import type { SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
-import type { VendorKind } from "../config/config-lists.ts";
-import { type ConfiguredSandbox, isVendorKind, toIsolation } from "../config/sandbox-config.ts";
-import type { SandboxOptions } from "../config/sandbox-schema.ts";
+import type { IsolationOptions, SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
+import { isVendorKind, type VendorKind } from "../config/config-lists.ts";
+import type { ConfiguredSandbox, SandboxConfig, SandboxOptions } from "../config/sandbox-schema.ts";
 import type { KeepWorkspaces, RuntimeParts } from "./agent-factory.ts";
 
 /** Keys and names of a configuration are looked up here: the environment, with what `--env` gave. */
@@ -75,6 +74,15 @@ async function openRemote(
       return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey }) });
     }
   }
+}
+
+/** Returns the options that the configuration gives to every sandbox of the project. */
+export function toIsolation({ isolation, limits }: SandboxConfig = {}): IsolationOptions {
+  const { processes, memory_mb } = limits ?? {};
+  return defined({
+    isolation,
+    limits: limits === undefined ? undefined : defined({ processes, memoryMb: memory_mb }),
+  });
 }
 
 /** Returns the isolation around the commands of agents that name no sandbox. */

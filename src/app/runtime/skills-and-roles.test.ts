@@ -4,8 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { loadSkill } from "../service/open-service.ts";
 import { loadRoles } from "../sources/load-roles.ts";
-import { loadSkill } from "../sources/load-skill.ts";
 import { loadSkills } from "../sources/load-skills.ts";
 
 async function skillsOf(files: Readonly<Record<string, string>>): ReturnType<typeof loadSkills> {

@@ -12,11 +12,10 @@ import { maskOf } from "../runtime/known-secrets.ts";
 import { createObservers } from "../runtime/observers.ts";
 import type { ProjectRuns } from "../runtime/run-children.ts";
 import { runWorkflow, type WorkflowRuntime } from "../runtime/run-workflow.ts";
-import { toSessionKey } from "../runtime/session-key.ts";
 import { createToCause } from "../sources/describe-failure.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
 import { Sources } from "../sources/sources.ts";
-import { toDispatchInput } from "./session-input.ts";
+import { toDispatchInput, toSessionKey } from "./session-input.ts";
 
 export interface CheckRunsOptions {
   /** The folder whose workflows are asked. */

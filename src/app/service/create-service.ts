@@ -2,7 +2,7 @@ import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
-import { agentStream, type Engine, type WorkContext } from "../../engine/contract.ts";
+import { agentStream, type Engine } from "../../engine/contract.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { ApplicationCalls, Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -12,28 +12,28 @@ import { Instances } from "../runtime/instances.ts";
 import { createObservers, origins } from "../runtime/observers.ts";
 import { workspaceKeeper } from "../runtime/open-sandbox.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
-import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
 import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-admin.ts";
-import type { WorkTarget } from "./known-here.ts";
-import { type PromptSender, Prompts, SessionWork, type TakenInput } from "./prompts.ts";
+import { Prompts, SessionWork } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
 import type { ProjectService, Service, WorkSender } from "./service.ts";
-import { toDispatchInput } from "./session-input.ts";
+import { toDispatchInput, toIdempotencyKey, toSessionKey } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
 import type { ScheduleSync } from "./sync-schedules.ts";
 import {
+  checkKnownByNode,
   clockSet,
   createOutageLog,
   createWorkTraces,
   isRetryable,
   keepsNothing,
   nameDispatch,
+  type WorkTarget,
   workLost,
 } from "./work-errors.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
@@ -144,21 +144,8 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     });
     return agent;
   }, parts.instances);
-  const work = new SessionWork(instances, { isShared: engine.capabilities.durable, fenced });
-  /** Works on an input in its turn: `context` holds the line of its session and a slot. */
-  const perform = async (
-    context: WorkContext,
-    { principal, trace }: PromptSender,
-    input: TakenInput,
-  ): ReturnType<SessionWork["run"]> => {
-    // The first event says what is wrong with the log.
-    if (isRecorded)
-      await events.begin(agentStream(input.key.agent, input.key.instance_id)).catch(() => undefined);
-    const prompt = { ...input.key, operation_id: input.operationId };
-    const held = { context, prompt, resting: input.resting, ...defined({ principal }) };
-    return await origins.run({ ...trace }, () => slots.hold(held, () => work.run(context, input)));
-  };
-  const prompts = new Prompts({ engine, traces, onError, perform });
+  const work = new SessionWork({ instances, engine, events: isRecorded ? events : undefined, slots, fenced });
+  const prompts = new Prompts({ sources, engine, nodes, traces, work, onError });
   const workflows: WorkflowRuntime = {
     env: parts.env,
     validateJson: runtime.validateJson,
@@ -172,7 +159,6 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   const runs = new WorkflowRuns({ sources, engine, slots, runtime: workflows, traces, onFailure: onError });
   const checkKnownHere = async (work: WorkTarget): Promise<void> => {
     if (engine.cluster === undefined) return;
-    const { checkKnownByNode } = await import("./known-here.ts");
     await checkKnownByNode(work, { cluster: engine.cluster, sources });
   };
   const admin = createInstanceAdmin({ sources, instances, engine: own, work, store, nodes });
@@ -195,7 +181,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     prompt: async ({ target, request, principal, hasReader }, { signal, onStart, onEvent }) => {
       sources.checkAgent(target.agent);
       const call = { signal, onStart, onEvent: hasReader ? onEvent : undefined, principal };
-      return await prompts.prompt(target, request, call);
+      return await prompts.promptHere(target, request, call);
     },
   });
   const problem: Service["problem"] = () => engine.problem?.() ?? store.problem?.();
@@ -283,13 +269,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       return allowRules;
     },
     sessions,
-    async prompt(target, request, call = {}) {
-      sources.checkAgent(target.agent);
-      if (nodes === undefined || call.idempotencyKey !== undefined)
-        return await prompts.prompt(target, request, call);
-      const { principal, ...listeners } = call;
-      return await nodes.prompt({ target: toSessionKey(target), request, principal }, listeners);
-    },
+    prompt: (target, request, call) => prompts.prompt(target, request, call),
     problem,
     dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
       accept([agent, { ...how, id, session, input }], senderOf(principal)),
@@ -338,7 +318,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
           const key = { agent, instance_id, session };
           const operationId = operationOf(context.id);
           const fork = toFork(input);
-          return await perform(context, request, {
+          return await work.perform(context, request, {
             key,
             request: toPromptRequest(input),
             operationId,

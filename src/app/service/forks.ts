@@ -8,9 +8,8 @@ import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ForkBody } from "../../protocol/trace.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { toSessionKey } from "../runtime/session-key.ts";
 import type { InstanceTarget } from "./service.ts";
-import { toForkInput } from "./session-input.ts";
+import { toForkInput, toSessionKey } from "./session-input.ts";
 import { readTurn, type TraceSources } from "./trace.ts";
 
 /** The session and the stored input that do a turn again. */

@@ -1,11 +1,13 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { AgentContext, AgentDefinition } from "../../agents/define/create-agent.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
 import { defined } from "../../base/record.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import type { KitConfig } from "../config/config-schema.ts";
 import type { Agents } from "./app.ts";
 import type { ProjectServiceOptions } from "./open-project-service.ts";
 import type { ProjectService } from "./service.ts";
@@ -142,4 +144,37 @@ async function open(options: OpenServiceOptions, inside: Inside): Promise<Projec
     observers: onEvent === undefined ? [] : [onEvent],
     onError: onListenerError,
   });
+}
+
+/**
+ * Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given.
+ *
+ * @example
+ * ```ts
+ * import { defineConfig } from "kit";
+ *
+ * export default defineConfig({ agent: { model: "anthropic/claude-sonnet-4-6", max_turns: 40 } });
+ * ```
+ */
+export function defineConfig(config: KitConfig): KitConfig {
+  return config;
+}
+
+/**
+ * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for
+ * a file that is not a skill: one without instructions, or with front matter that is not what it should be.
+ *
+ * @example
+ * ```ts
+ * import { type Agent, loadSkill } from "kit";
+ *
+ * export async function release(agent: Agent): Promise<string> {
+ *   const skill = await loadSkill("shared/skills/release");
+ *   return (await agent.session().skill(skill)).text;
+ * }
+ * ```
+ */
+export async function loadSkill(path: string, options: { readonly root?: string } = {}): Promise<Skill> {
+  const { readSkill } = await import("../sources/load-skills.ts");
+  return (await readSkill(path, options)).skill;
 }

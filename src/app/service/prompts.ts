@@ -14,35 +14,41 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { Instances } from "../runtime/instances.ts";
-import { toIdempotencyKey, toSessionKey } from "../runtime/session-key.ts";
+import { origins } from "../runtime/observers.ts";
+import type { Sources } from "../sources/sources.ts";
 import type { FencedStore } from "./fenced-store.ts";
-import type { RestingWork } from "./resting-work.ts";
+import type { RestingWork, WorkSlots } from "./resting-work.ts";
 import type { InstanceTarget, PromptCall } from "./service.ts";
-import { checkedPrompt, type SessionInput, toStoredPrompt } from "./session-input.ts";
+import {
+  checkedPrompt,
+  type SessionInput,
+  toIdempotencyKey,
+  toSessionKey,
+  toStoredPrompt,
+} from "./session-input.ts";
 import { operationOf } from "./stored-input.ts";
 import type { WorkTraces } from "./work-errors.ts";
 
 export interface PromptsOptions {
+  readonly sources: Pick<Sources, "checkAgent">;
   readonly engine: Engine;
+  /** The other nodes of a cluster: a prompt runs on the node that owns the instance. */
+  readonly nodes: ServiceCluster | undefined;
   readonly traces: Pick<WorkTraces, "asked">;
-  /** Works on an input once its turn in the line of its session has come. */
-  readonly perform: (
-    context: WorkContext,
-    sender: PromptSender,
-    input: SessionInput & { readonly key: SessionKey },
-  ) => Promise<PromptReply>;
-  /** Receives what a listener of a prompt throws. */
+  readonly work: Pick<SessionWork, "perform">;
+  /** Receives errors of listeners. */
   readonly onError: (error: unknown) => void;
 }
 
-/** For whom a prompt is done, and within which trace. */
+/** The principal and the trace of a prompt's caller. */
 export type PromptSender = Pick<AdmitRequest, "principal" | "trace">;
 
 /** Prompts whose callers wait for the reply. */
 export class Prompts {
   readonly #options: PromptsOptions;
-  /** Receive the events of the operations that callers wait for. */
+  /** Listeners for the events of the operations that callers wait for. */
   readonly listeners: OperationListeners;
 
   constructor(options: PromptsOptions) {
@@ -50,9 +56,19 @@ export class Prompts {
     this.listeners = new OperationListeners(options.onError);
   }
 
-  /** Takes a place in the line of the session, prompts it, and gives the reply. */
-  async prompt(target: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
-    const { engine, traces, perform } = this.#options;
+  /** Prompts a session and returns the reply. */
+  async prompt(target: SessionKey, request: PromptRequest, call: PromptCall = {}): Promise<PromptReply> {
+    const { sources, nodes } = this.#options;
+    sources.checkAgent(target.agent);
+    if (nodes === undefined || call.idempotencyKey !== undefined)
+      return await this.promptHere(target, request, call);
+    const { principal, ...listeners } = call;
+    return await nodes.prompt({ target: toSessionKey(target), request, principal }, listeners);
+  }
+
+  /** Prompts a session in this process once all earlier inputs of the session have ended. */
+  async promptHere(target: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
+    const { engine, traces, work } = this.#options;
     const { signal, idempotencyKey, principal, onStart, onEvent } = call;
     const key = toSessionKey(target);
     const sender: PromptSender = { principal, ...traces.asked() };
@@ -64,19 +80,19 @@ export class Prompts {
     const input = { key, request: checkedPrompt(request), operationId: createId("op") };
     const stop = onEvent === undefined ? undefined : this.listeners.add(input.operationId, onEvent);
     try {
-      const work = (context: WorkContext): Promise<PromptReply> => {
+      const begin = (context: WorkContext): Promise<PromptReply> => {
         onStart?.();
-        return perform(context, sender, input);
+        return work.perform(context, sender, input);
       };
-      return await engine.inLine({ ...key, principal }, work, { signal });
+      return await engine.inLine({ ...key, principal }, begin, { signal });
     } finally {
       stop?.();
     }
   }
 
   /**
-   * Prompts under an idempotency key: the input outlives its sender, and the same key waits for the same reply. Its events
-   * come from the log, because the work may have begun before, or another process may do it.
+   * Prompts under an idempotency key: the engine stores the input, and callers with the same key wait for the same reply.
+   * The events come from the log, because the work can have started earlier or run in another process.
    */
   async #promptOnce(request: AdmitRequest, { signal, onEvent }: PromptCall): Promise<PromptReply> {
     const { engine } = this.#options;
@@ -98,7 +114,7 @@ function toReply(record: DispatchRecord | undefined): PromptReply {
   throw new KitError({ code: type, message });
 }
 
-/** Listeners of operations and of the tasks below them. Each event costs one look-up, however many listen. */
+/** Listeners of operations and of their tasks. Each event costs one look-up, however many listeners there are. */
 class OperationListeners {
   readonly #families = new Map<string, Family>();
   readonly #onError: (error: unknown) => void;
@@ -107,7 +123,7 @@ class OperationListeners {
     this.#onError = onError;
   }
 
-  /** Adds a listener; the function returned removes it. */
+  /** Adds a listener. Returns a function that removes it. */
   add(operationId: string, listener: EventListener): () => void {
     const family: Family = { listener, members: new Set([operationId]) };
     this.#families.set(operationId, family);
@@ -116,20 +132,20 @@ class OperationListeners {
     };
   }
 
-  /** Tells the listener of the operation that an event belongs to. */
+  /** Passes an event to the listener of its operation. */
   receive(event: KitEvent): void {
     if (this.#families.size === 0) return;
     const family = this.#families.get(event.operation_id) ?? this.#adopt(event);
     if (family === undefined) return;
     try {
-      const familyListener = family.listener(event);
-      if (familyListener instanceof Promise) familyListener.catch(this.#onError);
+      const received = family.listener(event);
+      if (received instanceof Promise) received.catch(this.#onError);
     } catch (error) {
       this.#onError(error);
     }
   }
 
-  /** Adds the operation of a task to the family of the operation that has started it. */
+  /** Adds the operation of a task to the family of the operation that started it. */
   #adopt({ operation_id, parent_operation_id: parent }: KitEvent): Family | undefined {
     const family = parent === undefined ? undefined : this.#families.get(parent);
     if (family === undefined) return undefined;
@@ -139,14 +155,15 @@ class OperationListeners {
   }
 }
 
+/** An operation and its tasks. */
 interface Family {
   readonly listener: EventListener;
   readonly members: Set<string>;
 }
 
 /**
- * Gives a listener the events of a stream after an index, until `until` has settled and the listener has received all that
- * was appended by then. Gives what `until` gives.
+ * Passes the events of a stream after an index to a listener, until `until` has settled and the listener has received
+ * all events appended by then. Settles as `until` does.
  */
 export async function followEvents<Value>(
   events: EventLog,
@@ -168,7 +185,7 @@ export async function followEvents<Value>(
       if (received >= last) return;
     }
   })();
-  // Awaited below; a failure before that must not count as unhandled.
+  // The promise is awaited below; a rejection before that must not count as unhandled.
   reading.catch(() => undefined);
   try {
     return await until;
@@ -185,68 +202,77 @@ interface RunningInput {
   readonly key: SessionKey;
   /** Stops the operation and waits for its end. */
   abort(): Promise<boolean>;
-  /** Resolves when it has ended, however. */
+  /** Resolves when the operation has ended, also after a failure. */
   readonly ended: Promise<void>;
 }
 
-/** An input whose turn has come. */
-export interface TakenInput extends SessionInput {
+/** An input that the engine has started. */
+export interface StartedInput extends SessionInput {
   readonly key: SessionKey;
   /** Set for a stored input, which can be resumed from its log. */
   readonly resting?: RestingWork | undefined;
-  /** Done before the session is opened, in its turn. */
+  /** Runs before the session is opened. */
   readonly prepare?: (() => Promise<void>) | undefined;
 }
 
 export interface SessionWorkOptions {
-  /** Whether several processes take turns at all of the work. */
-  readonly isShared: boolean;
+  readonly instances: Pick<Instances, "get" | "renew" | "release">;
+  readonly engine: Pick<Engine, "capabilities">;
+  /** The event log of this node; undefined if the engine keeps no events of instances. */
+  readonly events: Pick<EventLog, "begin"> | undefined;
+  readonly slots: WorkSlots;
   /** The store of a node that owns some of the instances. */
-  readonly fenced?: FencedStore | undefined;
+  readonly fenced: FencedStore | undefined;
 }
 
-/** Prompts sessions, and knows which inputs this process works on. */
+/** Prompts sessions, and knows the inputs that run in this process. */
 export class SessionWork {
-  readonly #instances: Pick<Instances, "get" | "renew" | "release">;
+  readonly #options: SessionWorkOptions;
   readonly #running = new Map<string, Set<RunningInput>>();
-  readonly #isShared: boolean;
-  readonly #fenced: FencedStore | undefined;
   #fence = 0;
 
-  constructor(
-    instances: Pick<Instances, "get" | "renew" | "release">,
-    { isShared, fenced }: SessionWorkOptions,
-  ) {
-    this.#instances = instances;
-    this.#isShared = isShared;
-    this.#fenced = fenced;
+  constructor(options: SessionWorkOptions) {
+    this.#options = options;
   }
 
-  /** Prompts the session of an input, or resumes the operation of one that a crash interrupted. */
-  async run(work: WorkContext, { key, ...taken }: TakenInput): Promise<PromptReply> {
-    if (this.#fenced === undefined) this.#renewAfterTakeover(work);
-    else await this.#takeOver(this.#fenced, key, work.fence);
-    try {
-      return await this.#work(work, { key, ...taken });
-    } finally {
-      this.#fenced?.endInput(key);
-    }
+  /**
+   * Prompts the session of an input, or resumes the operation of an input that a crash interrupted. `context` holds the
+   * session's place in line and a slot.
+   */
+  async perform(
+    context: WorkContext,
+    { principal, trace }: PromptSender,
+    input: StartedInput,
+  ): Promise<PromptReply> {
+    const { events, slots } = this.#options;
+    const { agent, instance_id } = input.key;
+    // If the log fails, the first event reports the error.
+    await events?.begin(agentStream(agent, instance_id)).catch(() => undefined);
+    const prompt = { ...input.key, operation_id: input.operationId };
+    const held = { context, prompt, resting: input.resting, ...defined({ principal }) };
+    return await origins.run({ ...trace }, () => slots.hold(held, () => this.#run(context, input)));
   }
 
-  async #work(work: WorkContext, { key, resting, prepare, ...input }: TakenInput): Promise<PromptReply> {
-    await prepare?.();
+  async #run(work: WorkContext, { key, resting, prepare, ...input }: StartedInput): Promise<PromptReply> {
+    const { instances, fenced } = this.#options;
+    if (fenced === undefined) this.#renewAfterTakeover(work);
+    else await this.#takeOver(fenced, key, work.fence);
     const { agent, instance_id, session } = key;
-    // Nothing keeps the instance of an operation that rests.
+    // While an operation rests, nothing keeps its instance in memory.
     let live: Agent | undefined;
     const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
-      live = await this.#instances.get({ name: agent, id: instance_id, payload: {} });
+      live = await instances.get({ name: agent, id: instance_id, payload: {} });
       try {
         return await prompt(live.session(session), input, { signal, resumes: resting !== undefined });
       } finally {
         live = undefined;
       }
     };
-    const reply = resting === undefined ? attempt(work.signal) : resting.run(attempt);
+    const begin = async (): Promise<PromptReply> => {
+      await prepare?.();
+      return await (resting === undefined ? attempt(work.signal) : resting.run(attempt));
+    };
+    const reply = begin().finally(() => fenced?.endInput(key));
     const stop = this.#add({
       key,
       abort: async () => (await live?.session(session).abort()) ?? false,
@@ -258,29 +284,30 @@ export class SessionWork {
     return await reply.finally(stop);
   }
 
-  /** The inputs that run for an instance, or for one of its sessions. */
+  /** Returns the running inputs of an instance, or of one of its sessions. */
   running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
     return [...(this.#running.get(keyOf(target)) ?? [])].filter(
       ({ key }) => target.session === undefined || key.session === target.session,
     );
   }
 
-  /** Whether what is in memory of an instance is of the time under this fence. */
+  /** Whether the instance in memory was opened under this fence. */
   isCurrent(instance: InstanceTarget, fence: number): boolean {
-    return fence > 0 && this.#fenced?.fenceOf(instance) === fence;
+    return fence > 0 && this.#options.fenced?.fenceOf(instance) === fence;
   }
 
-  /** Another node may have worked for the instance: it continues from what that has written. */
+  /** Closes the instance if another node can have worked for it: the next one reads what that node wrote. */
   async #takeOver(fenced: FencedStore, { agent, instance_id }: SessionKey, fence: number): Promise<void> {
     const isNew = await fenced.takeOver({ agent, instance_id }, fence);
-    if (isNew) await this.#instances.release(agent, instance_id);
+    if (isNew) await this.#options.instances.release(agent, instance_id);
   }
 
-  /** Another process may have worked for the instances: they continue from what it has written. */
+  /** Closes all instances if another process can have worked for them: the next ones read what that process wrote. */
   #renewAfterTakeover({ fence }: WorkContext): void {
-    if (!this.#isShared || fence === this.#fence) return;
+    const { engine, instances } = this.#options;
+    if (!engine.capabilities.durable || fence === this.#fence) return;
     this.#fence = fence;
-    this.#instances.renew();
+    instances.renew();
   }
 
   #add(input: RunningInput): () => void {

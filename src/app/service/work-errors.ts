@@ -6,10 +6,11 @@ import {
   runStream,
   type WorkContext,
 } from "../../engine/contract.ts";
-import { isRetryableCode } from "../../protocol/error-code.ts";
+import { isRetryableCode, storeUnavailable } from "../../protocol/error-code.ts";
 import type { EventType } from "../../protocol/event.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
 import { type Observers, origins } from "../runtime/observers.ts";
+import type { Sources } from "../sources/sources.ts";
 
 /** How often a store that stays away is reported, in ms. */
 const everyMs = 60_000;
@@ -139,4 +140,38 @@ export function createWorkTraces(
     recallSession: ({ agent, instance_id }) => quietly(agentStream(agent, instance_id)),
     recallRun: (runId) => quietly(runStream(runId)),
   };
+}
+
+/** The agent or workflow of accepted work. */
+export interface WorkTarget {
+  readonly kind: "agent" | "workflow";
+  readonly name: string;
+}
+
+/**
+ * Throws `store_unavailable`, so that the work waits, if this node's files lack its agent or workflow while other nodes
+ * are live: during a deploy, one of them can have it. A node that is alone continues, and the work then fails.
+ */
+export async function checkKnownByNode(
+  { kind, name }: WorkTarget,
+  { cluster, sources }: { readonly cluster: NonNullable<Engine["cluster"]>; readonly sources: Sources },
+): Promise<void> {
+  if (isKnown({ kind, name }, sources)) return;
+  const nodes = await cluster.nodes();
+  if (nodes.length < 2) return;
+  throw storeUnavailable({
+    store: `The ${kind} "${name}"`,
+    reason: "this node's files have none of that name; those of another node can have one",
+    hint: "During a deploy there is nothing to do. Two projects over one database need two schemas: engine.schema.",
+  });
+}
+
+function isKnown({ kind, name }: WorkTarget, sources: Sources): boolean {
+  const check = kind === "agent" ? () => sources.checkAgent(name) : () => sources.workflow(name);
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
 }

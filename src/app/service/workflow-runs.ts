@@ -25,11 +25,11 @@ import type {
 import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
-import { toIdempotencyKey } from "../runtime/session-key.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
 import type { WorkSlots } from "./resting-work.ts";
+import { toIdempotencyKey } from "./session-input.ts";
 import type { WorkTraces } from "./work-errors.ts";
 
 export interface StartOptions extends RunOrigin {

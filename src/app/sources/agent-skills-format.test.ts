@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { runKit } from "../../cli/testing/run-kit.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { loadSkill } from "../service/open-service.ts";
 import { faultOfSkillName } from "./load-roles.ts";
-import { loadSkill } from "./load-skill.ts";
 import { loadSkills } from "./load-skills.ts";
 
 /** Applies every rule of the specification to the letter, as a strict reader of another vendor does. */

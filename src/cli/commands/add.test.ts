@@ -17,7 +17,7 @@ import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { parse } from "smol-toml";
 import { afterAll, expect, test } from "vitest";
-import { parseConfig } from "../../app/config/parse-config.ts";
+import { parseConfig } from "../../app/config/config-schema.ts";
 import { additions } from "../add/additions.ts";
 import { managerProcess } from "../add/package-manager.ts";
 import { peerOf, satisfies } from "../add/peer-versions.ts";

@@ -1,6 +1,6 @@
 import { extname, relative, sep } from "node:path";
+import { parseConfig } from "../../app/config/config-schema.ts";
 import { type LoadedConfig, loadConfig } from "../../app/config/load-config.ts";
-import { parseConfig } from "../../app/config/parse-config.ts";
 import { parseToml, setTomlKey, valueAt } from "../../app/config/set-toml-key.ts";
 import { readFileInside, writeFileInside } from "../../project/features/write-file.ts";
 import { type Addition, additions, findAddition } from "../add/additions.ts";

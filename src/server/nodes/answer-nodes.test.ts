@@ -7,8 +7,8 @@ import { digestOf, isSigned, signCall } from "../../app/cluster/signature.ts";
 import type { ClusterNode } from "../../engine/cluster.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { standStill } from "../../testing/stand-still.ts";
+import { reachableAt } from "../listen.ts";
 import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
-import { reachableAt } from "./reachable-at.ts";
 
 let database: PostgresServer;
 let nodes: readonly ServedNode[];

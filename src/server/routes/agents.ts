@@ -1,15 +1,24 @@
-import type { PromptCall } from "../../app/service/service.ts";
+import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { agentStream } from "../../engine/contract.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { ConnectionSlot } from "../access/connection-slots.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import { defaultInstance, guardAgent, instanceOf, type ServiceContext } from "../service-context.ts";
-import { acceptsEvents } from "../streams/event-streams.ts";
-import { streamInstance } from "../streams/instance-stream.ts";
-import { streamPrompt } from "../streams/prompt-stream.ts";
+import {
+  acceptsEvents,
+  createFrameBuffer,
+  encodeEvent,
+  encodeOutcome,
+  encodePosition,
+  positionReset,
+  toFrameItem,
+} from "../streams/event-streams.ts";
 
 const defaultSession = "default";
 
@@ -113,7 +122,7 @@ export function bindPromptRoutes(context: ServiceContext): readonly Route[] {
     "POST /prompt/{session}": (input) =>
       answerPrompt(context, input, { key: keyOf(input), request: input.body }),
     "POST /prompt/{session}/events": (input) =>
-      answerWithEvents(context, input, { key: keyOf(input), request: input.body }),
+      streamPrompt(context, input, { key: keyOf(input), request: input.body }),
   };
   return bindRoutes(promptRoutes, handlers, (request) => guardAgent(context, request, keyOf(request)));
 }
@@ -125,32 +134,18 @@ interface Prompt {
 
 type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone">;
 
-/** Prompts a session, and answers with its reply, or with its events where the client accepts them. */
+/** Prompts a session. Answers with the reply, or with the events if the client accepts an event stream. */
 async function answerPrompt(
   context: ServiceContext,
   sender: Sender,
   prompt: Prompt,
 ): Promise<{ readonly result: PromptReply } | Response> {
-  if (acceptsEvents(sender.accept)) return await answerWithEvents(context, sender, prompt);
+  if (acceptsEvents(sender.accept)) return await streamPrompt(context, sender, prompt);
   const call = { ...callOf(sender), signal: sender.clientGone({ silent: true }) };
   return { result: await context.service.prompt(prompt.key, prompt.request, call) };
 }
 
-function answerWithEvents(
-  context: ServiceContext,
-  sender: Sender,
-  { key, request }: Prompt,
-): Promise<Response> {
-  const sent = callOf(sender);
-  const client = {
-    gone: sender.clientGone(),
-    principal: sender.principal,
-    outlives: sent.idempotencyKey !== undefined,
-  };
-  return streamPrompt(context, client, (call) => context.service.prompt(key, request, { ...sent, ...call }));
-}
-
-/** Under an idempotency key the prompt outlives its client, which can ask again for the same reply. */
+/** Under an idempotency key, the prompt continues without its client, which can send it again for the same reply. */
 function callOf(
   sender: Pick<Sender, "header" | "principal">,
 ): Pick<PromptCall, "idempotencyKey" | "principal"> {
@@ -172,4 +167,126 @@ function withoutProvider(part: Message["content"][number]): HistoryMessage["cont
   if (!("provider" in part)) return { ...part };
   const { provider: _, ...visible } = part;
   return visible;
+}
+
+interface InstanceStreamOptions {
+  readonly after?: number | "now" | undefined;
+  readonly session?: string | undefined;
+  /** Whether `after` is the position at which an earlier stream ended. */
+  readonly resumes: boolean;
+  readonly place: ConnectionSlot;
+  /** Throws if the sender is no longer permitted to read the instance. */
+  readonly permit: () => Promise<void>;
+}
+
+/** Answers with the events of an instance until the client disconnects or the instance is deleted. */
+function streamInstance(
+  { service, streams, toEnvelope }: ServiceContext,
+  target: InstanceTarget,
+  { place, permit, resumes, after: position, ...options }: InstanceStreamOptions,
+): Response {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const { events } = service.engine;
+  const stream = agentStream(target.agent, target.instance_id);
+  const source = async function* (): AsyncGenerator<string> {
+    const after = position === "now" ? await events.last(stream) : position;
+    // If the connection breaks before the first event, the reader resumes from this position.
+    if (position === "now" && after !== undefined) yield encodePosition(after);
+    // A position after the end belongs to the stream of an instance that has been deleted.
+    const isGone = resumes && after !== undefined && after > (await events.last(stream));
+    if (isGone) yield positionReset;
+    const from = isGone || after === undefined ? {} : { after };
+    for await (const event of service.events(target, { ...options, ...from, signal })) {
+      await permit();
+      yield encodeEvent(event);
+    }
+    // The instance was deleted, or the log was closed. A new instance of this id counts its events from 1 again, so a
+    // reader that resumed at the end of this stream would miss its first events.
+    const logIsOpen = await events.last(stream).then(
+      () => true,
+      () => false,
+    );
+    if (logIsOpen) yield positionReset;
+  };
+  return streams.open(source(), {
+    place,
+    resumable: true,
+    onEnd: () => controller.abort(),
+    toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
+  });
+}
+
+/**
+ * The reply of a prompt that waits in line for longer than this starts as a stream, whose heartbeats show the client
+ * that the prompt still waits. An error before that has its own HTTP status.
+ */
+const patienceMs = 250;
+
+/**
+ * Answers a prompt with its events as they are emitted, and with its result as the last one. A client that disconnects,
+ * or reads so slowly that too many events wait, aborts the prompt.
+ */
+async function streamPrompt(
+  { service, streams, limits, masked, toEnvelope }: ServiceContext,
+  sender: Sender,
+  { key, request }: Prompt,
+): Promise<Response> {
+  const gone = sender.clientGone();
+  const place = streams.reserve(sender.principal);
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
+  gone.addEventListener("abort", abort, { once: true });
+  const started = Promise.withResolvers<void>();
+  const queue = createFrameBuffer({
+    maxLength: limits.unreadBytes,
+    onOverflow: () => controller.abort(tooSlow()),
+  });
+  const onEvent = (event: KitEvent): void => {
+    queue.push(toFrameItem(event, encodeEvent));
+    started.resolve();
+  };
+  const sent = callOf(sender);
+  const reply = service
+    .prompt(key, request, { ...sent, signal: controller.signal, onEvent })
+    .finally(() => queue.end());
+  const timer = setTimeout(started.resolve, patienceMs);
+  try {
+    await Promise.race([started.promise, reply]);
+  } catch (error) {
+    place.release();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+  const source = async function* (): AsyncGenerator<string> {
+    for (let items = await queue.take(); items !== undefined; items = await queue.take()) {
+      let frames = "";
+      for (const item of items) frames += typeof item === "string" ? item : encodeEvent(item);
+      yield frames;
+    }
+    yield encodeOutcome("result", masked({ result: await reply }));
+  };
+  // If the client leaves, the stream is not read to its end, and no one handles the rejection.
+  reply.catch(() => undefined);
+  const toLastChunk = (error: unknown): string => {
+    const { aborted, reason } = controller.signal;
+    return encodeOutcome("error", toEnvelope(aborted ? reason : error));
+  };
+  try {
+    const ends = sent.idempotencyKey !== undefined;
+    return streams.open(source(), { place, resumable: false, ends, onEnd: abort, toLastChunk });
+  } catch (error) {
+    place.release();
+    abort();
+    throw error;
+  }
+}
+
+function clientGone(): KitError {
+  return new KitError({ code: "aborted", message: "The client has gone." });
+}
+
+function tooSlow(): KitError {
+  return new KitError({ code: "aborted", message: "The client did not read fast enough." });
 }

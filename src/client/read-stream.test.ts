@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createSseParser, type ServerSentEvent } from "./sse-parser.ts";
+import { createSseParser, type ServerSentEvent } from "./read-stream.ts";
 
 function parse(pieces: readonly string[]): readonly ServerSentEvent[] {
   const parser = createSseParser();
