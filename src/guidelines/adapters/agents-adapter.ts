@@ -1,5 +1,5 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { folderOf } from "../folders.ts";
+import { folderOf } from "../guideline-record.ts";
 import { parseSectionedFile } from "./whole-file.ts";
 
 const agentsFiles = /(?:^|\/)AGENTS(?:\.override)?\.md$/;

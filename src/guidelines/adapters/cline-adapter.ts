@@ -1,5 +1,5 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { folderOf, holderOf } from "../folders.ts";
+import { folderOf, holderOf } from "../guideline-record.ts";
 import { declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const file = /(?:^|\/)\.clinerules$/;

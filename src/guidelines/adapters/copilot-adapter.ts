@@ -1,5 +1,5 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { holderOf } from "../folders.ts";
+import { holderOf } from "../guideline-record.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;

@@ -1,5 +1,5 @@
 import type { GuidelineAdapter } from "../adapter.ts";
-import { folderOf, holderOf } from "../folders.ts";
+import { folderOf, holderOf } from "../guideline-record.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const ruleFiles = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;

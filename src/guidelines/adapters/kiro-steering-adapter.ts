@@ -2,7 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
-import { holderOf } from "../folders.ts";
+import { holderOf } from "../guideline-record.ts";
 import { type Declared, declaredGlobs, parseWholeFile } from "./whole-file.ts";
 
 const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;

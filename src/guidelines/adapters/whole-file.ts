@@ -1,7 +1,9 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SourceType } from "../../protocol/guideline.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
+import { frontMatterDiagnostics } from "../../specs/markdown/diagnostics.ts";
 import { type FrontMatter, readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { maxTitleLength } from "../../specs/markdown/heading-title.ts";
 import {
   type Heading,
   lineKinds,
@@ -12,11 +14,16 @@ import {
 } from "../../specs/markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../specs/markdown/segments.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "../adapter.ts";
-import { findEmbedded, type SealedStretch } from "../convert/embedded-content.ts";
 import { type ImportSyntax, importsIn } from "../guideline-imports.ts";
+import {
+  findEmbedded,
+  isInside,
+  managedFileOf,
+  managedLines,
+  managedPartOf,
+  type SealedStretch,
+} from "../kit-comments.ts";
 import { readPatternLine } from "../match/guideline-matcher.ts";
-import { isInside, managedFileOf, managedLines, managedPartOf } from "../sync/managed-part.ts";
-import { cleanTitle, textDiagnostics, titleOfFile } from "../text-diagnostics.ts";
 
 /** The properties of a file that its format and path give. */
 export interface FileKind {
@@ -254,4 +261,56 @@ function isSomething(text: string): boolean {
 function unquoted(text: string): string {
   const trimmed = text.trim();
   return /^(["']).*\1$/s.test(trimmed) && trimmed.length > 1 ? trimmed.slice(1, -1).trim() : trimmed;
+}
+
+// Unicode 16, table 23-3: marks that change the order in which text is shown.
+const bidirectional = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** A heading as a title: without marks that reorder text, never empty. */
+export function cleanTitle(title: string, fallback: string): string {
+  const clean = title.replace(bidirectional, "").trim();
+  return clean === "" ? fallback : clean;
+}
+
+/** A file name as a title: `python-style.md` is "Python style". */
+function titleOfFile(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1).replace(/(?:\.instructions)?\.[a-z]+$/i, "");
+  const words = name
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
+    .replace(/[-_\s\u0000-\u001f\u007f-\u009f]+/g, " ")
+    .trim()
+    .slice(0, maxTitleLength);
+  return cleanTitle(words.charAt(0).toUpperCase() + words.slice(1), "Untitled");
+}
+
+/** Diagnostics of every guideline file: front matter, unclosed fences and comments, hidden characters. */
+function textDiagnostics(path: string, scan: MarkdownScan, frontMatter: FrontMatter): Diagnostic[] {
+  const diagnostics = frontMatterDiagnostics(path, frontMatter.problems);
+  const warn = (rule: Diagnostic["rule"], code: string, about: { message: string; line: number }): void => {
+    diagnostics.push({ severity: "warning", rule, code, message: about.message, path, line: about.line });
+  };
+  if (scan.text.trim() === "") warn("structure", "empty_file", { message: "This file is empty.", line: 1 });
+  for (const { kind, line } of scan.unclosed) {
+    if (kind === "front_matter") continue;
+    const message = `This ${kind === "fence" ? "code fence" : "comment"} is never closed, so the rest of the file belongs to it.`;
+    warn("structure", `${kind}_unclosed`, { message, line });
+  }
+  const hidden = scan.text.search(bidirectional);
+  if (hidden !== -1) {
+    const message = "This line holds a mark that reorders text as it is shown; titles are kept without it.";
+    warn("encoding", "bidi_control", { message, line: lineAt(scan, hidden) });
+  }
+  return diagnostics;
+}
+
+/** The 1-based line of an offset. */
+function lineAt(scan: MarkdownScan, offset: number): number {
+  let low = 0;
+  let high = scan.lineCount;
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1;
+    if ((scan.starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle;
+  }
+  return low + 1;
 }

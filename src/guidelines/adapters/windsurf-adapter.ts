@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
-import { folderOf, holderOf } from "../folders.ts";
+import { folderOf, holderOf } from "../guideline-record.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const rules = /(?:^|\/)\.windsurf\/rules\/(?:.*\/)?[^/]+\.md$/s;

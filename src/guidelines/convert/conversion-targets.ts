@@ -1,11 +1,14 @@
 import type { ConversionFormat, ExportFormat, ExportResult } from "../../protocol/guideline.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
-import { headingLine, renderSection, steeringFrontMatter } from "./render-section.ts";
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
+import { parseSectionedFile } from "../adapters/whole-file.ts";
+import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
+import { embedContent, embeddedMark } from "../kit-comments.ts";
+import { toPatternLine } from "../match/guideline-matcher.ts";
 
-export type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
+type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 
 /** The form of a guideline in a format: a section of the conventional file, or a file of its own. */
-export type ConversionTarget = SectionTarget | FileTarget;
+type ConversionTarget = SectionTarget | FileTarget;
 
 interface SectionTarget {
   readonly kind: "section";
@@ -127,4 +130,124 @@ export function exportGuidelines(
   const sections = (own.length > 0 ? own : records).map(renderSection);
   const content = [headingLine(1, `${projectName} guidelines`), ...sections].join("\n\n");
   return { filename: conversionFilename({ title: "" }, conversionTargets[format]), content: `${content}\n` };
+}
+
+type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
+
+/**
+ * A guideline as a second-level section, without a line end at its end. Read back, it has the same
+ * title, content and `file_pattern`: content that would end the section early is sealed.
+ */
+export function renderSection(record: Renderable): string {
+  const open = sectionWith(record, record.content);
+  // A seal inside the content would close with that of a later section.
+  const isOpen = !record.content.includes(embeddedMark) && readsBack(record, open);
+  return isOpen ? open : sectionWith(record, embedContent(record.content));
+}
+
+/** A heading line whose title reads back: closing marks are closed again. */
+function headingLine(level: number, title: string): string {
+  const text = title.replace(/[\r\n]+/g, " ").trim();
+  const marks = "#".repeat(level);
+  return text.endsWith("#") ? `${marks} ${text} ${marks}` : `${marks} ${text}`;
+}
+
+function sectionWith(record: Renderable, content: string): string {
+  const pattern = filePatternOf(record);
+  const parts = [headingLine(2, record.title)];
+  if (pattern !== undefined) parts.push(toPatternLine(pattern));
+  if (content !== "") parts.push(content);
+  return parts.join("\n\n");
+}
+
+/** Parses it between other text: any other check would repeat the rules of the reader. */
+function readsBack(record: Renderable, section: string): boolean {
+  const text = `# Guidelines\n\n${section}\n\n## End\n`;
+  const kind = { source_type: "agents", tool: "agents", scope: "", imports: "none" } as const;
+  const { drafts } = parseSectionedFile({ path: "AGENTS.md", text }, kind);
+  const [first, second] = drafts;
+  return (
+    drafts.length === 2 &&
+    first !== undefined &&
+    first.title === titleAsRead(record.title) &&
+    first.content === record.content &&
+    filePatternOf(first) === filePatternOf(record) &&
+    second?.title === "End"
+  );
+}
+
+function titleAsRead(title: string): string {
+  return scanMarkdown(headingLine(2, title)).headings[0]?.title ?? "";
+}
+
+/**
+ * The front matter of a steering file: the pattern, one as text and several as a list, as Kiro reads
+ * them; without a pattern the file is always included.
+ *
+ * @see docs/guidelines.md
+ */
+function steeringFrontMatter(
+  record: Pick<GuidelineRecord, "globs">,
+): Record<string, string | readonly string[]> {
+  const [only] = record.globs;
+  if (only === undefined) return { inclusion: "always" };
+  return { inclusion: "fileMatch", fileMatchPattern: record.globs.length === 1 ? only : record.globs };
+}
+
+/** A file that is one guideline: front matter, the title as its heading, the content. */
+export function renderWholeFile(
+  record: Pick<GuidelineRecord, "title" | "content">,
+  frontMatter: Readonly<Record<string, string | boolean | readonly string[]>>,
+): string {
+  const block = Object.keys(frontMatter).length === 0 ? "" : `${toFrontMatter(frontMatter)}\n`;
+  const body = record.content === "" ? "" : `\n${record.content}\n`;
+  return `${block}${headingLine(1, record.title)}\n${body}`;
+}
+
+// YAML 1.1 readers take these for booleans and nulls, so they are quoted although YAML 1.2 does not.
+const reserved = /^(?:true|false|yes|no|on|off|y|n|null)$/i;
+const plain = /^[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*$/;
+// A double-quoted scalar may not hold these characters as they are: YAML 1.2.2, section 5.1.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be escaped
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/g;
+
+/** A text as a YAML scalar on one line, quoted where it needs to be. */
+export function toYamlScalar(text: string): string {
+  return plain.test(text) && !reserved.test(text) ? text : toQuotedYaml(text);
+}
+
+/** A text as a double-quoted YAML scalar; globs always are, for the readers that need it. */
+export function toQuotedYaml(text: string): string {
+  const escaped = text.replace(/["\\]/g, "\\$&").replace(unprintable, escapeOf);
+  return `"${escaped}"`;
+}
+
+function escapeOf(character: string): string {
+  switch (character) {
+    case "\n":
+      return "\\n";
+    case "\t":
+      return "\\t";
+    case "\r":
+      return "\\r";
+    default:
+      return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  }
+}
+
+/** A front matter block of texts and lists of texts, with its fences and a line end. */
+export function toFrontMatter(
+  entries: Readonly<Record<string, string | boolean | readonly string[]>>,
+): string {
+  const lines = Object.entries(entries).map(([key, value]) => {
+    if (typeof value === "boolean") return `${key}: ${value}`;
+    if (typeof value !== "string")
+      return `${key}:${value.map((item) => `\n  - ${toQuotedYaml(item)}`).join("")}`;
+    return `${key}: ${isPatternKey(key) ? toQuotedYaml(value) : toYamlScalar(value)}`;
+  });
+  return `---\n${lines.join("\n")}\n---\n`;
+}
+
+function isPatternKey(key: string): boolean {
+  return key === "fileMatchPattern" || key === "globs" || key === "paths";
 }

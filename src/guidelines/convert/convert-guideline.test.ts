@@ -6,8 +6,7 @@ import { readPatternLine, toPatternLine } from "../match/guideline-matcher.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { sampleRecords, withSamples } from "../samples.ts";
 import { exportGuidelines, guidelineFilename } from "./conversion-targets.ts";
-import { convertGuideline, sourceOf } from "./convert-guideline.ts";
-import { mergeSection } from "./merge-section.ts";
+import { convertGuideline, mergeSection, sourceOf } from "./convert-guideline.ts";
 
 const readAll = (path: string, text: string) => readGuidelines({ path, text }).records;
 const only = (path: string, text: string): GuidelineRecord => {

@@ -1,9 +1,18 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { ConversionFormat, ConversionResult } from "../../protocol/guideline.ts";
 import { splitLines } from "../../specs/markdown/characters.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { textOfLines } from "../../specs/markdown/scan-markdown.ts";
+import { sectionsOf, withoutBlankEdges } from "../../specs/markdown/segments.ts";
+import { cleanTitle, parseSectionedFile } from "../adapters/whole-file.ts";
+import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
+import { isInside, managedLines, managedPartOf, scanShared } from "../kit-comments.ts";
 import { conversionLosses } from "./conversion-losses.ts";
-import { conversionFilename, conversionTargets } from "./conversion-targets.ts";
-import { renderSection, renderWholeFile } from "./render-section.ts";
+import {
+  conversionFilename,
+  conversionTargets,
+  renderSection,
+  renderWholeFile,
+} from "./conversion-targets.ts";
 
 export interface ConversionContext {
   /** The source file as it lies on disk, its byte order mark included. */
@@ -46,4 +55,80 @@ export function sourceOf(record: Pick<GuidelineRecord, "whole_file" | "span">, s
   const text = sourceText.startsWith("\ufeff") ? sourceText.slice(1) : sourceText;
   const { starts, ends } = splitLines(text);
   return text.slice(starts[record.span.start_line - 1] ?? 0, ends[record.span.end_line - 1] ?? text.length);
+}
+
+type Mergeable = Pick<GuidelineRecord, "title" | "content" | "globs">;
+
+/**
+ * A file with a guideline merged into it as a section: the first section of the same heading is
+ * replaced, else the section is appended. Every other byte stays, and the file's line ends are kept.
+ *
+ * Throws `conflict` where the section would not be read back, because the file leaves a code fence or
+ * a comment open.
+ */
+export function mergeSection(fileText: string, record: Mergeable): string {
+  const mark = fileText.startsWith("\ufeff") ? "\ufeff" : "";
+  const text = fileText.slice(mark.length);
+  const lineEnd = /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
+  const section = renderSection(record).replace(/\r\n|\n|\r/g, lineEnd);
+  const merged =
+    replaceSection(text, section, { title: record.title, lineEnd }) ?? append(text, section, lineEnd);
+  if (!holds(merged, record)) {
+    throw new KitError({
+      code: "conflict",
+      message:
+        "The file leaves a code fence, a comment or an HTML block open, so a section cannot be merged into it.",
+      hint: "Close it in the file, and convert again.",
+    });
+  }
+  return mark + merged;
+}
+
+function replaceSection(
+  text: string,
+  section: string,
+  options: { readonly title: string; readonly lineEnd: string },
+): string | undefined {
+  const scan = scanShared(text);
+  const wantedTitle = cleanTitle(options.title, "Untitled");
+  const [found] = sectionsOf(
+    scan,
+    (heading) => heading.level === 2 && cleanTitle(heading.title, "Untitled") === wantedTitle,
+  );
+  const managed = managedPartOf(scan);
+  if (found !== undefined && isInside(managed, found.heading.line)) throw managedSection(wantedTitle);
+  if (found === undefined) return undefined;
+  const mark = managedLines(scan).find((line) => line > found.heading.line) ?? Number.POSITIVE_INFINITY;
+  const { from, to } = withoutBlankEdges(scan, found.heading.line, Math.min(found.endLine, mark - 1));
+  const start = scan.starts[from - 1] ?? text.length;
+  const end = scan.ends[to - 1] ?? text.length;
+  const isTight = to < scan.lineCount && textOfLines(scan, to + 1, to + 1).trim() !== "";
+  return text.slice(0, start) + section + (isTight ? options.lineEnd : "") + text.slice(end);
+}
+
+function managedSection(title: string): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `The section "${title}" of that file is written by "kit guidelines sync".`,
+    hint: "Change it where it comes from; the comment above it says where.",
+  });
+}
+
+function append(text: string, section: string, lineEnd: string): string {
+  // Blanks in front of a heading would become a part of its line.
+  if (text.trim() === "") return text + (/[^\r\n]$/.test(text) ? lineEnd : "") + section + lineEnd;
+  const ending = /(?:\r\n|\n|\r)?[ \t]*(?:\r\n|\n|\r)?$/.exec(text)?.[0] ?? "";
+  const breaks = ending.match(/\r\n|\n|\r/g)?.length ?? 0;
+  return text + lineEnd.repeat(2 - breaks) + section + lineEnd;
+}
+
+function holds(text: string, record: Mergeable): boolean {
+  const kind = { source_type: "agents", tool: "agents", scope: "", imports: "none" } as const;
+  const unified = (content: string): string => content.replace(/\r\n?/g, "\n");
+  return parseSectionedFile({ path: "AGENTS.md", text }, kind).drafts.some(
+    (draft) =>
+      draft.title === cleanTitle(record.title, "Untitled") &&
+      unified(draft.content) === unified(record.content) &&
+      filePatternOf(draft) === filePatternOf(record),
+  );
 }

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { toFrontMatter, toYamlScalar } from "./embedded-content.ts";
+import { toFrontMatter, toYamlScalar } from "./conversion-targets.ts";
 
 test("plain words stay plain, everything else is quoted", () => {
   expect(toYamlScalar("fileMatch")).toBe("fileMatch");

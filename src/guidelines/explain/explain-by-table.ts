@@ -1,8 +1,13 @@
 import { textTokens } from "../../base/text-size.ts";
 import type { AppliedGuideline, ExplainTool, ShadowedGuideline } from "../../protocol/guideline-query.ts";
 import { type FileKind, parseWholeFile } from "../adapters/whole-file.ts";
-import { folderOf } from "../folders.ts";
-import { assignGuidelineIds, type GuidelineRecord, nameOf, toGuideline } from "../guideline-record.ts";
+import {
+  assignGuidelineIds,
+  folderOf,
+  type GuidelineRecord,
+  nameOf,
+  toGuideline,
+} from "../guideline-record.ts";
 import { type GuidelineMatch, type GuidelineMatcher, projectPath } from "../match/guideline-matcher.ts";
 import { readIndex, type ToolId, toolInfo } from "../tools/tool-table.ts";
 

@@ -3,8 +3,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { resolveImport } from "../explain/explain-by-table.ts";
-import { folderOf, relativeTo } from "../folders.ts";
-import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
+import { folderOf, type GuidelineRecord, nameOf, relativeTo } from "../guideline-record.ts";
 import { matches, toolTable } from "../tools/tool-table.ts";
 
 /**

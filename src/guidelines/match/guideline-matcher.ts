@@ -1,8 +1,7 @@
 import { compileGlob, type Glob } from "../../base/glob/glob.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
-import { isWithin, relativeTo } from "../folders.ts";
-import { compareRecords, type GuidelineRecord, viewsOf } from "../guideline-record.ts";
+import { compareRecords, type GuidelineRecord, isWithin, relativeTo, viewsOf } from "../guideline-record.ts";
 
 /** A guideline that applies to a path, and why. */
 export interface GuidelineMatch {

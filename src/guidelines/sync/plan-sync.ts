@@ -1,7 +1,5 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
-import { folderOf } from "../folders.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
-import { readsItself, type ToolId, toolInfo } from "../tools/tool-table.ts";
+import { folderOf, type GuidelineRecord } from "../guideline-record.ts";
 import {
   managedFileOf,
   managedPartOf,
@@ -9,7 +7,8 @@ import {
   putManagedPart,
   removeManagedPart,
   scanShared,
-} from "./managed-part.ts";
+} from "../kit-comments.ts";
+import { readsItself, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import { type DesiredFile, globsFromRoot, renderTarget, sharedFile } from "./render-targets.ts";
 
 /** A guideline file as it lies on disk. */

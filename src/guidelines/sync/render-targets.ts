@@ -8,9 +8,15 @@ import {
   type LossTarget,
   patternLosses,
 } from "../convert/conversion-losses.ts";
-import { conversionTargets, guidelineFilename } from "../convert/conversion-targets.ts";
-import { toFrontMatter, toQuotedYaml, toYamlScalar } from "../convert/embedded-content.ts";
-import { renderSection, renderWholeFile } from "../convert/render-section.ts";
+import {
+  conversionTargets,
+  guidelineFilename,
+  renderSection,
+  renderWholeFile,
+  toFrontMatter,
+  toQuotedYaml,
+  toYamlScalar,
+} from "../convert/conversion-targets.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
 /** A file, or the managed part of one, as a sync wants it. */

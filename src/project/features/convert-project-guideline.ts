@@ -1,7 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { conversionTargets } from "../../guidelines/convert/conversion-targets.ts";
-import { convertGuideline } from "../../guidelines/convert/convert-guideline.ts";
-import { mergeSection } from "../../guidelines/convert/merge-section.ts";
+import { convertGuideline, mergeSection } from "../../guidelines/convert/convert-guideline.ts";
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { ConversionFormat, ConversionResult } from "../../protocol/guideline.ts";

@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { findPlace } from "../../files/find-place.ts";
+import { sourceLabels } from "../../guidelines/kit-comments.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
-import { sourceLabels } from "../../guidelines/sync/managed-part.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
 import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mergeSection } from "../convert/merge-section.ts";
-import { readGuidelines } from "../read-guidelines.ts";
+import { mergeSection } from "./convert/convert-guideline.ts";
 import {
   managedFileOf,
   managedPartOf,
@@ -10,7 +9,8 @@ import {
   removeManagedPart,
   scanShared,
   withoutMark,
-} from "./managed-part.ts";
+} from "./kit-comments.ts";
+import { readGuidelines } from "./read-guidelines.ts";
 
 const partOf = (text: string) => managedPartOf(scanShared(text));
 
