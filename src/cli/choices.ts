@@ -1,6 +1,5 @@
 import { suggest, withArticle } from "../base/error-text.ts";
-import { conversionFormatOf, sourceTypeOf } from "../guidelines/convert/format-names.ts";
-import { toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
+import { conversionFormatOf, sourceTypeOf, toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
   type BackendName,

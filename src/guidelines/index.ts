@@ -32,13 +32,13 @@ export type {
 } from "./adapter.ts";
 export { exportGuidelines } from "./convert/conversion-targets.ts";
 export { type ConversionContext, convertGuideline } from "./convert/convert-guideline.ts";
-export { conversionFormatOf, sourceTypeOf } from "./convert/format-names.ts";
 export type { GuidelineRecord } from "./guideline-record.ts";
 export { toGuideline } from "./guideline-record.ts";
 export {
   createGuidelineMatcher,
   type GuidelineMatch,
   type GuidelineMatcher,
-} from "./match/guideline-matcher.ts";
-export { listGuidelines } from "./match/list-guidelines.ts";
+  listGuidelines,
+} from "./match/match-guidelines.ts";
 export { readGuidelines } from "./read-guidelines.ts";
+export { conversionFormatOf, sourceTypeOf } from "./tools/tool-table.ts";

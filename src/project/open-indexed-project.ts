@@ -1,24 +1,31 @@
+import { createHash } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { basename, relative, resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
+import { version } from "../base/own-package.ts";
+import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
+import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
-import type { ImpactEdge, SpecGraph, SpecQuery } from "../protocol/spec-query.ts";
-import { isTestPath } from "../specs/model/mentions.ts";
+import type { SpecQuery } from "../protocol/spec-query.ts";
 import type { Connection } from "../sqlite/statements.ts";
-import { createProjectGuidelines } from "./create-project-guidelines.ts";
-import { createProjectIndex } from "./create-project-index.ts";
 import type { OpenProjectOptions, Project, ProjectSpecs, RefreshOptions, ScanSummary } from "./project.ts";
+import { createProjectGuidelines } from "./project-guidelines.ts";
 import type { ProjectIndex } from "./project-index.ts";
-import { createEdges, type NamedFiles } from "./query/edges.ts";
-import { findImpact } from "./query/impact.ts";
+import { specDiagnostics } from "./query/edges.ts";
+import { findImpact, specGraph } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
 import { pageFeatures, readFeatures, readOutline } from "./query/spec-outline.ts";
-import { createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
-import { type ProjectFacts, readBlocks } from "./store/block-reader.ts";
+import { IndexingState, type PassContext } from "./refresh/index-pass.ts";
+import { type PassResult, ProjectRefresh, refillIndex } from "./refresh/refresh-index.ts";
+import { createFileSet, filesOf } from "./scan/folder.ts";
+import { readDates } from "./scan/git/file-dates.ts";
+import { createAliases, createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
+import { createSourceReader, decodeText } from "./scan/source-reader.ts";
+import { createGuidelineStore, type ProjectFacts, readBlocks } from "./store/block-reader.ts";
 import { keysOfId } from "./store/block-row.ts";
-import { IndexPlace, type SharedIndex } from "./store/index-place.ts";
-import { watchProject } from "./watch/watch-project.ts";
+import { IndexSession, loadLinks } from "./store/index-session.ts";
+import { IndexPlace, parseStored, readMeta, type SharedIndex } from "./store/open-index.ts";
 
 /** As `openProject`, with an index that may lie in a database of the caller. */
 export async function openIndexedProject(
@@ -66,7 +73,11 @@ export async function openIndexedProject(
     indexProblem: () => place.problem,
     ready: (file) => (file === undefined ? first : index.ready(file)),
     refresh,
-    watch: async (onChange, onError) => await watchProject(index, { onChange, onError }),
+    async watch(onChange, onError) {
+      // Many programs open a project, ask, and close it.
+      const { watchProject } = await import("./watch/watch-project.ts");
+      return await watchProject(index, { onChange, onError });
+    },
     close,
   };
 }
@@ -154,35 +165,105 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
   };
 }
 
-type Node = SpecGraph["nodes"][number];
+interface ProjectIndexOptions {
+  /** Absolute, with links resolved. */
+  readonly root: string;
+  readonly place: IndexPlace;
+  readonly catalog: SourceCatalog;
+}
 
-/**
- * All blocks and the files they name, with the edges that are written down: links from block to
- * block, and mentions of files. Sorted as blocks are; files follow, by path.
- */
-function specGraph(database: Connection, namedFiles: NamedFiles): SpecGraph {
-  const links = createEdges(database, namedFiles);
-  const nodes: Node[] = [];
-  const files = new Map<string, Node>();
-  const edges: ImpactEdge[] = [];
-  const rows = database.all<[key: number, title: string]>(
-    `SELECT b.key, b.title FROM files f CROSS JOIN blocks b ON b.file = f.id ORDER BY f.path, b.position`,
-  );
-  for (const [key, title] of rows) {
-    const block = links.block(key);
-    nodes.push({ id: block.id, kind: "spec", title });
-    const seen = new Set<string>();
-    const add = (to: string, kind: ImpactEdge["kind"]): void => {
-      const name = `${kind} ${to}`;
-      if (!seen.has(name)) edges.push({ from: block.id, to, kind });
-      seen.add(name);
+/** Opens the index of a project as the last process left it. The first refresh brings it up to date. */
+export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions): ProjectIndex {
+  const readSource = createSourceReader(root);
+  const guidelines = createGuidelineStore();
+  const fileSet = createFileSet(() => session.tree());
+  const state = new IndexingState();
+
+  const readText = (path: string): string | undefined => {
+    const real = insideRoot(root, path);
+    if (real === undefined) return undefined;
+    const source = readSource(real);
+    return source.kind === "bytes" ? decodeText(source.bytes, path).text : undefined;
+  };
+  const rules: PassContext["rules"] = () => {
+    const outer = loadOuterRules(root);
+    return {
+      scope: createIgnoreScope({ outer, readText: (path) => readText(path) ?? "" }),
+      outerRules: createHash("sha256").update(JSON.stringify(outer)).digest("base64url"),
     };
-    for (const { to, kind } of links.linksOf(block)) add(to.id, kind);
-    for (const { path, kind } of links.filesOf(block)) {
-      add(path, kind);
-      files.set(path, { id: path, kind: isTestPath(path) ? "test" : "file", title: path });
-    }
+  };
+  const session: IndexSession = new IndexSession({
+    place,
+    fingerprint: `${version} ${catalog.fingerprint}`,
+    rebuild: () => refillIndex(context),
+  });
+  const context: PassContext = { root, catalog, readSource, session, state, rules };
+
+  const passes = new ProjectRefresh(context);
+
+  const index: ProjectIndex = {
+    root,
+    read: (question) => session.read(question),
+    cached: (name, question) => session.cached(name, question),
+    generation: () => session.changes(),
+    tree: () => session.tree(),
+    files: () => session.cached("files", () => filesOf(session.tree())),
+    hasFile: (path) => fileSet.has(path) || fileSet.has(index.aliases().realOf(path)),
+    aliases: () => session.cached("aliases", (database) => createAliases(loadLinks(database), fileSet.has)),
+    guidelineRecords: () => session.cached("guidelines", guidelines.load),
+    guidelineDiagnostics: () => session.cached("guideline-diagnostics", guidelines.diagnostics),
+    specDiagnostics: () => session.cached("spec-diagnostics", specDiagnostics),
+    fileHash: (path) =>
+      session.read(
+        (database) => database.get<[string]>("SELECT hash FROM files WHERE path = ?", path)?.[0],
+      ) || undefined,
+    datesOf: (path) => session.read((database) => readDates(database, index.aliases().realOf(path))),
+    readText,
+    indexing: () => state.progress ?? session.cached("indexing", indexingOf),
+    async ready(path) {
+      await state.wait(path);
+    },
+    refresh: async (options = {}) => toSummary(index, session, await passes.run(options)),
+    async close() {
+      await passes.close();
+      session.close();
+    },
+  };
+  return index;
+}
+
+function toSummary(index: ProjectIndex, session: IndexSession, pass: PassResult): ScanSummary {
+  const rebuilt = session.takeRebuilt();
+  const guidelineCount = "SELECT total(guideline_count) FROM files WHERE guideline_count > 0";
+  return session.read((database) => ({
+    source_files: database.get<[number]>("SELECT count(*) FROM files")?.[0] ?? 0,
+    parsed_files: pass.parsed,
+    removed_files: pass.removed,
+    specs: database.get<[number]>("SELECT total(blocks) FROM classes")?.[0] ?? 0,
+    guidelines: database.get<[number]>(guidelineCount)?.[0] ?? 0,
+    // Finding dangling references takes longer than most passes, so it is done when a caller reads it.
+    get diagnostics() {
+      return index.specDiagnostics().length + index.guidelineDiagnostics().length;
+    },
+    duration_ms: pass.durationMs,
+    ...(rebuilt === undefined ? {} : { rebuilt }),
+  }));
+}
+
+/** The progress of another process that indexes the project. */
+function indexingOf(database: Connection): IndexingProgress | undefined {
+  const indexing = readMeta(database, "indexing");
+  return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);
+}
+
+/** The real path of a file, relative to the root; undefined for a missing file and for one outside of the root. */
+function insideRoot(root: string, path: string): string | undefined {
+  try {
+    const real = relative(root, realpathSync(`${root}/${path}`))
+      .split(sep)
+      .join("/");
+    return real === ".." || real.startsWith("../") || real.startsWith("/") ? undefined : real;
+  } catch {
+    return undefined;
   }
-  const fileNodes = [...files.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-  return { nodes: [...nodes, ...fileNodes], edges };
 }

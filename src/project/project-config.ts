@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { amongNames, list, live, name, table, tableWith, text } from "../base/settings.ts";
-import { sourceTypeOf } from "../guidelines/convert/format-names.ts";
+import { sourceTypeOf } from "../guidelines/tools/tool-table.ts";
 import { frameworks, type SyncFormat, specTypes, syncFormats } from "../protocol/enums.ts";
 import type { Infer } from "../protocol/fields.ts";
 import type { SpecAdapter } from "../specs/adapter.ts";

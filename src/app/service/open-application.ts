@@ -7,7 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { openIndexedProject } from "../../project/open-indexed-project.ts";
 import type { Project } from "../../project/project.ts";
-import type { SharedIndex } from "../../project/store/index-place.ts";
+import type { SharedIndex } from "../../project/store/open-index.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { Environment } from "../config/environment.ts";

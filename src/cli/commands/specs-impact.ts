@@ -1,5 +1,5 @@
 import type { Project } from "../../project/project.ts";
-import { wholeImpact } from "../../project/query/run-query.ts";
+import { wholeImpact } from "../../project/query/impact.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
 import { asText, wholeNumber } from "../choices.ts";

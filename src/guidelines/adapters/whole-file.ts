@@ -21,9 +21,9 @@ import {
   managedFileOf,
   managedLines,
   managedPartOf,
+  readPatternLine,
   type SealedStretch,
-} from "../kit-comments.ts";
-import { readPatternLine } from "../match/guideline-matcher.ts";
+} from "../kit-marks.ts";
 
 /** The properties of a file that its format and path give. */
 export interface FileKind {

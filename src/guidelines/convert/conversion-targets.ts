@@ -2,8 +2,7 @@ import type { ConversionFormat, ExportFormat, ExportResult } from "../../protoco
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
-import { embedContent, embeddedMark } from "../kit-comments.ts";
-import { toPatternLine } from "../match/guideline-matcher.ts";
+import { embedContent, embeddedMark, toPatternLine } from "../kit-marks.ts";
 
 type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 

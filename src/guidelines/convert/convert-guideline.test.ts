@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
-import { readPatternLine, toPatternLine } from "../match/guideline-matcher.ts";
-import { readGuidelines } from "../read-guidelines.ts";
-import { sampleRecords, withSamples } from "../samples.ts";
+import { readPatternLine, toPatternLine } from "../kit-marks.ts";
+import { readGuidelines, sampleRecords, withSamples } from "../read-guidelines.ts";
 import { exportGuidelines, guidelineFilename } from "./conversion-targets.ts";
 import { convertGuideline, mergeSection, sourceOf } from "./convert-guideline.ts";
 

@@ -5,7 +5,7 @@ import { textOfLines } from "../../specs/markdown/scan-markdown.ts";
 import { sectionsOf, withoutBlankEdges } from "../../specs/markdown/segments.ts";
 import { cleanTitle, parseSectionedFile } from "../adapters/whole-file.ts";
 import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
-import { isInside, managedLines, managedPartOf, scanShared } from "../kit-comments.ts";
+import { isInside, managedLines, managedPartOf, scanShared } from "../kit-marks.ts";
 import { conversionLosses } from "./conversion-losses.ts";
 import {
   conversionFilename,

@@ -8,7 +8,7 @@ import {
   nameOf,
   toGuideline,
 } from "../guideline-record.ts";
-import { type GuidelineMatch, type GuidelineMatcher, projectPath } from "../match/guideline-matcher.ts";
+import { type GuidelineMatch, type GuidelineMatcher, projectPath } from "../match/match-guidelines.ts";
 import { readIndex, type ToolId, toolInfo } from "../tools/tool-table.ts";
 
 /** GitHub Copilot: all instructions together; of AGENTS.md the nearest, CLAUDE.md and GEMINI.md only without one. */

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import type { ExplainTool } from "../../protocol/guideline-query.ts";
 import { compareRecords } from "../guideline-record.ts";
-import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
-import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
-import { withSamples } from "../samples.ts";
+import { createGuidelineMatcher } from "../match/match-guidelines.ts";
+import { guidelineAdapterFor, readGuidelines, withSamples } from "../read-guidelines.ts";
 import { resolveImport } from "./explain-by-table.ts";
 import { explainFile } from "./explain-file.ts";
 

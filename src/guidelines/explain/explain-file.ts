@@ -1,6 +1,6 @@
 import type { AppliedGuideline, ExplainTool, Explanation } from "../../protocol/guideline-query.ts";
 import { type GuidelineRecord, nameOf } from "../guideline-record.ts";
-import { createGuidelineMatcher, type GuidelineMatch } from "../match/guideline-matcher.ts";
+import { createGuidelineMatcher, type GuidelineMatch } from "../match/match-guidelines.ts";
 import { matches as globMatches, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import {
   createImportChain,

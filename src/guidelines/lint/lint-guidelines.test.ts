@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { compareRecords } from "../guideline-record.ts";
-import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
-import { sampleRecords } from "../samples.ts";
+import { guidelineAdapterFor, readGuidelines, sampleRecords } from "../read-guidelines.ts";
 import { globDiagnostics, lintGuidelines } from "./lint-guidelines.ts";
 
 function lint(files: Readonly<Record<string, string>>): string[] {

@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import type { GuidelineQuery } from "../../protocol/guideline-query.ts";
 import { compareRecords } from "../guideline-record.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { createGuidelineMatcher } from "./guideline-matcher.ts";
-import { listGuidelines } from "./list-guidelines.ts";
+import { createGuidelineMatcher, createWordSearch, listGuidelines } from "./match-guidelines.ts";
 
 const records = Object.entries({
   "CLAUDE.md": "## Style\nUse TABS for indents.\n## Tests\nName them well.",
@@ -66,4 +65,32 @@ test("pages of any size hold the whole list, and the counts stay those of the ma
 test("a cursor of another query is an invalid request", () => {
   for (const cursor of ["", "zz", "00", "5b5d", "MTA="])
     expect(() => list({ cursor })).toThrow(expect.objectContaining({ code: "invalid_request" }));
+});
+
+const plainSearch = (query: string, title: string, content: string): boolean =>
+  query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => title.toLowerCase().includes(word) || content.toLowerCase().includes(word));
+
+test("every word must occur, in title or content, in any case", () => {
+  const record = { title: "Write Tests", content: "One rule per TEST, größer als null.\nK" };
+  expect(createWordSearch("")(record)).toBe(true);
+  expect(createWordSearch(" tests  RULE ")(record)).toBe(true);
+  expect(createWordSearch("ule est")(record)).toBe(true);
+  expect(createWordSearch("GRÖSSER")(record)).toBe(false);
+  expect(createWordSearch("GRÖß")(record)).toBe(true);
+  expect(createWordSearch("rule missing")(record)).toBe(false);
+  expect(createWordSearch("(((( [")(record)).toBe(false);
+  expect(createWordSearch("x")({ title: "", content: "" })).toBe(false);
+});
+
+test("it finds what a search without signatures finds", () => {
+  const text = fc.string({ unit: fc.constantFrom(..."abAB \n.İK\u212aßé"), maxLength: 30 });
+  fc.assert(
+    fc.property(text, text, text, (query, title, content) => {
+      expect(createWordSearch(query)({ title, content })).toBe(plainSearch(query, title, content));
+    }),
+    { numRuns: 5000 },
+  );
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import { isCampaign } from "../../testing/campaign.suite.ts";
 import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
-import { managedFileOf, removeManagedPart } from "../kit-comments.ts";
+import { managedFileOf, removeManagedPart } from "../kit-marks.ts";
 import { repeatedGuidelines } from "../lint/lint-guidelines.ts";
 import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 import { planAdoption } from "./plan-adoption.ts";

@@ -7,7 +7,7 @@ import {
   putManagedPart,
   removeManagedPart,
   scanShared,
-} from "../kit-comments.ts";
+} from "../kit-marks.ts";
 import { readsItself, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import { type DesiredFile, globsFromRoot, renderTarget, sharedFile } from "./render-targets.ts";
 

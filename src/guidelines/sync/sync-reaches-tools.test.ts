@@ -7,7 +7,7 @@ import { explainFile } from "../explain/explain-file.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import { compareRecords, type GuidelineRecord } from "../guideline-record.ts";
 import { lintGuidelines } from "../lint/lint-guidelines.ts";
-import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
+import { createGuidelineMatcher } from "../match/match-guidelines.ts";
 import { readGuidelines } from "../read-guidelines.ts";
 import { planAdoption } from "./plan-adoption.ts";
 import { type PlannedSync, planSync } from "./plan-sync.ts";

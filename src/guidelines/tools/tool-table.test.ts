@@ -6,9 +6,9 @@ import { convertGuideline } from "../convert/convert-guideline.ts";
 import { explainFile } from "../explain/explain-file.ts";
 import { compareRecords, toGuideline } from "../guideline-record.ts";
 import { lintGuidelines } from "../lint/lint-guidelines.ts";
-import { createGuidelineMatcher } from "../match/guideline-matcher.ts";
+import { createGuidelineMatcher } from "../match/match-guidelines.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { toolTable } from "./tool-table.ts";
+import { conversionFormatOf, sourceTypeOf, toolTable } from "./tool-table.ts";
 
 type Files = Readonly<Record<string, string>>;
 
@@ -242,4 +242,25 @@ test("every format converts into every other, and reads back as the same guideli
     frontmatter: { trigger: "glob", globs: "web/**" },
   });
   expect(convertGuideline(nested, "cline")).toMatchObject({ losses: [], frontmatter: { paths: ["web/**"] } });
+});
+
+test("people may write a tool's name for its source type", () => {
+  const given = ["claude", "Cursor", "kiro", "FW_A", "fw_c", "steering", "agents", "sample"];
+  expect(given.map(sourceTypeOf)).toEqual([
+    "fw_c",
+    "fw_b",
+    "steering",
+    "steering",
+    "fw_c",
+    "steering",
+    "agents",
+    "sample",
+  ]);
+});
+
+test("a name that is not a guideline source gives nothing", () => {
+  expect(["speckit", "fw_d", "custom", "docx", "__proto__", ""].map(sourceTypeOf)).toEqual(
+    Array(6).fill(undefined),
+  );
+  expect(["agents", "sample", "docx"].map(conversionFormatOf)).toEqual(Array(3).fill(undefined));
 });

@@ -1,11 +1,14 @@
 import { compileGlob, type Glob } from "../../base/glob/glob.ts";
+import { conversionFormats, sourceTypes } from "../../protocol/enums.ts";
+import type { ConversionFormat, SourceType } from "../../protocol/guideline.ts";
+import { frameworkOf } from "../../specs/frameworks.ts";
 import type { GuidelineTool } from "../adapter.ts";
 
 /** A coding tool as `explain --tool` names it; AGENTS.md has its own two views. */
 export type ToolId = Exclude<GuidelineTool, "agents"> | "codex";
 
 /** One kind of file that a tool reads. */
-export interface ToolRead {
+interface ToolRead {
   /** A glob, relative to the folder that it is looked for in. */
   readonly files: string;
   /** `root`: in the root of the project. `any`: in every folder from the root down to that of the file at work. */
@@ -20,7 +23,7 @@ export interface ToolRead {
 }
 
 /** The size above which the tool does not read on, by its vendor. */
-export interface ToolLimit {
+interface ToolLimit {
   readonly files: string;
   readonly max: number;
   readonly unit: "characters" | "bytes";
@@ -36,7 +39,7 @@ export interface UserFile {
   readonly like: string;
 }
 
-export interface ToolInfo {
+interface ToolInfo {
   readonly id: ToolId;
   /** Its name on the command line. */
   readonly name: string;
@@ -264,4 +267,36 @@ export function matches(glob: string, name: string): boolean {
     compiled.set(glob, known);
   }
   return known.matches(name);
+}
+
+/**
+ * The source type of a wire value, framework id or alias in any case: `claude` is `fw_c`, `kiro` is `steering`.
+ *
+ * @example
+ * ```ts
+ * import { sourceTypeOf } from "kit/guidelines";
+ *
+ * console.log(sourceTypeOf("kiro")); // steering
+ * ```
+ */
+export function sourceTypeOf(name: string): SourceType | undefined {
+  const lowered = name.toLowerCase();
+  const framework = frameworkOf(lowered);
+  const value = framework === "fw_a" ? "steering" : (framework ?? lowered);
+  return sourceTypes.find((type) => type === value);
+}
+
+/**
+ * The same for a format to convert to.
+ *
+ * @example
+ * ```ts
+ * import { conversionFormatOf } from "kit/guidelines";
+ *
+ * console.log(conversionFormatOf("claude")); // fw_c
+ * ```
+ */
+export function conversionFormatOf(name: string): ConversionFormat | undefined {
+  const type = sourceTypeOf(name);
+  return conversionFormats.find((format) => format === type);
 }

@@ -7,13 +7,17 @@ import type { ConversionFormat, ConversionResult } from "../../protocol/guidelin
 import type { ConvertRequest } from "../../protocol/guideline-query.ts";
 import type { FileChange } from "../../protocol/sync.ts";
 import type { ProjectIndex } from "../project-index.ts";
-import type { GuidelineReads } from "./guideline-reads.ts";
-import { assertAsPreviewed, digestOfChange } from "./preview.ts";
-import { assertWritable, readFileInside, writeFileInside } from "./write-file.ts";
+import {
+  assertAsPreviewed,
+  assertWritable,
+  digestOfChange,
+  readFileInside,
+  writeFileInside,
+} from "./write-file.ts";
 
 export interface ConvertContext {
   readonly index: Pick<ProjectIndex, "root" | "refresh">;
-  readonly reads: Pick<GuidelineReads, "record">;
+  readonly reads: { record(id: string): GuidelineRecord | undefined };
   readonly readOnly: boolean;
 }
 

@@ -10,7 +10,7 @@ import type {
   StaleSpec,
 } from "../../protocol/stale.ts";
 import type { Project } from "../project.ts";
-import { pageList } from "../query/page-list.ts";
+import { pageList } from "../query/page.ts";
 import { type GitState, readChangedFiles, readGitState } from "../scan/git/git-state.ts";
 import { assertWritable, readFileInside, type WritableRoot, writeFileInside } from "./write-file.ts";
 

@@ -1,15 +1,16 @@
 import { posix } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { findPlace } from "../../files/find-place.ts";
-import { sourceLabels } from "../../guidelines/kit-comments.ts";
+import { sourceLabels } from "../../guidelines/kit-marks.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
 import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
 import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import type { SyncEntry, SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../../protocol/sync.ts";
-import { assertAsPreviewed, digestOfChange } from "./preview.ts";
 import {
+  assertAsPreviewed,
   assertWritable,
+  digestOfChange,
   readPlacedFile,
   removeFileInside,
   type WritableRoot,

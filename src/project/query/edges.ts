@@ -8,8 +8,7 @@ import { duplicateId, toId } from "../../specs/model/assemble-blocks.ts";
 import { isTestPath, mentionCandidates } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { parentOf } from "../scan/folder.ts";
-import type { StoredDiagnostic, StoredDiagnostics } from "../scan/parse-source.ts";
-import type { Aliases } from "../scan/source-catalog.ts";
+import type { Aliases, StoredDiagnostic, StoredDiagnostics } from "../scan/source-catalog.ts";
 import {
   createLinkResolver,
   type PlacedBlock,

@@ -7,14 +7,15 @@ import type {
   ImpactRequest,
   SameFeature,
   SpecEdgeKind,
+  SpecGraph,
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
+import type { ProjectSpecs } from "../project.ts";
 import type { PlacedBlock } from "../store/block-reader.ts";
 import { classIdOf, keysOfId, readClasses } from "../store/block-row.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
-import { pageList } from "./page-list.ts";
-import { invalid } from "./query-plan.ts";
+import { invalid, pageList } from "./page.ts";
 
 /** The share of a change that an edge passes on. */
 const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
@@ -249,4 +250,49 @@ function notFound(id: string): KitError<"spec_not_found"> {
     message: `No spec has the id ${JSON.stringify(id.slice(0, 200))}.`,
     hint: "List the ids with: kit specs list",
   });
+}
+
+type Node = SpecGraph["nodes"][number];
+
+/**
+ * All blocks and the files they name, with the edges that are written down: links from block to
+ * block, and mentions of files. Sorted as blocks are; files follow, by path.
+ */
+export function specGraph(database: Connection, namedFiles: NamedFiles): SpecGraph {
+  const links = createEdges(database, namedFiles);
+  const nodes: Node[] = [];
+  const files = new Map<string, Node>();
+  const edges: ImpactEdge[] = [];
+  const rows = database.all<[key: number, title: string]>(
+    `SELECT b.key, b.title FROM files f CROSS JOIN blocks b ON b.file = f.id ORDER BY f.path, b.position`,
+  );
+  for (const [key, title] of rows) {
+    const block = links.block(key);
+    nodes.push({ id: block.id, kind: "spec", title });
+    const seen = new Set<string>();
+    const add = (to: string, kind: ImpactEdge["kind"]): void => {
+      const name = `${kind} ${to}`;
+      if (!seen.has(name)) edges.push({ from: block.id, to, kind });
+      seen.add(name);
+    };
+    for (const { to, kind } of links.linksOf(block)) add(to.id, kind);
+    for (const { path, kind } of links.filesOf(block)) {
+      add(path, kind);
+      files.set(path, { id: path, kind: isTestPath(path) ? "test" : "file", title: path });
+    }
+  }
+  const fileNodes = [...files.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { nodes: [...nodes, ...fileNodes], edges };
+}
+
+/** All pages of an impact as one, for callers that cut the answer elsewhere. */
+export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
+  const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
+  const affected = [...first.affected];
+  for (let cursor = next_cursor; cursor !== undefined; ) {
+    const page = specs.impact({ ...request, limit: 1_000, cursor });
+    affected.push(...page.affected);
+    cursor = page.next_cursor;
+  }
+  return { ...first, affected };
 }

@@ -1,21 +1,21 @@
-import type { Impact, ImpactRequest, SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import { compileGlob } from "../../base/glob/glob.ts";
+import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { ProjectSpecs } from "../project.ts";
 import { type ProjectFacts, readBlocks } from "../store/block-reader.ts";
-import { toKey } from "../store/block-row.ts";
 import {
-  type Match,
-  type MatchCounts,
-  parseCursor,
-  planQuery,
-  type QueryPlan,
-  toCounts,
-  toCursor,
-  wrongCursor,
-} from "./query-plan.ts";
-import { searchBlocks } from "./search-blocks.ts";
+  type BlockClass,
+  classIdOf,
+  keyRangeOf,
+  readClasses,
+  tagMark,
+  toKey,
+  toSearchTerms,
+  weightOf,
+} from "../store/block-row.ts";
+import { digestOf, invalid, pageSize, parseCursor, toCursor, wrongCursor } from "./page.ts";
 
-export interface RunQueryOptions {
+interface RunQueryOptions {
   readonly query: SpecQuery;
   readonly facts: ProjectFacts;
 }
@@ -61,12 +61,12 @@ function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match 
   return {
     keys: page.map(([key]) => key),
     counts,
-    ...(found.length > plan.limit && last && { nextCursor: toCursor(plan, [last[1], last[2]]) }),
+    ...(found.length > plan.limit && last && { nextCursor: toCursor(plan.digest, [last[1], last[2]]) }),
   };
 }
 
 function placeOf(plan: QueryPlan, cursor: string): [string, number] {
-  const [path, position] = parseCursor(plan, cursor);
+  const [path, position] = parseCursor(plan.digest, cursor);
   if (typeof path !== "string" || typeof position !== "number") throw wrongCursor();
   return [path, position];
 }
@@ -118,14 +118,258 @@ export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery):
   return left === 0 ? page : { ...page, rules_left_out: left };
 }
 
-/** All pages of an impact as one, for callers that cut the answer elsewhere. */
-export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
-  const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
-  const affected = [...first.affected];
-  for (let cursor = next_cursor; cursor !== undefined; ) {
-    const page = specs.impact({ ...request, limit: 1_000, cursor });
-    affected.push(...page.affected);
-    cursor = page.next_cursor;
+/** Up to so many matches are all ranked, at up to a microsecond each. */
+const maxRanked = 3000;
+
+/** The weight of a word in a title, in the text, among the tags; marks are filters only. */
+const columnWeights = "8.0, 1.0, 4.0, 0.0";
+
+/** A search: an FTS5 expression, and the filters that the expression does not contain. */
+interface Search {
+  readonly expression: string;
+  /** The same, but all words must be in the title. */
+  readonly titleExpression: string;
+  readonly classes: ReadonlyMap<number, BlockClass>;
+  /** The blocks that pass the path filter. */
+  readonly allowed: ReadonlySet<number> | undefined;
+}
+
+/**
+ * The blocks that hold all words, best first: text relevance (BM25) × lifecycle weight × priority
+ * weight, then in the order of their keys. Counts are exact.
+ *
+ * Words that more than `maxRanked` blocks hold are too common to tell those apart by their text:
+ * blocks with all words in the title then come first, and among equals their weights decide.
+ */
+function searchBlocks(
+  database: Connection,
+  { plan, cursor }: { readonly plan: QueryPlan; readonly cursor: string | undefined },
+): Match {
+  const offset = cursor === undefined ? 0 : offsetOf(plan, cursor);
+  const search = toSearch(database, plan);
+  if (search === undefined) return { keys: [], counts: toCounts([], plan.classes) };
+  const { keys, counts } = isCommon(database, search)
+    ? matchCommon(database, search, offset + plan.limit)
+    : matchRare(database, search);
+  const page = keys.slice(offset, offset + plan.limit);
+  const end = offset + page.length;
+  return {
+    keys: page,
+    counts,
+    ...(page.length > 0 && end < counts.total && { nextCursor: toCursor(plan.digest, [end]) }),
+  };
+}
+
+function offsetOf(plan: QueryPlan, cursor: string): number {
+  const [offset] = parseCursor(plan.digest, cursor);
+  if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) throw wrongCursor();
+  return offset;
+}
+
+/** Undefined when nothing can match. */
+function toSearch(database: Connection, { terms, mark, classes, files }: QueryPlan): Search | undefined {
+  if (terms === undefined || terms.length === 0 || classes.size === 0 || files?.length === 0)
+    return undefined;
+  const words = terms.join(" ");
+  const tagged = mark === undefined ? "" : ` AND marks : "${mark}"`;
+  const allowed =
+    files &&
+    database.all<[number]>(
+      "SELECT key FROM blocks WHERE file IN (SELECT value FROM json_each(?))",
+      JSON.stringify(files),
+    );
+  return {
+    expression: `(${words})${tagged}`,
+    titleExpression: `title : (${words})${tagged}`,
+    classes,
+    allowed: allowed && new Set(allowed.map(([key]) => key)),
+  };
+}
+
+/** Whether too many blocks hold the words to weigh each, whatever the other filters leave of them. */
+function isCommon(database: Connection, { expression }: Search): boolean {
+  const [count] = database.get<[number]>("SELECT count(*) FROM search WHERE search MATCH ?", expression) ?? [
+    0,
+  ];
+  return count > maxRanked;
+}
+
+type Ranked = Pick<Match, "keys" | "counts">;
+
+/** All keys of a match, and their counts, in one query. */
+function matchRare(database: Connection, search: Search): Ranked {
+  const keys = rankByText(database, search);
+  const perClass = new Map<number, number>();
+  for (const key of keys) {
+    const id = classIdOf(key);
+    perClass.set(id, (perClass.get(id) ?? 0) + 1);
   }
-  return { ...first, affected };
+  return { keys, counts: toCounts(perClass, search.classes) };
+}
+
+/** The counts of a match, which the index gives per class without reading blocks, and its first keys. */
+function matchCommon(database: Connection, search: Search, needed: number): Ranked {
+  const perClass = countClasses(database, search);
+  const counts = toCounts(perClass, search.classes);
+  const keys =
+    counts.total <= maxRanked
+      ? rankByText(database, search)
+      : rankByTitle(database, { search, perClass, needed });
+  return { keys, counts };
+}
+
+/** The number of matching blocks per class. */
+function countClasses(database: Connection, { expression, classes, allowed }: Search): Map<number, number> {
+  const perClass = new Map([...classes.keys()].map((id) => [id, 0]));
+  if (allowed === undefined) {
+    for (const id of classes.keys()) {
+      const [count] = database.get<[number]>(
+        "SELECT count(*) FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?",
+        ...[expression, ...keyRangeOf(id)],
+      ) ?? [0];
+      perClass.set(id, count);
+    }
+    return perClass;
+  }
+  for (const [key] of database.all<[number]>("SELECT rowid FROM search WHERE search MATCH ?", expression)) {
+    const id = classIdOf(key);
+    const count = perClass.get(id);
+    if (count !== undefined && allowed.has(key)) perClass.set(id, count + 1);
+  }
+  return perClass;
+}
+
+/** Ranks every match. */
+function rankByText(database: Connection, { expression, classes, allowed }: Search): number[] {
+  const rows = database.all<[key: number, relevance: number]>(
+    `SELECT rowid, bm25(search, ${columnWeights}) FROM search WHERE search MATCH ?
+     AND rowid / ${toKey(1, 0)} IN (SELECT value FROM json_each(?))`,
+    ...[expression, JSON.stringify([...classes.keys()])],
+  );
+  const weights = new Map([...classes].map(([id, each]) => [id, weightOf(each)]));
+  return (
+    rows
+      .filter(([key]) => allowed?.has(key) !== false)
+      // FTS5 gives the better match the lower number.
+      .map(([key, relevance]) => [key, -relevance * (weights.get(classIdOf(key)) ?? 0)] as const)
+      .sort(([a, x], [b, y]) => y - x || a - b)
+      .map(([key]) => key)
+  );
+}
+
+/** The first `needed` blocks of a match that is too large to rank. */
+function rankByTitle(
+  database: Connection,
+  {
+    search,
+    perClass,
+    needed,
+  }: { readonly search: Search; readonly perClass: ReadonlyMap<number, number>; readonly needed: number },
+): number[] {
+  const classes = [...search.classes.values()].filter(({ id }) => (perClass.get(id) ?? 0) > 0);
+  classes.sort((a, b) => weightOf(b) - weightOf(a) || a.id - b.id);
+  const keys = new Set<number>();
+  for (const expression of [search.titleExpression, search.expression]) {
+    for (const { id } of classes) {
+      // The answer may repeat keys that are known already, so the limit counts them in.
+      const limit = search.allowed === undefined ? needed : -1;
+      const found = database.all<[number]>(
+        "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
+        ...[expression, ...keyRangeOf(id), limit],
+      );
+      for (const [key] of found) if (search.allowed?.has(key) !== false) keys.add(key);
+      if (keys.size >= needed) return [...keys];
+    }
+  }
+  return [...keys];
+}
+
+/** A query in terms of the index. */
+interface QueryPlan {
+  /** FTS5 terms that must all match; undefined for a query without `q`, empty for one without words. */
+  readonly terms: readonly string[] | undefined;
+  /** The classes of blocks that pass the filters on framework, type, lifecycle and priority, by their id. */
+  readonly classes: ReadonlyMap<number, BlockClass>;
+  /** The word of the tag filter. */
+  readonly mark: string | undefined;
+  /** Ids of the files that pass the path filter. */
+  readonly files: readonly number[] | undefined;
+  readonly limit: number;
+  /** Identifies the query without its page, so that a cursor is refused by another query. */
+  readonly digest: string;
+}
+
+/** The limit of words in a search; each word costs a lookup. */
+const maxTerms = 32;
+
+/** Throws `invalid_request` for a query without meaning. */
+function planQuery(database: Connection, query: SpecQuery): QueryPlan {
+  const limit = pageSize(query.limit);
+  const terms = query.q === undefined || query.q.trim() === "" ? undefined : toSearchTerms(query.q);
+  if (terms !== undefined && terms.length > maxTerms)
+    throw invalid("q", `may have at most ${maxTerms} words`);
+  const classes = new Map([...readClasses(database)].filter(([, each]) => passes(each, query)));
+  const { q, framework, spec_type, lifecycle, priority, tag, path, rules } = query;
+  return {
+    terms,
+    classes,
+    mark: tag === undefined ? undefined : tagMark(tag),
+    files: path === undefined || path === "" ? undefined : filesAt(database, path),
+    limit,
+    digest: digestOf([q, framework, spec_type, lifecycle, priority, tag, path, rules]),
+  };
+}
+
+function passes({ framework, spec_type, lifecycle, priority }: BlockClass, query: SpecQuery): boolean {
+  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
+  if (isRule && query.rules === false) return false;
+  return (
+    (query.framework === undefined || query.framework === framework) &&
+    (query.spec_type === undefined || query.spec_type === spec_type) &&
+    (query.priority === undefined || query.priority === priority) &&
+    (query.lifecycle === undefined ? lifecycle !== "obsolete" : query.lifecycle === lifecycle)
+  );
+}
+
+/** Files at a path: the file itself, those of a folder and below, or those that a glob matches. */
+function filesAt(database: Connection, path: string): number[] {
+  const clean = path.replace(/^\.\//, "").replace(/\/+$/, "");
+  if (clean === "." || clean === "") return database.all<[number]>("SELECT id FROM files").map(([id]) => id);
+  const found = database.all<[number]>(
+    // "0" is the character behind "/", so this is all that begins with the folder.
+    "SELECT id FROM files WHERE path = ? OR (path > ? AND path < ?)",
+    ...[clean, `${clean}/`, `${clean}0`],
+  );
+  if (found.length > 0 || !/[*?[{]/.test(clean)) return found.map(([id]) => id);
+  const glob = compileGlob(clean);
+  const files = database.all<[number, string]>("SELECT id, path FROM files");
+  return files.filter(([, file]) => glob.matches(file)).map(([id]) => id);
+}
+
+/** The page of a match, and the counts of all of it. */
+interface Match {
+  readonly keys: readonly number[];
+  readonly counts: MatchCounts;
+  readonly nextCursor?: string;
+}
+
+interface MatchCounts {
+  readonly total: number;
+  readonly byFramework: Readonly<Record<string, number>>;
+}
+
+/** Adds up the blocks of a match, given per class. */
+function toCounts(
+  perClass: Iterable<readonly [classId: number, blocks: number]>,
+  classes: ReadonlyMap<number, BlockClass>,
+): MatchCounts {
+  const byFramework: Record<string, number> = {};
+  let total = 0;
+  for (const [id, blocks] of perClass) {
+    const framework = classes.get(id)?.framework;
+    if (blocks === 0 || framework === undefined) continue;
+    byFramework[framework] = (byFramework[framework] ?? 0) + blocks;
+    total += blocks;
+  }
+  return { total, byFramework: Object.fromEntries(Object.entries(byFramework).sort()) };
 }

@@ -13,8 +13,7 @@ import { toId } from "../../specs/model/assemble-blocks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { type BlockClass, type IdKind, readClasses, toKey } from "../store/block-row.ts";
 import { parseStored } from "../store/open-index.ts";
-import { pageList } from "./page-list.ts";
-import { wrongCursor } from "./query-plan.ts";
+import { digestOf, pageList, parseCursor, toCursor, wrongCursor } from "./page.ts";
 
 /**
  * The features of a project, by framework, then path: a folder of documents, or a file that stands for itself, with the numbers of its
@@ -97,7 +96,7 @@ export function readOutline(
   return {
     blocks: rows.slice(0, limit).flatMap((row) => toOutlineBlock(row, classes)),
     total_count,
-    ...(last !== undefined && { next_cursor: cursorAt(query, last) }),
+    ...(last !== undefined && { next_cursor: toCursor(digestOfOutline(query), [last[1], last[2]]) }),
   };
 }
 
@@ -125,22 +124,12 @@ function toOutlineBlock(
   return [{ ...block, criteria: ears_patterns.length, ...(status !== undefined && { status }) }];
 }
 
-function cursorAt({ framework, feature, spec_type }: OutlineQuery, [, path, position]: OutlineRow): string {
-  return Buffer.from(JSON.stringify([framework, feature, spec_type ?? "", path, position])).toString(
-    "base64url",
-  );
+function digestOfOutline({ framework, feature, spec_type }: OutlineQuery): string {
+  return digestOf([framework, feature, spec_type]);
 }
 
 function placeOf(query: OutlineQuery, cursor: string): [string, number] {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-  } catch (error) {
-    throw wrongCursor(error);
-  }
-  const [framework, feature, type, path, position] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
-  const isOwn =
-    framework === query.framework && feature === query.feature && type === (query.spec_type ?? "");
-  if (!isOwn || typeof path !== "string" || typeof position !== "number") throw wrongCursor();
+  const [path, position] = parseCursor(digestOfOutline(query), cursor);
+  if (typeof path !== "string" || typeof position !== "number") throw wrongCursor();
   return [path, position];
 }

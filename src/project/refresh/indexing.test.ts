@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { createProjectIndex } from "../create-project-index.ts";
+import { createProjectIndex } from "../open-indexed-project.ts";
 import { openProject } from "../open-project.ts";
 import type { Candidate } from "../scan/read-folder.ts";
 import { createSourceCatalog } from "../scan/source-catalog.ts";
-import { IndexPlace } from "../store/index-place.ts";
+import { IndexPlace } from "../store/open-index.ts";
 import { liesOnTheWay, SourceQueue } from "./index-pass.ts";
 
 const packages = rounds(600, 900);

@@ -4,13 +4,12 @@ import type { IgnoreScope } from "../../files/ignore-scope.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
-import type { DatesUpdate } from "../scan/git/file-dates.ts";
+import { type DatesUpdate, readDatesUpdate } from "../scan/git/file-dates.ts";
 import { type ProjectChange, scanProject } from "../scan/scan-project.ts";
-import { inMemory } from "../store/index-place.ts";
 import type { IndexSession, PassStart } from "../store/index-session.ts";
 import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
-import { parseStored, readMeta } from "../store/open-index.ts";
-import { createThreadedWriter, type IndexWriter } from "../store/threaded-writer.ts";
+import { inMemory, parseStored, readMeta } from "../store/open-index.ts";
+import type { IndexWriter } from "../store/threaded-writer.ts";
 import {
   IndexPass,
   type PassContext,
@@ -21,12 +20,100 @@ import {
   wholeChange,
 } from "./index-pass.ts";
 
+/** How long a refresh waits for Git after all files are read. Dates that arrive later are added then. */
+const maxDatesWaitMs = 3000;
+
+/** One refresh can meet a damaged index, a full disk, and temporary files that cannot be written. */
+const maxIndexes = 4;
+
+export interface PassResult extends PassCounts {
+  readonly durationMs: number;
+}
+
+/** Brings the index of a project up to date: one pass at a time, each with the dates of Git. */
+export class ProjectRefresh {
+  readonly #context: PassContext;
+  readonly #closing = new AbortController();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: PassContext) {
+    this.#context = context;
+  }
+
+  /** Runs a pass after those before it. Rejects once the caller's signal or `close` aborts it. */
+  async run(options: PassOptions): Promise<PassResult> {
+    return await this.#enqueue(() => this.#refresh(options));
+  }
+
+  /** Aborts what runs, and resolves once it has ended. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("The project was closed."));
+    await this.#last;
+  }
+
+  async #enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return await result;
+  }
+
+  async #refresh(options: PassOptions): Promise<PassResult> {
+    const { root, session, state } = this.#context;
+    const start = performance.now();
+    const closing = this.#closing.signal;
+    const signal = options.signal ? AbortSignal.any([options.signal, closing]) : closing;
+    signal.throwIfAborted();
+    try {
+      // Git runs on another core meanwhile.
+      const dates = readDatesUpdate(session, { root, signal: closing });
+      dates.catch(() => undefined);
+      const counts = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...options, signal }));
+      state.end();
+      await this.#addDates(dates);
+      return { ...counts, durationMs: performance.now() - start };
+    } finally {
+      state.end();
+    }
+  }
+
+  /** Repeats work on a new index where the present one is damaged, or cannot be kept where it lies. */
+  async #onUsableIndex<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === maxIndexes || !this.#context.session.rebuild(error)) throw error;
+      }
+    }
+  }
+
+  /** Adds the dates of commits. Where Git is slow, adds them behind the refresh. */
+  async #addDates(pending: ReturnType<typeof readDatesUpdate>): Promise<void> {
+    const timer = Promise.withResolvers<"late">();
+    const timeout = setTimeout(() => timer.resolve("late"), maxDatesWaitMs);
+    const dates = await Promise.race([pending, timer.promise]);
+    clearTimeout(timeout);
+    if (dates === undefined) return;
+    if (dates !== "late") {
+      await this.#onUsableIndex(() => writeDates(this.#context, dates));
+      return;
+    }
+    pending
+      .then(async (late) => {
+        if (late !== undefined)
+          await this.#enqueue(() => this.#onUsableIndex(() => writeDates(this.#context, late)));
+      })
+      // `close` gives up the dates.
+      .catch(() => undefined);
+  }
+}
+
 /** Up to so many sources are written in one batch, on the main thread. */
 const fewSources = 40;
 const maxAttempts = 20;
 
 /** Brings the index up to date with the disk, and pauses for other work of the process. */
-export async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
+async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     let counts: PassCounts | undefined;
     try {
@@ -62,12 +149,12 @@ export function refillIndex(context: PassContext): void {
 }
 
 /** Writes dates of commits; those of a whole history on another thread. */
-export async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
+async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
   const { session } = context;
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const { generation, database } = session.begin();
-    const writer = isLarge ? writerOfMany(session, database) : ownWriter(session);
+    const writer = isLarge ? await writerOfMany(session, database) : ownWriter(session);
     try {
       const result = await writer.write({ generation, dates, isVisible: false });
       if (result.kind === "outdated") continue;
@@ -97,7 +184,7 @@ async function runPass(context: PassContext, options: PassOptions): Promise<Pass
   const isGuideline = (path: string): boolean =>
     [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile);
   const queue = await SourceQueue.create(change.candidates, isGuideline, turn);
-  const writer = isMany ? writerOfMany(session, start.database) : ownWriter(session);
+  const writer = isMany ? await writerOfMany(session, start.database) : ownWriter(session);
   try {
     const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
@@ -128,9 +215,12 @@ function scan(
   return scanProject({ root, previous: tree, catalog, links, ...how });
 }
 
-/** Writes on another thread, unless the index is in the memory of this one. */
-function writerOfMany(session: IndexSession, { inode }: Connection): IndexWriter {
-  return session.file === inMemory ? ownWriter(session) : createThreadedWriter({ file: session.file, inode });
+/** Writes on another thread, unless the index is in the memory of this process. */
+async function writerOfMany(session: IndexSession, { inode }: Connection): Promise<IndexWriter> {
+  if (session.file === inMemory) return ownWriter(session);
+  // Most passes read a few sources and need no thread.
+  const { createThreadedWriter } = await import("../store/threaded-writer.ts");
+  return createThreadedWriter({ file: session.file, inode });
 }
 
 /** Writes on this thread. While another process writes, other work goes on. */

@@ -1,13 +1,15 @@
+import { KitError } from "../../base/kit-error.ts";
+import { parseJson } from "../../base/parse-json.ts";
+import { isRecord } from "../../base/record.ts";
 import type { ReportFormat } from "../../protocol/enums.ts";
 import type { RecordedResults } from "../../protocol/test-results.ts";
 import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
-import { type ReportedTest, readReport } from "./read-report.ts";
 import { criterionName, digestOfText, readSources } from "./result-sources.ts";
 import { readTestResults, type StoredResult, writeTestResults } from "./results-store.ts";
 
-export interface RecordOptions {
+interface RecordOptions {
   /** Default: told from the report. */
   readonly format?: ReportFormat | undefined;
 }
@@ -145,4 +147,186 @@ function onlyLongest(paths: readonly string[]): string | undefined {
 function stemOf(path: string): string {
   const dot = path.lastIndexOf(".");
   return dot <= path.lastIndexOf("/") + 1 ? path : path.slice(0, dot);
+}
+
+/** A test as a report has it. */
+interface ReportedTest {
+  /** Names that may lead to its file, the surest first: a path, or `tests.test_auth.TestLogin`. */
+  readonly locations: readonly string[];
+  /** Its own title last, those of what it lies in before. */
+  readonly titles: readonly string[];
+  readonly status: "passed" | "failed" | "skipped";
+  readonly duration_ms?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+/** A report of more tests is refused. */
+const mostTests = 200_000;
+const maxDepth = 64;
+const longestTitle = 500;
+const longestMessage = 2_000;
+
+/**
+ * Reads a report of tests. Throws `invalid_request` for one that is broken, hostile (a document type, entities, deep
+ * nesting) or has no tests, with the place where it can be told.
+ */
+export async function readReport(
+  report: string | Readonly<Record<string, unknown>>,
+  format?: ReportFormat,
+): Promise<{ readonly format: ReportFormat; readonly tests: readonly ReportedTest[] }> {
+  if (typeof report !== "string") {
+    if (format === "junit") throw badReport("A JUnit report is XML: send its text.");
+    return { format: "vitest", tests: fromVitest(report) };
+  }
+  const text = report.replace(/^\uFEFF/, "").trimStart();
+  const found = format ?? (text.startsWith("<") ? "junit" : "vitest");
+  if (found === "junit") return { format: found, tests: await fromJUnit(text) };
+  try {
+    return { format: found, tests: fromVitest(parseJson(text, { maxDepth })) };
+  } catch (error) {
+    if (error instanceof KitError && error.code === "invalid_json")
+      throw badReport(`The report is neither XML nor JSON. ${error.message}`);
+    throw error;
+  }
+}
+
+/** The JSON of Vitest and of Jest. */
+function fromVitest(report: unknown): readonly ReportedTest[] {
+  const files = isRecord(report) ? report.testResults : undefined;
+  if (!Array.isArray(files))
+    throw badReport("The report has no testResults: write it with vitest --reporter=json, or jest --json.");
+  const tests: ReportedTest[] = [];
+  for (const file of files) {
+    if (!isRecord(file) || typeof file.name !== "string" || !Array.isArray(file.assertionResults))
+      throw badReport("An entry of testResults has no name, or no assertionResults.");
+    for (const test of file.assertionResults) {
+      if (!isRecord(test)) throw badReport(`A test of ${file.name.slice(0, 200)} is not an object.`);
+      const { title, ancestorTitles, status, duration, failureMessages } = test;
+      const above = Array.isArray(ancestorTitles) ? ancestorTitles : [];
+      take(tests, {
+        locations: [file.name],
+        titles: [...above, title].filter((one) => typeof one === "string"),
+        status: status === "passed" || status === "failed" ? status : "skipped",
+        duration_ms: typeof duration === "number" ? duration : undefined,
+        message: Array.isArray(failureMessages) ? failureMessages.filter(isText).join("\n") : undefined,
+      });
+    }
+  }
+  return checked(tests);
+}
+
+interface OpenSuite {
+  readonly name: string;
+  readonly file: string | undefined;
+}
+
+interface OpenTest {
+  readonly attributes: Readonly<Record<string, string>>;
+  status: ReportedTest["status"];
+  message: string;
+}
+
+/** How much is parsed before others have their turn, in characters. */
+const piece = 256 * 1024;
+
+/** JUnit's XML, as the runners of many languages write it. */
+async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
+  // Programs that take no report do not load a parser of XML.
+  const { default: sax } = await import("sax");
+  // A value of an attribute that is longer is refused; texts come in pieces of that length.
+  (sax as { MAX_BUFFER_LENGTH?: number }).MAX_BUFFER_LENGTH = 1024 * 1024;
+  const parser = sax.parser(true);
+  const tests: ReportedTest[] = [];
+  const suites: OpenSuite[] = [];
+  let depth = 0;
+  let isJUnit = false;
+  let test: OpenTest | undefined;
+  let inFailure = false;
+  const fail = (message: string): never => {
+    throw badReport(`${message} (line ${parser.line + 1})`);
+  };
+  parser.onerror = (error) => fail(`The XML is broken: ${error.message.split("\n")[0]}`);
+  parser.ondoctype = () => fail("The report has a document type, which is not read");
+  parser.onsgmldeclaration = () => fail("The report has declarations, which are not read");
+  parser.onopentag = ({ name, attributes }) => {
+    depth += 1;
+    if (depth > maxDepth) fail(`The report is nested deeper than ${maxDepth} levels`);
+    if (depth === 1) isJUnit = name === "testsuites" || name === "testsuite";
+    if (!isJUnit) fail(`The report begins with <${name.slice(0, 80)}> and not with <testsuites>`);
+    const own = attributes as Readonly<Record<string, string>>;
+    if (name === "testsuite")
+      suites.push({ name: own.name ?? "", file: own.file ?? own.filepath ?? suites.at(-1)?.file });
+    else if (name === "testcase") test = { attributes: own, status: "passed", message: "" };
+    else if (test !== undefined && (name === "failure" || name === "error")) {
+      if (test.status !== "failed") test.message = own.message ?? "";
+      inFailure = test.message === "";
+      test.status = "failed";
+    } else if (test !== undefined && (name === "skipped" || name === "disabled")) {
+      if (test.status === "passed") test.status = "skipped";
+    }
+  };
+  const addText = (chunk: string): void => {
+    if (inFailure && test !== undefined && test.message.length < longestMessage) test.message += chunk;
+  };
+  parser.ontext = addText;
+  parser.oncdata = addText;
+  parser.onclosetag = (name) => {
+    depth -= 1;
+    if (name === "testsuite") suites.pop();
+    else if (name === "failure" || name === "error") inFailure = false;
+    else if (name === "testcase" && test !== undefined) {
+      take(tests, toTest(test, suites));
+      test = undefined;
+    }
+  };
+  for (let at = 0; at < text.length; at += piece) {
+    parser.write(text.slice(at, at + piece));
+    await new Promise(setImmediate);
+  }
+  parser.close();
+  return checked(tests);
+}
+
+function toTest({ attributes, status, message }: OpenTest, suites: readonly OpenSuite[]): ReportedTest {
+  const { name = "", classname, file, time } = attributes;
+  const suite = suites.at(-1);
+  const seconds = Number(time);
+  return {
+    locations: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
+    // Vitest joins the titles of a test; of others, a suite that is not a path is one.
+    titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
+    status,
+    duration_ms: time !== undefined && Number.isFinite(seconds) ? seconds * 1_000 : undefined,
+    message: message === "" ? undefined : message,
+  };
+}
+
+function take(tests: ReportedTest[], test: ReportedTest): void {
+  if (tests.length >= mostTests)
+    throw badReport(`The report has more than ${mostTests.toLocaleString("en")} tests.`);
+  tests.push({
+    ...test,
+    locations: test.locations.map((place) => place.slice(0, 4_096)),
+    titles: [...new Set(test.titles.map((title) => title.trim().slice(0, longestTitle)))].slice(-20),
+    message:
+      test.message === undefined || test.message === "" ? undefined : test.message.slice(0, longestMessage),
+  });
+}
+
+function checked(tests: readonly ReportedTest[]): readonly ReportedTest[] {
+  if (tests.length === 0) throw badReport("The report has no test.");
+  return tests;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function badReport(message: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message,
+    hint: "Give JUnit XML, or the JSON of vitest --reporter=json.",
+    meta: { issues: [{ path: "report", message }] },
+  });
 }

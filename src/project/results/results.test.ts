@@ -8,8 +8,7 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import { pageCoverage, specCoverage } from "../features/coverage.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
-import { readReport } from "./read-report.ts";
-import { recordResults } from "./record-results.ts";
+import { readReport, recordResults } from "./record-results.ts";
 
 const requirements = `# Requirements
 

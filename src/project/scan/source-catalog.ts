@@ -1,10 +1,20 @@
 import { compileGlob } from "../../base/glob/glob.ts";
-import { guidelineAdapterFor } from "../../guidelines/read-guidelines.ts";
-import type { SpecAdapter } from "../../specs/adapter.ts";
+import { hasAtMostCodePoints } from "../../base/text-size.ts";
+import { guidelineAdapterFor, readGuidelines } from "../../guidelines/read-guidelines.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
+import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../specs/adapter.ts";
 import { checkedAdapter } from "../../specs/checked-adapter.ts";
+import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
+import { statedAuthor } from "../../specs/model/block-title.ts";
 import { isFixturePath } from "../../specs/model/mentions.ts";
+import { validateBlock } from "../../specs/model/validate.ts";
 import { createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project-config.ts";
+import { baseOf, toBlockEntry } from "../store/block-row.ts";
+import type { FileEntry } from "../store/index-writer.ts";
+import { decodeText, type SourceRead } from "./source-reader.ts";
 
 /** Decides by the path alone which files of a project are read, and by which adapter. */
 export interface SourceCatalog {
@@ -159,4 +169,154 @@ function byPreference(a: string, b: string): number {
 
 function isWithin(path: string, folder: string): boolean {
   return folder === "" || path.startsWith(`${folder}/`);
+}
+
+/** Diagnostics of a file as stored: for the lists of specs, of guidelines, or of both. */
+export interface StoredDiagnostics {
+  readonly specs?: readonly StoredDiagnostic[];
+  readonly guidelines?: readonly Diagnostic[];
+}
+
+interface ParseOptions {
+  readonly read: Exclude<SourceRead, { kind: "gone" }>;
+  readonly catalog: SourceCatalog;
+  /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
+  readonly names: readonly string[];
+  /** The present entry of the index for the file. */
+  readonly known?: KnownFile;
+}
+
+export type KnownFile = Pick<FileEntry, "hash" | "aliases" | "diagnostics">;
+
+/**
+ * Parses a source into its index entry: the blocks and guidelines of all its adapters. Undefined when the index has it already:
+ * the same bytes under the same names, or the same problem.
+ */
+export function parseSource(
+  path: string,
+  { read, catalog, names, known }: ParseOptions,
+): FileEntry | undefined {
+  const aliases = names.length > 1 ? JSON.stringify(names.slice(1)) : "";
+  const hash = read.kind === "bytes" ? read.hash : "";
+  const isKnown = known?.hash === hash && known.aliases === aliases;
+  if (isKnown && read.kind === "bytes") return undefined;
+  const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
+  const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
+  const isGuideline = names.some(catalog.isGuidelineFile);
+  const none = { path, hash: "", aliases, guidelines: "", guidelineCount: 0, blocks: [], features: [] };
+  if (read.kind === "problem") {
+    const problems = [read.diagnostic];
+    const diagnostics = toJson({ specs: problems, ...(isGuideline && { guidelines: problems }) });
+    return isKnown && known.diagnostics === diagnostics ? undefined : { ...none, diagnostics };
+  }
+  const { text, diagnostics } = decodeText(read.bytes, path);
+  const specs =
+    adapter === undefined ? undefined : asFile(parseSpecs(adapter, { path: specName ?? path, text }), names);
+  const guidelines = isGuideline ? readGuidelines({ path, text, aliases: names.slice(1) }) : undefined;
+  const blocks = specs?.drafts.map(toBlockEntry) ?? [];
+  const features = new Set<string>();
+  for (const { feature } of specs?.drafts ?? []) if (feature !== undefined) features.add(feature);
+  const specProblems = specs && [...diagnostics, ...specs.diagnostics, ...draftProblems(specs.drafts, path)];
+  const guidelineProblems = guidelines && [...diagnostics, ...guidelines.diagnostics];
+  return {
+    path,
+    hash,
+    aliases,
+    guidelines:
+      guidelines === undefined || guidelines.records.length === 0 ? "" : JSON.stringify(guidelines.records),
+    guidelineCount: guidelines?.records.length ?? 0,
+    diagnostics: toJson({
+      ...(specProblems?.length && { specs: specProblems }),
+      ...(guidelineProblems?.length && { guidelines: guidelineProblems }),
+    }),
+    blocks,
+    features: [...features],
+  };
+}
+
+/** Results of an adapter under one of a file's names, moved to the real path. */
+function asFile(
+  { drafts, diagnostics }: ParsedSpecs,
+  [path = "", ...aliases]: readonly string[],
+): ParsedSpecs {
+  if (aliases.length === 0) return { drafts, diagnostics };
+  return {
+    drafts: drafts.map((draft) => ({ ...draft, metadata: { ...draft.metadata, aliases } })),
+    diagnostics: diagnostics.map((diagnostic) =>
+      aliases.includes(diagnostic.path) ? { ...diagnostic, path } : diagnostic,
+    ),
+  };
+}
+
+function toJson(diagnostics: StoredDiagnostics): string {
+  return diagnostics.specs === undefined && diagnostics.guidelines === undefined
+    ? ""
+    : JSON.stringify(diagnostics);
+}
+
+/** Gives all blocks of a file the author that its front matter names. */
+function withAuthor(parsed: ParsedSpecs, { path, text }: SpecSource): ParsedSpecs {
+  if (!text.startsWith("---") || !/author/i.test(text) || /\.(?:ya?ml|jsonl?)$/i.test(path)) return parsed;
+  const author = statedAuthor(readFrontMatter(scanMarkdown(text)).data);
+  if (author === undefined) return parsed;
+  const drafts = parsed.drafts.map((draft) => ({ ...draft, metadata: { author, ...draft.metadata } }));
+  return { ...parsed, drafts };
+}
+
+/** Adapters must not throw. An adapter of the user's that does becomes a diagnostic. */
+function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
+  try {
+    return withAuthor(adapter.parse(source), source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `The adapter "${adapter.name}" failed on this file: ${reason}`;
+    const problem: Diagnostic = {
+      severity: "error",
+      rule: "structure",
+      code: "adapter_failed",
+      message,
+      path: source.path,
+    };
+    return { drafts: [], diagnostics: [problem] };
+  }
+}
+
+/** A diagnostic of the block at a position; its `id` is filled in when it is read. */
+export type StoredDiagnostic = Diagnostic & { readonly position?: number };
+
+/** Diagnostics of the validation rules for the drafts of a file. */
+function draftProblems(drafts: readonly SpecDraft[], path: string): StoredDiagnostic[] {
+  const problems: StoredDiagnostic[] = [];
+  for (const [position, draft] of drafts.entries()) {
+    if (isPlainlyValid(draft)) continue;
+    const metadata = { ...draft.metadata, source: draft.span };
+    for (const problem of validateBlock({ ...draft, id: baseOf(draft.id), path, metadata }, path)) {
+      problems.push({ ...problem, position });
+    }
+  }
+  return problems;
+}
+
+const allowed: readonly ReadonlySet<string>[] = [frameworks, specTypes, lifecycles, priorities].map(
+  (values) => new Set(values),
+);
+
+/** A cheap check that nearly all drafts pass, so that few need the full rules. */
+function isPlainlyValid(draft: SpecDraft): boolean {
+  return (
+    isText(draft.title) &&
+    isText(draft.content) &&
+    isText(baseOf(draft.id)) &&
+    (draft.summary === undefined || hasAtMostCodePoints(draft.summary, maxSummaryLength)) &&
+    draft.created_at === undefined &&
+    draft.updated_at === undefined &&
+    allowed[0]?.has(draft.framework) === true &&
+    allowed[1]?.has(draft.spec_type) === true &&
+    allowed[2]?.has(draft.lifecycle) === true &&
+    allowed[3]?.has(draft.priority) === true
+  );
+}
+
+function isText(value: string): boolean {
+  return typeof value === "string" && /\S/.test(value);
 }

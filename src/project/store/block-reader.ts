@@ -5,8 +5,7 @@ import { toId, toSpecBlock } from "../../specs/model/assemble-blocks.ts";
 import { type FileRefs, resolveMentions } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { parentOf } from "../scan/folder.ts";
-import type { StoredDiagnostics } from "../scan/parse-source.ts";
-import type { Aliases } from "../scan/source-catalog.ts";
+import type { Aliases, StoredDiagnostics } from "../scan/source-catalog.ts";
 import {
   aliasRef,
   type BlockClass,

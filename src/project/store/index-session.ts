@@ -2,11 +2,12 @@ import { statSync } from "node:fs";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { Folder, Tree } from "../scan/folder.ts";
 import type { Link, Links } from "../scan/source-catalog.ts";
-import { type IndexPlace, inMemory } from "./index-place.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import {
   busyTimeoutMs,
   damaged,
+  type IndexPlace,
+  inMemory,
   isDamage,
   openIndex,
   openTables,

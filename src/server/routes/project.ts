@@ -1,11 +1,11 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/names.ts";
-import { conversionFormatOf, sourceTypeOf } from "../../guidelines/convert/format-names.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../guidelines/tools/tool-table.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
-import { pageDiagnostics } from "../../project/query/diagnostic-page.ts";
+import { pageDiagnostics } from "../../project/query/page.ts";
 import { listSpecs } from "../../project/query/run-query.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conversionFormatOf, sourceTypeOf } from "../../../guidelines/convert/format-names.ts";
+import { conversionFormatOf, sourceTypeOf } from "../../../guidelines/tools/tool-table.ts";
 import { conversionFormats, explainTools, frameworks, sourceTypes } from "../../../protocol/enums.ts";
 import { cursorField, textField } from "../../../protocol/fields.ts";
 import type { ConversionFormat, SourceType } from "../../../protocol/guideline.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import { textTokens } from "../../../base/text-size.ts";
 import type { Project, ProjectSpecs } from "../../../project/project.ts";
-import { wholeImpact } from "../../../project/query/run-query.ts";
+import { wholeImpact } from "../../../project/query/impact.ts";
 import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/git-state.ts";
 import { specEdgeKinds } from "../../../protocol/enums.ts";
 import { countField, textField } from "../../../protocol/fields.ts";

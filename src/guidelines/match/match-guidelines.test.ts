@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { GuidelineRecord } from "../guideline-record.ts";
 import { readGuidelines } from "../read-guidelines.ts";
-import { createGuidelineMatcher, projectPath } from "./guideline-matcher.ts";
+import { createGuidelineMatcher, projectPath } from "./match-guidelines.ts";
 
 const records: GuidelineRecord[] = Object.entries({
   "CLAUDE.md": "## Root\nx",

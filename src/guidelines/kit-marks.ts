@@ -1,9 +1,8 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { type SyncFormat, syncFormats } from "../protocol/enums.ts";
-import { splitLines } from "../specs/markdown/characters.ts";
+import { splitLines, splitOutsideBraces } from "../specs/markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../specs/markdown/scan-markdown.ts";
-import { readPatternLine } from "./match/guideline-matcher.ts";
 
 // Kit writes two kinds of comments into guideline files. `kit:guideline` seals content whose own headings, open fences or comments
 // would change the file around it: readers drop the comments and keep the text between them unchanged. `kit:sync` marks the part of
@@ -229,4 +228,39 @@ function readMarkText(comment: string): ManagedMark | undefined {
 /** The first 16 hex digits of SHA-256. Ignores line ends, because Git and editors change them. */
 function managedHash(text: string): string {
   return bytesToHex(sha256(utf8ToBytes(text.replace(/\r\n?/g, "\n").toWellFormed())).subarray(0, 8));
+}
+
+const patternLine = /^_File pattern: (`+)(.+)\1_$/;
+
+/**
+ * The line under a sub-heading that carries a `file_pattern` in formats without front matter:
+ * ``_File pattern: `src/**\/*.ts`_``. Text with control characters is spelled as a JSON string.
+ */
+export function toPatternLine(filePattern: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a line break would end the line
+  const isPlain = !/[\u0000-\u001f\u007f]|^"|^\s|\s$/.test(filePattern);
+  const text = isPlain ? filePattern : JSON.stringify(filePattern);
+  const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), (run) => run[0].length));
+  const fence = "`".repeat(longest + 1);
+  // CommonMark strips one space from both ends, so that a span can begin with a backtick.
+  const padding = text.startsWith("`") || text.endsWith("`") ? " " : "";
+  return `_File pattern: ${fence}${padding}${text}${padding}${fence}_`;
+}
+
+/** The globs of such a line; undefined for any other line. */
+export function readPatternLine(line: string): string[] | undefined {
+  const match = patternLine.exec(line);
+  const inside = match?.[2];
+  if (inside === undefined || inside.startsWith("`") || inside.endsWith("`")) return undefined;
+  const text = /^ .*` $|^ `.* $/.test(inside) ? inside.slice(1, -1) : inside;
+  return splitOutsideBraces(text.startsWith('"') ? (parsedString(text) ?? text) : text);
+}
+
+function parsedString(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -9,7 +9,7 @@ import {
   removeManagedPart,
   scanShared,
   withoutMark,
-} from "./kit-comments.ts";
+} from "./kit-marks.ts";
 import { readGuidelines } from "./read-guidelines.ts";
 
 const partOf = (text: string) => managedPartOf(scanShared(text));

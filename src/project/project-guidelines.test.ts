@@ -1,8 +1,8 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { readUserGuidelines } from "./guideline-reads.ts";
+import { createTemporaryRepository } from "../testing/temporary-repository.ts";
+import { readUserGuidelines } from "./project-guidelines.ts";
 
 test("a tool's files of the home folder are read as it reads them, and others are left alone", async () => {
   await using home = await createTemporaryRepository({

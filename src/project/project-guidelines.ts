@@ -1,0 +1,214 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, sep } from "node:path";
+import { exportGuidelines } from "../guidelines/convert/conversion-targets.ts";
+import { explainFile } from "../guidelines/explain/explain-file.ts";
+import {
+  assignGuidelineIds,
+  type GuidelineRecord,
+  nameOf,
+  toGuideline,
+} from "../guidelines/guideline-record.ts";
+import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
+import {
+  createGuidelineMatcher,
+  type GuidelineMatcher,
+  listGuidelines,
+} from "../guidelines/match/match-guidelines.ts";
+import { readGuidelines, withSamples } from "../guidelines/read-guidelines.ts";
+import { type ToolId, toolInfo, type UserFile } from "../guidelines/tools/tool-table.ts";
+import type { SyncContext } from "./features/sync-guidelines.ts";
+import type { ProjectGuidelines } from "./project.ts";
+import type { ProjectConfig } from "./project-config.ts";
+import type { ProjectIndex } from "./project-index.ts";
+import { createSourceCatalog } from "./scan/source-catalog.ts";
+import { decodeText } from "./scan/source-reader.ts";
+
+interface ProjectGuidelinesOptions {
+  readonly index: ProjectIndex;
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly config: ProjectConfig;
+}
+
+/** Creates the guidelines of a project over its index. */
+export function createProjectGuidelines(options: ProjectGuidelinesOptions): ProjectGuidelines {
+  const { index, name, readOnly, config } = options;
+  const { isGuidelineFile } = createSourceCatalog(config);
+  const reads = createGuidelineReads(index, { projectName: name, isGuidelineFile });
+  const inTurn = createQueue();
+
+  /** Refreshes the index after a write, so that the next answer has it. */
+  const refreshAfter = async <Result>(
+    write: () => Promise<{ result: Result; written: readonly string[] }>,
+  ) => {
+    const { result, written } = await write();
+    if (written.length > 0) await index.refresh({ folders: foldersOf(written) });
+    return result;
+  };
+
+  /** Every name of a guideline file, through linked folders too. */
+  const guidelinePaths = (): readonly string[] => {
+    const names = index.guidelineRecords().flatMap((record) => {
+      const others = record.readings?.map(({ read_as }) => read_as) ?? [];
+      return [nameOf(record), ...others];
+    });
+    return [...new Set([...index.files(), ...names].filter(isGuidelineFile))].sort();
+  };
+
+  const syncContext = async (): Promise<SyncContext> => {
+    await index.refresh();
+    const { source, targets } = config.guidelines ?? {};
+    const { realOf } = index.aliases();
+    return { root: index.root, readOnly, realOf, paths: guidelinePaths(), source, targets };
+  };
+
+  return {
+    list: reads.list,
+    get: reads.get,
+    diagnostics: reads.diagnostics,
+    explain: reads.explain,
+    export: reads.export,
+    lint: () =>
+      index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files(), config.guidelines)),
+    // Programs that only read a project do not load the code that writes its guidelines.
+    convert: (request) =>
+      inTurn(async () => {
+        const { convertProjectGuideline } = await import("./features/convert-project-guideline.ts");
+        return await refreshAfter(() => convertProjectGuideline({ index, reads, readOnly }, request));
+      }),
+    planSync: (request) =>
+      inTurn(async () => {
+        const { planProjectSync } = await import("./features/sync-guidelines.ts");
+        return await planProjectSync(await syncContext(), request);
+      }),
+    sync: (request) =>
+      inTurn(() =>
+        refreshAfter(async () => {
+          const { syncProject } = await import("./features/sync-guidelines.ts");
+          const result = await syncProject(await syncContext(), request);
+          return { result, written: result.written };
+        }),
+      ),
+  };
+}
+
+/** Runs writes one after the other, so that no write of this process overwrites another. */
+function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work, work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+/** The folders of files and all their parents: each of them may be new. */
+function foldersOf(paths: readonly string[]): readonly string[] {
+  const folders = new Set([""]);
+  for (const path of paths) {
+    for (let at = path.indexOf("/"); at !== -1; at = path.indexOf("/", at + 1))
+      folders.add(path.slice(0, at));
+  }
+  return [...folders];
+}
+
+/** Answers questions about guidelines from an index; what it derives is kept until the index changes. */
+interface GuidelineReads
+  extends Pick<ProjectGuidelines, "list" | "get" | "diagnostics" | "explain" | "export"> {
+  /** The project's own guidelines, or the samples where it has none. In path, then position order. */
+  records(): readonly GuidelineRecord[];
+  record(id: string): GuidelineRecord | undefined;
+  matcher(): GuidelineMatcher;
+}
+
+interface GuidelineReadsOptions {
+  readonly projectName: string;
+  readonly isGuidelineFile: (path: string) => boolean;
+}
+
+function createGuidelineReads(
+  index: ProjectIndex,
+  { projectName, isGuidelineFile }: GuidelineReadsOptions,
+): GuidelineReads {
+  // While guideline files are not read yet, the project must not show the samples.
+  const hasFiles = () => index.cached("has-guidelines", () => index.files().some(isGuidelineFile));
+  const isIncomplete = () => index.indexing() !== undefined && (index.files().length === 0 || hasFiles());
+  const records = () =>
+    isIncomplete()
+      ? index.guidelineRecords()
+      : index.cached("guidelines-or-samples", () => withSamples(index.guidelineRecords()));
+  const matcher = () => index.cached("guideline-matcher", () => createGuidelineMatcher(records()));
+  const byId = () =>
+    index.cached("guidelines-by-id", () => new Map(records().map((record) => [record.id, record])));
+  return {
+    records,
+    matcher,
+    record: (id) => byId().get(id),
+    list(query) {
+      const list = listGuidelines(records(), query, matcher());
+      const indexing = index.indexing();
+      return indexing === undefined ? list : { ...list, indexing };
+    },
+    get(id) {
+      const record = byId().get(id);
+      return record && toGuideline(record);
+    },
+    diagnostics: index.guidelineDiagnostics,
+    explain: (file, tool, { user = false } = {}) =>
+      explainFile({
+        records: records(),
+        matcher: matcher(),
+        file,
+        tool,
+        readText: index.readText,
+        ...(user && { userRecords: (id) => readUserGuidelines(id) }),
+      }),
+    export: ({ format }) => exportGuidelines(records(), format, projectName),
+  };
+}
+
+/** Larger files are not instructions written by hand. */
+const maxBytes = 1024 * 1024;
+
+/**
+ * The guidelines that a tool reads from the user's home folder, named `~/…`. Callers ask for them explicitly: they belong to the
+ * user, not to the repository.
+ */
+export function readUserGuidelines(tool: ToolId, home: string = homedir()): readonly GuidelineRecord[] {
+  const found = toolInfo(tool).user.flatMap((file) => recordsOf(file, home));
+  // Codex reads the first of its two files.
+  const [first] = found;
+  return tool === "codex" ? found.filter(({ source_file }) => source_file === first?.source_file) : found;
+}
+
+function recordsOf(file: UserFile, home: string): GuidelineRecord[] {
+  if (!file.path.endsWith("/")) return read(home, file.path, file.like);
+  return listed(join(home, file.path)).flatMap((name) => read(home, file.path + name, file.like + name));
+}
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .map((name) => name.split(sep).join("/"))
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+function read(home: string, path: string, like: string): GuidelineRecord[] {
+  try {
+    const stats = statSync(join(home, path));
+    if (!stats.isFile() || stats.size > maxBytes) return [];
+    const { text } = decodeText(readFileSync(join(home, path)), path);
+    const name = `~/${path}`;
+    const { records } = readGuidelines({ path: like, text });
+    return assignGuidelineIds(
+      name,
+      records.map(({ id: _id, source_file: _file, position: _at, ...draft }) => ({ ...draft, scope: "" })),
+    );
+  } catch {
+    return [];
+  }
+}
