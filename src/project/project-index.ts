@@ -3,9 +3,8 @@ import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/statements.ts";
 import type { RefreshOptions, ScanSummary } from "./project.ts";
-import type { Tree } from "./scan/folder.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
-import type { Aliases } from "./scan/source-catalog.ts";
+import type { Aliases, Tree } from "./scan/tree.ts";
 
 /** The index of an open project, which the parts of a `Project` read. */
 export interface ProjectIndex {

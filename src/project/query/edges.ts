@@ -7,8 +7,8 @@ import {
 import { duplicateId, toId } from "../../specs/model/assemble-blocks.ts";
 import { isTestPath, mentionCandidates } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
-import { parentOf } from "../scan/folder.ts";
-import type { Aliases, StoredDiagnostic, StoredDiagnostics } from "../scan/source-catalog.ts";
+import type { StoredDiagnostic, StoredDiagnostics } from "../scan/source-catalog.ts";
+import { type Aliases, parentOf } from "../scan/tree.ts";
 import {
   createLinkResolver,
   type PlacedBlock,

@@ -2,6 +2,7 @@ import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:
 import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/obstacle.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { errorCodeOf, unreadable, unreadableBecause } from "./source-reader.ts";
 import {
   copyStamp,
   createStamps,
@@ -11,8 +12,7 @@ import {
   isUnstamped,
   namesIn,
   setStamp,
-} from "./folder.ts";
-import { errorCodeOf, unreadable, unreadableBecause } from "./source-reader.ts";
+} from "./tree.ts";
 
 /** A source that is new, or that may have changed since its stamp was taken. */
 export interface Candidate {

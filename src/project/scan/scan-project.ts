@@ -1,11 +1,22 @@
 import { lstatSync, realpathSync, statSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import { joinPath } from "../../files/obstacle.ts";
-import { createFileSet, createStamps, type Folder, namesIn, parentOf, setStamp } from "./folder.ts";
 import { type Candidate, hasSourceExtension } from "./read-folder.ts";
 import { type ScanTreeOptions, scanTree, type TreeChange } from "./scan-tree.ts";
-import { type Aliases, createAliases, type Link, type Links, type SourceCatalog } from "./source-catalog.ts";
+import type { SourceCatalog } from "./source-catalog.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./source-reader.ts";
+import {
+  type Aliases,
+  createAliases,
+  createFileSet,
+  createStamps,
+  type Folder,
+  type Link,
+  type Links,
+  namesIn,
+  parentOf,
+  setStamp,
+} from "./tree.ts";
 
 export interface ScanProjectOptions extends Omit<ScanTreeOptions, "isSource" | "relisted"> {
   readonly catalog: Pick<SourceCatalog, "isSource" | "isGuidelineFile">;

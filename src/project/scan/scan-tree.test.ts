@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { readSmallFile } from "../../files/git-folder.ts";
 import { createIgnoreScope, loadOuterRules } from "../../files/ignore-scope.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { type Folder, filesOf, setStamp, type Tree } from "./folder.ts";
 import { type ScanTreeOptions, scanTree, type TreeChange } from "./scan-tree.ts";
+import { type Folder, filesOf, setStamp, type Tree } from "./tree.ts";
 
 const isSource = (path: string): boolean => path.endsWith(".md");
 

@@ -1,7 +1,7 @@
 import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/obstacle.ts";
-import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./folder.ts";
 import { type Candidate, type FolderReading, isUntouched, readFolder } from "./read-folder.ts";
+import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./tree.ts";
 
 export interface ScanTreeOptions {
   /** Absolute, with links resolved. */

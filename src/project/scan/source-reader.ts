@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { sep } from "node:path";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import type { Sighting } from "./folder.ts";
+import type { Sighting } from "./tree.ts";
 
 /** Larger files are reported in a diagnostic and not read. */
 export const maxSourceBytes: number = 8 * 1024 * 1024;

@@ -4,8 +4,8 @@ import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { toId, toSpecBlock } from "../../specs/model/assemble-blocks.ts";
 import { type FileRefs, resolveMentions } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
-import { parentOf } from "../scan/folder.ts";
-import type { Aliases, StoredDiagnostics } from "../scan/source-catalog.ts";
+import type { StoredDiagnostics } from "../scan/source-catalog.ts";
+import { type Aliases, parentOf } from "../scan/tree.ts";
 import {
   aliasRef,
   type BlockClass,

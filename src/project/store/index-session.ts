@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import type { Connection } from "../../sqlite/statements.ts";
-import type { Folder, Tree } from "../scan/folder.ts";
-import type { Link, Links } from "../scan/source-catalog.ts";
+import type { Folder, Link, Links, Tree } from "../scan/tree.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import {
   busyTimeoutMs,

@@ -1,7 +1,6 @@
 import type { Connection } from "../../sqlite/statements.ts";
-import type { Folder } from "../scan/folder.ts";
 import { type DatesUpdate, saveDates } from "../scan/git/file-dates.ts";
-import type { Link } from "../scan/source-catalog.ts";
+import type { Folder, Link } from "../scan/tree.ts";
 import {
   type BlockEntry,
   classIdOf,

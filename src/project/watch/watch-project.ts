@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { findGitFolder } from "../../files/git-folder.ts";
 import type { ScanSummary } from "../project.ts";
 import type { ProjectIndex } from "../project-index.ts";
-import { parentOf } from "../scan/folder.ts";
+import { parentOf } from "../scan/tree.ts";
 
 /** Changes within so many milliseconds are one pass. */
 const quietMs = 5;

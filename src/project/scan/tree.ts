@@ -115,3 +115,99 @@ export function copyStamp(from: Folder, fromAt: number, { to, at }: { to: Folder
   for (let part = 0; part < stampLength; part += 1)
     to.stamps[at * stampLength + part] = from.stamps[fromAt * stampLength + part] ?? null;
 }
+
+/** A name of a file or folder that is not its real path. */
+export interface Link {
+  /** `hard`: one of several names that the file system gives one file. */
+  readonly kind: "file" | "folder" | "hard";
+  /** The real path, project-relative, after following chains; for a hard link, device and inode. */
+  readonly target: string;
+}
+
+/** The links of a project by their path. */
+export type Links = ReadonlyMap<string, Link>;
+
+/** The names of files that have several. A link inside the root is an alias of its target. */
+export interface Aliases {
+  /** The real path of a name, through links of files and of folders; the name itself where it is none. */
+  realOf(path: string): string;
+  /** The other names of a file that is given by its real path, in the order of `byPreference`. */
+  namesOf(path: string): readonly string[];
+}
+
+/** The names of one file that are kept at most; links that lead into each other make more. */
+const maxNames = 32;
+const maxFolderHops = 3;
+
+const noNames: readonly string[] = [];
+const noAliases: Aliases = { realOf: (path) => path, namesOf: () => noNames };
+
+/**
+ * Computes aliases from links. The target of a link may be ignored; then the first of its names stands for it, as for hard links,
+ * none of which is more real than another.
+ */
+export function createAliases(links: Links, hasFile: (path: string) => boolean): Aliases {
+  if (links.size === 0) return noAliases;
+  const byTarget = new Map<string, string[]>();
+  const folders: (readonly [path: string, target: string])[] = [];
+  for (const [path, { kind, target }] of links) {
+    if (kind !== "folder") byTarget.set(target, [...(byTarget.get(target) ?? []), path]);
+    // A link to a folder above itself makes endless names.
+    else if (!isWithin(path, target)) folders.push([path, target]);
+  }
+  for (const names of byTarget.values()) names.sort(byPreference);
+
+  const canonical = (target: string): string => {
+    const link = links.get(target);
+    if (link?.kind === "hard") return byTarget.get(link.target)?.[0] ?? target;
+    return hasFile(target) ? target : (byTarget.get(target)?.[0] ?? target);
+  };
+
+  const realOf = (path: string): string => {
+    let current = path;
+    for (let hop = 0; hop <= maxFolderHops; hop += 1) {
+      const link = links.get(current);
+      if (link?.kind === "hard") return canonical(current);
+      if (link !== undefined) return link.kind === "file" ? canonical(link.target) : link.target;
+      const folder = folders.find(([from]) => isWithin(current, from));
+      if (folder === undefined) return current;
+      const rest = current.slice(folder[0].length + 1);
+      current = folder[1] === "" ? rest : `${folder[1]}/${rest}`;
+    }
+    return current;
+  };
+
+  const namesOf = (path: string): readonly string[] => {
+    const found = new Map<string, number>([[path, 0]]);
+    for (const [name, hops] of found) {
+      const add = (other: string, otherHops: number): void => {
+        if (found.size <= maxNames && !found.has(other)) found.set(other, otherHops);
+      };
+      const link = links.get(name);
+      for (const other of byTarget.get(name) ?? noNames) add(other, hops);
+      if (link !== undefined && link.kind !== "folder")
+        for (const other of byTarget.get(link.target) ?? noNames) add(other, hops);
+      if (hops >= maxFolderHops) continue;
+      for (const [from, target] of folders) {
+        if (!isWithin(name, target)) continue;
+        const rest = target === "" ? name : name.slice(target.length + 1);
+        add(`${from}/${rest}`, hops + 1);
+      }
+    }
+    found.delete(path);
+    return found.size === 0 ? noNames : [...found.keys()].sort(byPreference);
+  };
+
+  return { realOf, namesOf };
+}
+
+/** Plain names before those of dot files and dot folders, then by path: AGENTS.md, CLAUDE.md, .cursorrules. */
+function byPreference(a: string, b: string): number {
+  const [dotA, dotB] = [a.startsWith("."), b.startsWith(".")];
+  if (dotA !== dotB) return dotA ? 1 : -1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return folder === "" || path.startsWith(`${folder}/`);
+}
