@@ -2,36 +2,48 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import * as z from "zod/mini";
 import { KitError } from "../../base/kit-error.ts";
 
-/** A file, folder or link of a workspace; paths are POSIX, from its root. */
-export type ManifestEntry =
-  | { readonly path: string; readonly kind: "folder"; readonly mode: number }
-  | { readonly path: string; readonly kind: "link"; readonly target: string }
-  | {
-      readonly path: string;
-      readonly kind: "file";
-      readonly mode: number;
-      readonly size: number;
-      /** Milliseconds since 1970. */
-      readonly modified: number;
-      /** SHA-256 of each piece of its content, hexadecimal. */
-      readonly pieces: readonly string[];
-    };
-
-export type FileEntry = Extract<ManifestEntry, { kind: "file" }>;
-
-/** Bytes of a piece; the last one of a file has fewer. */
+/** Bytes of a piece; the last piece of a file can be shorter. */
 const pieceBytes = 1_048_576;
-/** More than this is not a workspace that is kept. */
-const mostEntries = 100_000;
+/** A workspace with more entries is not saved. */
+const maxEntries = 100_000;
 
-/** Digests of files by their path, as long as the system says that they are as they were. */
+/** A file, folder or link of a workspace; paths are POSIX, relative to its root. */
+const path = z.string().check(z.refine(isInside, "a path leads out of the workspace"));
+const mode = z.int().check(z.minimum(0), z.maximum(0o777));
+const folderEntry = z.object({ path, kind: z.literal("folder"), mode });
+const linkEntry = z.object({
+  path,
+  kind: z.literal("link"),
+  target: z.string().check(z.refine((target) => !target.includes("\0"))),
+});
+const fileEntry = z.object({
+  path,
+  kind: z.literal("file"),
+  mode,
+  size: z.int().check(z.minimum(0)),
+  /** Milliseconds since 1970. */
+  modified: z.number(),
+  /** SHA-256 of each piece of the content, hexadecimal. */
+  pieces: z.readonly(z.array(z.string().check(z.regex(/^[0-9a-f]{64}$/)))),
+});
+const manifestSchema = z.object({
+  entries: z
+    .array(z.discriminatedUnion("kind", [folderEntry, linkEntry, fileEntry]))
+    .check(z.maxLength(maxEntries)),
+});
+
+export type ManifestEntry = z.infer<typeof manifestSchema>["entries"][number];
+export type FileEntry = z.infer<typeof fileEntry>;
+
+/** Digests of files by path; valid while `stamp` (inode, size, times) is unchanged. */
 export type KnownFiles = Map<string, { readonly stamp: string; readonly pieces: readonly string[] }>;
 
 /**
- * Reads what lies in a folder, without following links, parents first. Sockets, pipes and devices are left out, and so is what is
- * removed or replaced while it is read: the call that changes it saves again.
+ * Lists the entries of a folder, parents first, without following links. Skips sockets, pipes and devices,
+ * and entries that are removed or replaced during the scan: the call that changes them saves again.
  */
 export async function scanWorkspace(
   root: string,
@@ -48,7 +60,7 @@ export async function scanWorkspace(
       const file = join(root, path);
       const stat = await unlessGone(path, lstat(file, { bigint: true }));
       if (stat === undefined) continue;
-      if (entries.length >= mostEntries) throw tooMany();
+      if (entries.length >= maxEntries) throw tooMany();
       const mode = Number(stat.mode & 0o777n);
       if (stat.isDirectory()) {
         entries.push({ path, kind: "folder", mode });
@@ -81,7 +93,7 @@ export async function scanWorkspace(
   return entries;
 }
 
-/** Codes of a path that is not what it was a moment before: removed, or of another kind. */
+/** Error codes of a path that was removed or became another kind of file during the scan. */
 const goneCodes: ReadonlySet<unknown> = new Set([
   "ENOENT",
   "ENOTDIR",
@@ -92,7 +104,7 @@ const goneCodes: ReadonlySet<unknown> = new Set([
   "EAGAIN",
 ]);
 
-/** The result of a reading; undefined where another call removed or replaced what is read. Throws `forbidden` for what may not be read. */
+/** The result of `reading`; `undefined` if another call removed or replaced the file meanwhile. Throws `forbidden` if it cannot be read. */
 export async function unlessGone<Result>(
   path: string,
   reading: Promise<Result>,
@@ -118,14 +130,14 @@ export function digestOf(piece: Uint8Array): string {
 }
 
 export async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
-  // A pipe that took the file's place would hold a plain open until it has a writer.
+  // Without O_NONBLOCK, opening a pipe that replaced the file would block until the pipe has a writer.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    for (let place = 0; ; ) {
+    for (let position = 0; ; ) {
       const buffer = Buffer.alloc(pieceBytes);
-      const { bytesRead } = await handle.read(buffer, 0, pieceBytes, place);
+      const { bytesRead } = await handle.read(buffer, 0, pieceBytes, position);
       if (bytesRead === 0) return;
-      place += bytesRead;
+      position += bytesRead;
       yield buffer.subarray(0, bytesRead);
     }
   } finally {
@@ -134,45 +146,38 @@ export async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * Reads a manifest. A store may have been written by others: throws `unavailable` for a path that leads elsewhere, lies below a
- * file or a link, or comes twice.
+ * Parses a stored manifest. Others may have written to the store: throws `unavailable` for a path that leaves
+ * the workspace, lies below a file or a link, or occurs twice.
  */
 export function parseManifest(text: string): readonly ManifestEntry[] {
-  let entries: unknown;
-  try {
-    entries = (JSON.parse(text) as { entries?: unknown }).entries;
-  } catch (cause) {
-    throw damaged("it is not JSON", cause);
-  }
-  if (!Array.isArray(entries) || entries.length > mostEntries) throw damaged("it has no list of files");
+  const { data, error } = manifestSchema.safeParse(readJson(text));
+  if (data === undefined) throw damagedWorkspace(explainIssue(error));
   const folders = new Set([""]);
   const paths = new Set<string>();
-  for (const entry of entries as readonly ManifestEntry[]) {
-    const { path } = entry;
-    if (typeof path !== "string" || !isInside(path))
-      throw damaged(`a path leads out of the workspace: ${JSON.stringify(path)}`);
-    if (paths.has(path)) throw damaged(`a path comes twice: ${JSON.stringify(path)}`);
+  for (const { path, kind } of data.entries) {
+    if (paths.has(path)) throw damagedWorkspace(`a path occurs twice: ${JSON.stringify(path)}`);
     if (!folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/")))))
-      throw damaged(`the folder of a path is missing: ${JSON.stringify(path)}`);
-    if (!isEntry(entry)) throw damaged(`an entry is invalid: ${JSON.stringify(path)}`);
+      throw damagedWorkspace(`the folder of a path is missing: ${JSON.stringify(path)}`);
     paths.add(path);
-    if (entry.kind === "folder") folders.add(path);
+    if (kind === "folder") folders.add(path);
   }
-  return entries as readonly ManifestEntry[];
+  return data.entries;
 }
 
-function isEntry(entry: ManifestEntry): boolean {
-  if (entry.kind === "link") return typeof entry.target === "string" && !entry.target.includes("\0");
-  if (!Number.isInteger(entry.mode) || entry.mode < 0 || entry.mode > 0o777) return false;
-  if (entry.kind === "folder") return true;
-  return (
-    entry.kind === "file" &&
-    Array.isArray(entry.pieces) &&
-    entry.pieces.every((piece) => /^[0-9a-f]{64}$/.test(piece)) &&
-    Number.isInteger(entry.size) &&
-    entry.size >= 0 &&
-    Number.isFinite(entry.modified)
-  );
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw damagedWorkspace("it is not JSON", cause);
+  }
+}
+
+function explainIssue({ issues: [issue] }: z.core.$ZodError): string {
+  const [, index, field] = issue?.path ?? [];
+  if (index === undefined) return `its list of files is missing or has more than ${maxEntries} entries`;
+  return field === "path"
+    ? `${issue?.message} (entry ${String(index)})`
+    : `entry ${String(index)} is invalid`;
 }
 
 function isInside(path: string): boolean {
@@ -184,7 +189,7 @@ function isInside(path: string): boolean {
   );
 }
 
-export function damaged(why: string, cause?: unknown): KitError {
+export function damagedWorkspace(why: string, cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: `The stored workspace cannot be used: ${why}.`,
@@ -205,7 +210,7 @@ function unreadable(path: string, cause: unknown): KitError {
 function tooMany(): KitError {
   return new KitError({
     code: "payload_too_large",
-    message: `The workspace has more than ${mostEntries.toLocaleString("en")} files and folders, so it is not saved for other machines.`,
+    message: `The workspace has more than ${maxEntries.toLocaleString("en")} files and folders, so it is not saved for other machines.`,
     hint: "Remove files that can be generated again, such as node_modules.",
   });
 }
@@ -214,6 +219,6 @@ function tooLarge(maxBytes: number): KitError {
   return new KitError({
     code: "payload_too_large",
     message: `The workspace has more than ${Math.round(maxBytes / 1_048_576)} MiB, so the latest changes are not saved for other machines.`,
-    hint: "Remove what can be made again, or raise sandbox.persist_max_mb.",
+    hint: "Remove files that can be generated again, or raise sandbox.persist_max_mb.",
   });
 }

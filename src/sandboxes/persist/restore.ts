@@ -1,7 +1,7 @@
 import { chmod, lstat, mkdir, open, rename, rm, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  damaged,
+  damagedWorkspace,
   digestOf,
   type FileEntry,
   type KnownFiles,
@@ -9,12 +9,12 @@ import {
   scanWorkspace,
 } from "./manifest.ts";
 
-/** Reads a piece of the archive; undefined where it is not there. */
+/** Reads a stored piece; `undefined` if the store lacks it. */
 export type ReadPiece = (name: string) => Promise<Uint8Array | undefined>;
 
 /**
- * Makes a folder what the manifest says: what is not in it goes, what differs is written anew. Links are made, never followed. No
- * command of the workspace may run meanwhile.
+ * Makes a folder match the manifest: removes entries that the manifest lacks, and rewrites those that differ.
+ * Creates links, but never follows them. No command of the workspace may run meanwhile.
  */
 export async function restoreWorkspace(
   root: string,
@@ -23,23 +23,23 @@ export async function restoreWorkspace(
 ): Promise<void> {
   await mkdir(root, { recursive: true });
   const expected = new Map(entries.map((entry) => [entry.path, entry]));
-  const there = new Map(
+  const present = new Map(
     (await scanWorkspace(root, known, Number.POSITIVE_INFINITY)).map((entry) => [entry.path, entry]),
   );
-  for (const { path, kind } of [...there.values()].reverse()) {
+  for (const { path, kind } of [...present.values()].reverse()) {
     if (expected.get(path)?.kind === kind) continue;
     await rm(join(root, path), { recursive: true, force: true });
-    there.delete(path);
+    present.delete(path);
   }
-  // Special files are in no manifest, and would be written into.
+  // Manifests list no special files; remove one that is in the way, so that nothing is written into it.
   for (const entry of entries) {
     const file = join(root, entry.path);
-    const before = there.get(entry.path);
+    const before = present.get(entry.path);
     if (before === undefined && (await lstat(file).catch(() => undefined)) !== undefined)
       await rm(file, { recursive: true, force: true });
     if (entry.kind === "folder") {
       if (before === undefined) await mkdir(file);
-      // Writable while it is being filled.
+      // The folder must be writable while its entries are created.
       await chmod(file, 0o700);
     } else if (entry.kind === "link") await restoreLink(file, entry, before);
     else await restoreFile(file, entry, { before, read });
@@ -72,7 +72,7 @@ async function restoreFile(
       for (const name of entry.pieces) {
         const piece = await read(name);
         if (piece === undefined || digestOf(piece) !== name)
-          throw damaged(
+          throw damagedWorkspace(
             `the content of ${JSON.stringify(entry.path)} is ${piece === undefined ? "missing" : "not the content that was saved"}`,
           );
         await handle.write(piece);
