@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import {
+  hasLabels,
   type MachineInfo,
   type MachineSpec,
   quote,
@@ -10,7 +11,7 @@ import {
   shellLine,
 } from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
-import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
+import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts";
 
@@ -24,7 +25,7 @@ interface Client {
   readonly client: DaytonaClient;
 }
 
-/** The primitives of Daytona. `root`: the project whose package of the vendor is taken. */
+/** Creates the driver of Daytona with the vendor's package of the project at `root`. */
 export function createDaytonaDriver(options: DaytonaOptions, root: string): RemoteDriver {
   let loading: Promise<Client> | undefined;
   const load = async (): Promise<Client> => {
@@ -36,7 +37,7 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
         ...(apiUrl === undefined ? {} : { apiUrl }),
         ...(target === undefined ? {} : { target }),
         requestTimeoutMs,
-        // A connection for events would keep this process from its end.
+        // A connection for events would keep this process alive.
         useDeprecatedPolling: true,
       });
       return { sdk, client };
@@ -44,7 +45,7 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
       throw remoteError(vendor, "key", { cause, hint });
     }
   };
-  const asking = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
+  const withClient = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
     loading ??= load().catch((error: unknown) => {
       loading = undefined;
       throw error;
@@ -61,24 +62,24 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
     folder: options.folder ?? "/home/daytona/workspace",
     network: "hosts",
     create: (spec) =>
-      asking(async ({ sdk, client }) => {
+      withClient(async ({ sdk, client }) => {
         const machine = await client.create(paramsOf(options, spec), { timeout: startSeconds });
         return toMachine(sdk, machine);
       }),
     attach: (id) =>
-      asking(async ({ sdk, client }) => {
+      withClient(async ({ sdk, client }) => {
         const machine = await client.get(id);
         if (endStates.has(machine.state ?? "")) throw remoteError(vendor, "gone");
         if (machine.state !== "started") await machine.start(startSeconds);
         return toMachine(sdk, machine);
       }),
     pause: (id) =>
-      asking(async ({ client }) => {
+      withClient(async ({ client }) => {
         const machine = await client.get(id);
         if (machine.state === "started") await machine.stop(startSeconds);
       }),
     destroy: (id) =>
-      asking(async ({ sdk, client }) => {
+      withClient(async ({ sdk, client }) => {
         try {
           await (await client.get(id)).delete(startSeconds);
         } catch (error) {
@@ -86,16 +87,15 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
         }
       }),
     list: (labels) =>
-      asking(async ({ client }) => {
+      withClient(async ({ client }) => {
         const found: MachineInfo[] = [];
         for await (const machine of client.list({ labels: { ...labels } })) {
-          // The vendor's filter is not taken on trust where machines are removed by it.
-          if (Object.entries(labels).some(([name, value]) => machine.labels[name] !== value)) continue;
+          if (!hasLabels(machine, labels)) continue;
           if (machine.state === "destroyed" || machine.state === "destroying") continue;
-          const rests = machine.state !== "started" && machine.state !== "starting";
+          const isPaused = machine.state !== "started" && machine.state !== "starting";
           found.push({
             id: machine.id,
-            state: rests ? "paused" : "running",
+            state: isPaused ? "paused" : "running",
             labels: machine.labels,
             ...(machine.createdAt === undefined ? {} : { created_at: machine.createdAt }),
           });
@@ -114,7 +114,7 @@ function paramsOf({ snapshot, image }: DaytonaOptions, { labels, env, network, a
     labels: { ...labels },
     envVars: { ...env },
     autoStopInterval: Math.max(1, Math.ceil(aliveMs / 60_000)),
-    // The machine holds a session's work: kit removes it together with the session.
+    // Never delete it automatically: it holds a session's work, and kit removes it with the session.
     autoDeleteInterval: -1,
     ...(network === undefined
       ? {}
@@ -125,7 +125,7 @@ function paramsOf({ snapshot, image }: DaytonaOptions, { labels, env, network, a
 }
 
 function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
-  // Each is a shell of the vendor's, which runs one command at a time.
+  // Idle shell sessions of the vendor; each runs one command at a time.
   const shells: string[] = [];
   return {
     id: machine.id,
@@ -146,7 +146,7 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
       } catch (error) {
         if (reasonOf(error) !== undefined) throw error;
         const reason = reasonFor(sdk, error);
-        const isUnknown = mayRun && reason === "unreachable" && !wasRefused(error);
+        const isUnknown = mayRun && reason === "unreachable" && !wasNotSent(error);
         throw remoteError(vendor, isUnknown ? "lost" : reason === "gone" ? "detached" : reason, {
           cause: error,
         });
@@ -162,7 +162,7 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
   };
 }
 
-/** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
+/** Returns the line that runs a script. Uploads large or secret input first, as files that the script reads and removes. */
 async function runScript(
   machine: DaytonaMachine,
   { script, args, stdin, env = {} }: RemoteRun,
@@ -183,7 +183,7 @@ async function runScript(
   return shellLine(`${start.join("\n")}\n${script}`, args);
 }
 
-/** One round trip, with the output at the end, and standard error left out, which the vendor would mix into it. */
+/** Runs a line in one round trip. Drops standard error, which the vendor would mix into the output. */
 async function execute(
   machine: DaytonaMachine,
   line: string,
@@ -231,14 +231,14 @@ async function runInShell(
   for (let tries = 0; tries < 7; tries += 1) {
     const { exitCode } = await process.getSessionCommand(shell, cmdId);
     if (exitCode === undefined) {
-      // The end of the output may be heard before that of the command is noted; or the connection broke.
+      // The vendor may record the exit code after the output ends, or the connection broke.
       await setTimeout(50 * tries);
       continue;
     }
     if (tries > 0) {
-      const whole = await process.getSessionCommandLogs(shell, cmdId);
+      const logs = await process.getSessionCommandLogs(shell, cmdId);
       for (const stream of ["stdout", "stderr"] as const) {
-        const rest = (whole[stream] ?? "").slice(received[stream]);
+        const rest = (logs[stream] ?? "").slice(received[stream]);
         if (rest !== "") onOutput(stream, rest);
       }
     }
@@ -246,9 +246,6 @@ async function runInShell(
   }
   throw remoteError(vendor, "lost");
 }
-
-const wasRefused = (error: unknown): boolean =>
-  error instanceof Error && /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(error.message);
 
 function toRemote(sdk: DaytonaSdk, error: unknown): Error {
   const reason = reasonFor(sdk, error);
@@ -288,14 +285,14 @@ function reasonFor(sdk: DaytonaSdk, error: unknown): RemoteReason {
 }
 
 export interface DaytonaOptions extends RemoteOptions {
-  /** The snapshot that a new machine is made of; default: the account's. */
+  /** The snapshot for new machines; default: the account's. */
   readonly snapshot?: string;
-  /** The image that it is made of, in place of a snapshot: "debian:12". */
+  /** The image for new machines instead of a snapshot, such as "debian:12". */
   readonly image?: string;
   /** The region, such as "eu". */
   readonly target?: string;
-  /** Where the vendor's interface is; default: the vendor's own. */
+  /** The address of the vendor's API; default: the vendor's own. */
   readonly apiUrl?: string;
-  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Commands have limits of their own. */
+  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Does not limit commands. */
   readonly requestTimeoutMs?: number;
 }

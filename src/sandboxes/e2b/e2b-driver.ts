@@ -1,4 +1,5 @@
 import {
+  hasLabels,
   type MachineInfo,
   type MachineSpec,
   type RemoteDriver,
@@ -7,17 +8,17 @@ import {
   shellLine,
 } from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
-import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
+import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
 type Sdk = typeof import("e2b");
 type Machine = InstanceType<Sdk["Sandbox"]>;
 
 const vendor = "e2b";
-/** One message of standard input; the vendor's own limit is not written down. */
+/** Characters per message of standard input; the vendor documents no limit. */
 const inputChunk = 1024 * 1024;
 
-/** The primitives of E2B. `root`: the project whose package of the vendor is taken. */
+/** Creates the driver of E2B with the vendor's package of the project at `root`. */
 export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver {
   let loading: Promise<Sdk> | undefined;
   const load = async (): Promise<Sdk> => {
@@ -31,7 +32,7 @@ export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver
     ...(options.sandboxUrl === undefined ? {} : { sandboxUrl: options.sandboxUrl }),
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
   };
-  const asking = async <Value>(work: (sdk: Sdk) => Promise<Value>): Promise<Value> => {
+  const withSdk = async <Value>(work: (sdk: Sdk) => Promise<Value>): Promise<Value> => {
     const sdk = await load();
     try {
       return await work(sdk);
@@ -44,7 +45,7 @@ export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver
     folder: options.folder ?? "/home/user/workspace",
     network: "hosts",
     create: (spec) =>
-      asking(async (sdk) => {
+      withSdk(async (sdk) => {
         const machine = await sdk.Sandbox.create(options.template ?? "base", {
           ...connection,
           ...limitsOf(spec),
@@ -56,23 +57,22 @@ export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver
         return toMachine(sdk, machine);
       }),
     attach: (id, { aliveMs }) =>
-      asking(async (sdk) =>
+      withSdk(async (sdk) =>
         toMachine(sdk, await sdk.Sandbox.connect(id, { ...connection, timeoutMs: aliveMs })),
       ),
     async pause(id) {
-      await asking((sdk) => sdk.Sandbox.pause(id, connection));
+      await withSdk((sdk) => sdk.Sandbox.pause(id, connection));
     },
     async destroy(id) {
-      await asking((sdk) => sdk.Sandbox.kill(id, connection));
+      await withSdk((sdk) => sdk.Sandbox.kill(id, connection));
     },
     list: (labels) =>
-      asking(async (sdk) => {
+      withSdk(async (sdk) => {
         const found: MachineInfo[] = [];
         const pages = sdk.Sandbox.list({ ...connection, query: { metadata: { ...labels } } });
         while (pages.hasNext) {
           for (const { sandboxId, state, metadata, startedAt } of await pages.nextItems()) {
-            // The vendor's filter is not taken on trust where machines are removed by it.
-            if (Object.entries(labels).some(([name, value]) => metadata[name] !== value)) continue;
+            if (!hasLabels({ labels: metadata }, labels)) continue;
             found.push({ id: sandboxId, state, labels: metadata, created_at: startedAt.toISOString() });
           }
         }
@@ -114,7 +114,7 @@ async function run(sdk: Sdk, machine: Machine, request: RemoteRun): Promise<{ re
     const command = await machine.commands.run(shellLine(request.script, request.args), {
       background: true,
       stdin: stdin !== undefined,
-      // The script keeps the time; the vendor would give up and leave it running.
+      // The script has its own time limit; the vendor's would stop waiting and leave the script running.
       timeoutMs: 0,
       ...(env === undefined ? {} : { envs: { ...env } }),
       ...(signal === undefined ? {} : { signal }),
@@ -133,39 +133,29 @@ async function run(sdk: Sdk, machine: Machine, request: RemoteRun): Promise<{ re
     if (signal?.aborted === true && !started) throw signal.reason;
     if (started) throw lost(sdk, error);
     const remote = toRemote(sdk, error);
-    // It is unknown whether the request arrived before the connection broke.
-    throw reasonOf(remote) === "unreachable" && !wasRefused(error)
+    // The request may have arrived before the connection broke.
+    throw reasonOf(remote) === "unreachable" && !wasNotSent(error)
       ? remoteError(vendor, "lost", { cause: error })
       : remote;
   }
 }
 
-/** A program may end without reading all that it is given. */
+/** Sends standard input. A program can end without reading all of it. */
 async function feed(machine: Machine, pid: number, text: string): Promise<void> {
   try {
     for (let at = 0; at < text.length; at += inputChunk)
       await machine.commands.sendStdin(pid, text.slice(at, at + inputChunk));
     await machine.commands.closeStdin(pid);
   } catch {
-    // Where the connection is lost, the command's own end tells.
+    // If the connection is lost, waiting for the command fails too.
   }
 }
 
-/** A running script whose end was not heard. */
+/** The error for a started script whose result was not received. */
 function lost(sdk: Sdk, cause: unknown): Error {
   return reasonFor(sdk, cause) === "busy"
     ? remoteError(vendor, "busy", { cause })
     : remoteError(vendor, "lost", { cause });
-}
-
-const wasRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(codesOf(error));
-
-function codesOf(error: unknown): string {
-  const codes: string[] = [];
-  for (let at = error; at instanceof Error && codes.length < 5; at = at.cause) {
-    codes.push("code" in at ? String(at.code) : "", at.message);
-  }
-  return codes.join(" ");
 }
 
 function toRemote(sdk: Sdk, error: unknown): Error {
@@ -185,7 +175,7 @@ function reasonFor(sdk: Sdk, error: unknown): RemoteReason {
   if (error instanceof sdk.ServiceBusyError) return "unreachable";
   if (error instanceof sdk.SandboxNotFoundError)
     return /probably not running/.test(text) ? "detached" : "gone";
-  // A machine that has paused answers so.
+  // A paused machine answers with this error.
   if (error instanceof sdk.TimeoutError)
     return /not found|timeout|unavailable|killed/i.test(text) ? "detached" : "unreachable";
   if (status === 402 || (status === 403 && /quota|limit|plan/i.test(text))) return "quota";
@@ -196,14 +186,14 @@ function reasonFor(sdk: Sdk, error: unknown): RemoteReason {
 }
 
 export interface E2bOptions extends RemoteOptions {
-  /** The template that a new machine is made of; default "base". */
+  /** The template for new machines; default "base". */
   readonly template?: string;
-  /** The vendor's domain, where it is not the default: an installation of one's own. */
+  /** The domain of a self-hosted installation; default: the vendor's. */
   readonly domain?: string;
-  /** Where the vendor's interface is, in place of what the domain says. */
+  /** The address of the API; default: derived from `domain`. */
   readonly apiUrl?: string;
-  /** Where all machines are reached, in place of what the domain says. */
+  /** The address of all machines; default: derived from `domain`. */
   readonly sandboxUrl?: string;
-  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Commands have limits of their own. */
+  /** Time limit of one request to the vendor, in milliseconds; default 60,000. Does not limit commands. */
   readonly requestTimeoutMs?: number;
 }

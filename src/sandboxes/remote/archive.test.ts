@@ -15,7 +15,7 @@ const file = fc.record({
   executable: fc.boolean(),
 });
 
-test("an archive gives back the files that it was written of, whatever their names", () => {
+test("reading an archive returns the files that were written, whatever their names", () => {
   fc.assert(
     fc.property(fc.uniqueArray(file, { selector: (one) => one.path, maxLength: 5 }), (files) => {
       expect(readArchive(writeArchive(files))).toEqual(files);
@@ -23,7 +23,7 @@ test("an archive gives back the files that it was written of, whatever their nam
   );
 });
 
-test("GNU tar reads what is written, and names as long as they come", () => {
+test("GNU tar can read the archive, also with long names", () => {
   const long = `${"a folder ü/".repeat(20)}deep.txt`;
   const archive = writeArchive([
     { path: long, content: Buffer.from("deep") },
@@ -36,7 +36,7 @@ test("GNU tar reads what is written, and names as long as they come", () => {
   expect(listed).toContain(`./link -> ${long}`);
 });
 
-test("an archive that is cut, and bytes that are none, give what is whole", () => {
+test("reading a truncated or invalid archive returns the complete files", () => {
   const whole = writeArchive([
     { path: "a", content: Buffer.from("a") },
     { path: "b", content: Buffer.alloc(2_000) },

@@ -5,13 +5,13 @@ export interface ArchivedFile {
   readonly path: string;
   readonly content: Buffer;
   readonly executable?: boolean;
-  /** Then the content is where it leads. */
+  /** For a link, `content` is its target. */
   readonly isLink?: boolean;
 }
 
-const block = 512;
+const blockBytes = 512;
 
-/** The regular files of a GNU or POSIX tar archive, and links where they are asked for; all else is passed over. */
+/** Reads the regular files of a GNU or POSIX tar archive, and with `links` its links; skips other entries. */
 export function readArchive(
   bytes: Buffer,
   { links = false }: { readonly links?: boolean } = {},
@@ -19,12 +19,12 @@ export function readArchive(
   const files: ArchivedFile[] = [];
   let longName: string | undefined;
   let longTarget: string | undefined;
-  for (let at = 0; at + block <= bytes.length; ) {
-    const head = bytes.subarray(at, at + block);
+  for (let at = 0; at + blockBytes <= bytes.length; ) {
+    const head = bytes.subarray(at, at + blockBytes);
     if (head.every((byte) => byte === 0)) break;
     const size = Number.parseInt(head.toString("latin1", 124, 136), 8) || 0;
-    const content = bytes.subarray(at + block, at + block + size);
-    at += block + Math.ceil(size / block) * block;
+    const content = bytes.subarray(at + blockBytes, at + blockBytes + size);
+    at += blockBytes + Math.ceil(size / blockBytes) * blockBytes;
     const type = String.fromCharCode(head[156] ?? 0);
     if (type === "L") {
       longName = textOf(content);
@@ -54,11 +54,11 @@ const textOf = (bytes: Buffer): string => {
   return bytes.toString("utf8", 0, end === -1 ? bytes.length : end);
 };
 
-/** An archive of files, as GNU tar reads it. */
+/** Writes an archive that GNU tar can read. */
 export function writeArchive(files: readonly ArchivedFile[]): Buffer {
   const parts: Buffer[] = [];
   const add = (head: Buffer, content: Buffer): void => {
-    parts.push(head, content, Buffer.alloc((block - (content.length % block)) % block));
+    parts.push(head, content, Buffer.alloc((blockBytes - (content.length % blockBytes)) % blockBytes));
   };
   const addLong = (name: Buffer, type: "K" | "L"): void => {
     if (name.length < 100) return;
@@ -84,7 +84,7 @@ export function writeArchive(files: readonly ArchivedFile[]): Buffer {
       content,
     );
   }
-  return Buffer.concat([...parts, Buffer.alloc(block * 2)]);
+  return Buffer.concat([...parts, Buffer.alloc(blockBytes * 2)]);
 }
 
 interface Head {
@@ -97,7 +97,7 @@ interface Head {
 }
 
 function headOf({ name, size, mode, type, target }: Head): Buffer {
-  const head = Buffer.alloc(block);
+  const head = Buffer.alloc(blockBytes);
   name.copy(head, 0, 0, 99);
   target?.copy(head, 157, 0, 99);
   const octal = (value: number, at: number, length: number): void => {
@@ -122,14 +122,14 @@ function headOf({ name, size, mode, type, target }: Head): Buffer {
 
 const unzip = promisify(gunzip);
 
-/** Unpacks the line that a script has packed. */
+/** Decodes a line of a script's output: base64 of gzip. */
 export async function unpack(line: string | undefined): Promise<Buffer> {
   return line === undefined || line === "" ? Buffer.alloc(0) : await unzip(Buffer.from(line, "base64"));
 }
 
 const zip = promisify(gzip);
 
-/** Packs an archive for a script, in base64. */
+/** Encodes bytes for a script: gzip in base64. */
 export async function pack(bytes: Buffer): Promise<string> {
   return (await zip(bytes)).toString("base64");
 }

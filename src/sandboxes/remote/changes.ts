@@ -6,24 +6,24 @@ import type { SandboxChanges } from "../contract.ts";
 import { type ArchivedFile, readArchive, unpack } from "./archive.ts";
 import { git } from "./git.ts";
 import { walkRemotely } from "./remote-search.ts";
-import { answer, failure, namesOf, type RemoteView } from "./remote-view.ts";
+import { runOnPath, failure, namesOf, type RemoteView } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
 import { staysInside } from "./seed.ts";
 
-/** The changes in a workspace since it was filled with the files of the project; takes three round trips. */
+/** The changes in a workspace since the project's files were uploaded; takes at most three round trips. */
 export async function readChanges(view: RemoteView): Promise<SandboxChanges> {
   const { files, links } = await walkRemotely(view, "", { allLinks: true });
   const known = [...files, ...links];
-  const [base, sums, baseKinds, kinds] = await ask(view, scripts.sums, known);
+  const [base, sums, baseKinds, kinds] = await runOnFiles(view, scripts.sums, known);
   const before = statesOf(base, baseKinds);
-  // Uploaded files still count when an ignore file leaves them out by now.
-  const more = [...before.keys()].filter((path) => !known.includes(path));
-  const rest = more.length === 0 ? [] : await ask(view, scripts.sums, more);
-  const now = new Map([...statesOf(sums, kinds), ...statesOf(rest[1], rest[3])]);
+  // Uploaded files count even if an ignore file excludes them now.
+  const ignoredNow = [...before.keys()].filter((path) => !known.includes(path));
+  const ignoredStates = ignoredNow.length === 0 ? [] : await runOnFiles(view, scripts.sums, ignoredNow);
+  const now = new Map([...statesOf(sums, kinds), ...statesOf(ignoredStates[1], ignoredStates[3])]);
   const paths = [...new Set([...before.keys(), ...now.keys()])].sort();
   const changed = paths.filter((path) => before.get(path) !== now.get(path));
   if (changed.length === 0) return { patch: "", files: [] };
-  const [old, current] = await ask(view, scripts.both, changed);
+  const [old, current] = await runOnFiles(view, scripts.both, changed);
   const entriesOf = (bytes: Buffer | undefined) => readArchive(bytes ?? Buffer.alloc(0), { links: true });
   return {
     patch: await toPatch(entriesOf(old), entriesOf(current)),
@@ -34,10 +34,14 @@ export async function readChanges(view: RemoteView): Promise<SandboxChanges> {
   };
 }
 
-async function ask(view: RemoteView, script: string, files: readonly string[]): Promise<readonly Buffer[]> {
+async function runOnFiles(
+  view: RemoteView,
+  script: string,
+  files: readonly string[],
+): Promise<readonly Buffer[]> {
   const names = Buffer.from(files.map((path) => `./${path}\0`).join(""));
   try {
-    const text = await answer(view, "", withInput(script, names));
+    const text = await runOnPath(view, "", withInput(script, names));
     return await Promise.all(text.split("\n").slice(0, 4).map(unpack));
   } catch (error) {
     if (error instanceof KitError && error.code === "not_found") {
@@ -50,12 +54,12 @@ async function ask(view: RemoteView, script: string, files: readonly string[]): 
 const nothingUploaded = (cause: unknown): KitError =>
   new KitError({
     code: "invalid_request",
-    message: "This machine started with no files of the project: there is nothing to compare with.",
-    hint: "Set upload of the sandbox; machines that are made from then on know what has changed.",
+    message: "This machine started without files of the project, so there is nothing to compare with.",
+    hint: "Set the option upload of the sandbox. Machines created from then on can report changes.",
     cause,
   });
 
-/** Fingerprints of the states of files and links, by path. */
+/** The state of each file and link by path, as a text to compare. */
 function statesOf(sums: Buffer | undefined, kinds: Buffer | undefined): ReadonlyMap<string, string> {
   const plain = (path: string): string => path.replace(/^\.\//, "");
   const states = new Map(
@@ -72,7 +76,7 @@ function statesOf(sums: Buffer | undefined, kinds: Buffer | undefined): Readonly
   return states;
 }
 
-/** Git itself writes the patch, of two folders that are made for it. */
+/** Lets Git write the patch, from two temporary folders. */
 async function toPatch(before: readonly ArchivedFile[], after: readonly ArchivedFile[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kit-changes-"));
   try {
@@ -94,7 +98,7 @@ async function toPatch(before: readonly ArchivedFile[], after: readonly Archived
     const { exitCode, stdout, stderr } = await git(folder, ["diff", ...flags, "--", "a", "b"]);
     if (exitCode > 1 || exitCode < 0) {
       const cause = new Error(stderr.slice(0, 1_000));
-      throw new KitError({ code: "unavailable", message: "The patch could not be made.", cause });
+      throw new KitError({ code: "unavailable", message: "Git could not write the patch.", cause });
     }
     return stdout.toString("utf8");
   } finally {
@@ -102,7 +106,7 @@ async function toPatch(before: readonly ArchivedFile[], after: readonly Archived
   }
 }
 
-/** Links come last, and nothing lies below one: what is written stays in the folder. */
+/** Writes links last and refuses paths below links, so that nothing is written outside the folder. */
 async function writeTree(folder: string, entries: readonly ArchivedFile[]): Promise<void> {
   await mkdir(folder);
   const links = new Set(entries.filter(({ isLink }) => isLink === true).map(({ path }) => path));
@@ -110,10 +114,10 @@ async function writeTree(folder: string, entries: readonly ArchivedFile[]): Prom
     const names = path.split("/");
     const above = names.map((_, depth) => names.slice(0, depth).join("/"));
     if (names.includes("..") || above.some((name) => links.has(name))) throw failure(71, path);
-    const place = join(folder, path);
-    await mkdir(dirname(place), { recursive: true });
-    if (isLink) await symlink(content, place);
-    else await writeFile(place, content, { mode: executable ? 0o755 : 0o644 });
+    const target = join(folder, path);
+    await mkdir(dirname(target), { recursive: true });
+    if (isLink) await symlink(content, target);
+    else await writeFile(target, content, { mode: executable ? 0o755 : 0o644 });
   }
 }
 
@@ -121,19 +125,19 @@ const linksLast = (one: ArchivedFile, other: ArchivedFile): number =>
   Number(one.isLink ?? false) - Number(other.isLink ?? false);
 
 /**
- * Applies a patch to the files of a project, whole or not at all. Throws `conflict`, with what Git says, where the
- * project has changed in the same places, and `forbidden` for a link that leads out of it.
+ * Applies a patch to the files of a project, all or nothing. Throws `conflict` with Git's message if the project
+ * changed in the same places, and `forbidden` for a link that leads out of it.
  */
 export async function applyChanges(root: string, { patch }: Pick<SandboxChanges, "patch">): Promise<void> {
   if (patch === "") return;
-  const out = linksOf(patch).find(
+  const linkOut = linksOf(patch).find(
     ({ path, target }) => !staysInside(path, target) || /(?:^|\/)\.git(?:\/|$)/i.test(target),
   );
-  if (out !== undefined) throw leadsOut(out);
-  const tried = await git(root, ["apply", "--check", "-"], patch);
-  if (tried.exitCode !== 0) throw doesNotFit(tried.stderr);
-  const done = await git(root, ["apply", "-"], patch);
-  if (done.exitCode !== 0) throw doesNotFit(done.stderr);
+  if (linkOut !== undefined) throw leadsOut(linkOut);
+  const check = await git(root, ["apply", "--check", "-"], patch);
+  if (check.exitCode !== 0) throw doesNotFit(check.stderr);
+  const applied = await git(root, ["apply", "-"], patch);
+  if (applied.exitCode !== 0) throw doesNotFit(applied.stderr);
 }
 
 interface PatchedLink {
@@ -141,7 +145,7 @@ interface PatchedLink {
   readonly target: string;
 }
 
-/** The links that a patch of Git makes or changes. */
+/** The links that a Git patch creates or changes. */
 function linksOf(patch: string): readonly PatchedLink[] {
   return patch
     .split(/^(?=diff --git )/m)
@@ -161,13 +165,13 @@ function linksOf(patch: string): readonly PatchedLink[] {
 const leadsOut = ({ path, target }: PatchedLink): KitError =>
   new KitError({
     code: "forbidden",
-    message: `The changes make a link that leads out of the project: ${path} to ${target}. Nothing was applied.`,
-    hint: "Take the rest of the patch by hand: 'kit sandboxes diff' prints it.",
+    message: `The changes contain a link that leads out of the project: ${path} to ${target}. Nothing was applied.`,
+    hint: "Apply the rest of the patch by hand: 'kit sandboxes diff' prints it.",
   });
 
 const doesNotFit = (reason: string): KitError =>
   new KitError({
     code: "conflict",
-    message: "The changes do not fit the project as it is now; nothing was changed.",
+    message: "The changes do not apply to the current files of the project. Nothing was changed.",
     hint: reason.trim().split("\n").slice(0, 5).join(" "),
   });

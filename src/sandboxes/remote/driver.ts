@@ -1,33 +1,33 @@
-/** The interface to one vendor: machines, and scripts that run on them. Everything else is kit's own. */
+/** The interface to one vendor: its machines, and running scripts on them. kit implements everything else on top. */
 export interface RemoteDriver {
-  /** The name of the sandbox, in its errors and its configuration too: "e2b". */
+  /** The name of the sandbox in errors and configuration, such as "e2b". */
   readonly name: string;
-  /** The workspace on a machine, absolute; made when it is missing. */
+  /** The absolute path of the workspace on a machine; created if it is missing. */
   readonly folder: string;
   /**
-   * Which network rules the vendor keeps: `hosts` lets single hosts through, `all-or-none` closes everything or
-   * nothing; undefined where a machine reaches whatever it likes.
+   * The network rules that the vendor enforces: `hosts` allows single hosts, `all-or-none` blocks everything or
+   * nothing; `undefined` if machines can reach every host.
    */
   readonly network?: "hosts" | "all-or-none" | undefined;
-  /** A new machine that runs. */
+  /** Creates a machine and waits until it runs. */
   create(spec: MachineSpec): Promise<RemoteMachine>;
-  /** The machine of that id, running: one that is paused is resumed. Rejects with `gone` when there is none. */
+  /** Returns a running machine by its id; resumes it if it is paused. Rejects with `gone` if it does not exist. */
   attach(id: string, spec: Pick<MachineSpec, "aliveMs">): Promise<RemoteMachine>;
-  /** Keeps the files and stops the costs. Absent where the vendor cannot. */
+  /** Stops the machine and keeps its files. Absent if the vendor cannot pause machines. */
   pause?(id: string): Promise<void>;
-  /** Removes the machine with its files. One that is gone is fine. */
+  /** Removes the machine with its files; does nothing if it does not exist. */
   destroy(id: string): Promise<void>;
-  /** Every machine, running or paused, that has all of these labels. */
+  /** Lists the running and paused machines that have all these labels. */
   list(labels: Readonly<Record<string, string>>): Promise<readonly MachineInfo[]>;
 }
 
 export interface MachineSpec {
   readonly labels: Readonly<Record<string, string>>;
-  /** Variables that every command finds. */
+  /** Environment variables of every command. */
   readonly env: Readonly<Record<string, string>>;
-  /** Hosts that the machine may reach; empty: none; undefined: whatever the vendor lets it. */
+  /** Hosts that the machine may reach; empty: none; `undefined`: the vendor's default. */
   readonly network?: readonly string[] | undefined;
-  /** How long the machine runs, in milliseconds, when kit does not say again that it is needed; then it pauses itself. */
+  /** Milliseconds after the last `keepAlive` at which the vendor pauses the machine. */
   readonly aliveMs: number;
 }
 
@@ -39,38 +39,46 @@ export interface MachineInfo {
   readonly created_at?: string | undefined;
 }
 
-/** A machine that runs. */
+/** A running machine. */
 export interface RemoteMachine {
   readonly id: string;
   /**
-   * Runs `sh -c script kit ...args` and resolves with its exit code when its output has ended. Rejects with a
-   * `remoteError`: `lost` when the script may have run, and any other reason when it has not.
+   * Runs `sh -c script kit ...args` and resolves with its exit code after its output has ended. Rejects with a
+   * `remoteError`: `lost` if the script may have run, any other reason if it did not run.
    */
   run(request: RemoteRun): Promise<{ readonly exitCode: number }>;
-  /** Has the machine run for that many milliseconds from now. */
+  /** Keeps the machine running for `ms` milliseconds from now. */
   keepAlive(ms: number): Promise<void>;
 }
 
 export interface RemoteRun {
   readonly script: string;
   readonly args: readonly string[];
-  /** Without it, the script reads an end of file. */
+  /** Default: empty input. */
   readonly stdin?: string | undefined;
-  /** Variables of this run alone: they may be secret, and are in no command line and no record of the vendor. */
+  /** Variables for this run only. They may be secret, so they must not appear in a command line or a vendor's record. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Whether it is a command, which may take long: its output is heard as it comes, in both streams. Of any other
-   * script only standard output matters, and it may come at the end.
+   * Whether the script is a command, which can take long: both output streams are passed on as they arrive. For
+   * other scripts only standard output is needed, and it can arrive at the end.
    */
   readonly isCommand?: boolean;
   readonly onOutput: (stream: "stdout" | "stderr", text: string) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A script with its arguments as one line for a shell. */
+/** Formats a script with its arguments as one shell line. */
 export function shellLine(script: string, args: readonly string[]): string {
   return `exec sh -c ${quote(script)} kit ${args.map(quote).join(" ")}`;
 }
 
-/** A word that a shell takes as it is. */
+/** Quotes a word for a shell. */
 export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+/** Whether a machine has all these labels. Vendors filter by labels too, but kit removes machines by this result. */
+export function hasLabels(
+  { labels }: Pick<MachineInfo, "labels">,
+  expected: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(expected).every(([name, value]) => labels[name] === value);
+}

@@ -2,8 +2,8 @@ import { delimiter, isAbsolute } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { startProcess } from "../../processes/start-process.ts";
 
-const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP", "TMP", "TMPDIR"];
-const most = 512 * 1024 * 1024;
+const passedVariables = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP", "TMP", "TMPDIR"];
+const maxOutputBytes = 512 * 1024 * 1024;
 
 export interface GitOutcome {
   readonly exitCode: number;
@@ -12,8 +12,8 @@ export interface GitOutcome {
 }
 
 /**
- * Runs Git on this computer without a shell, in a clean environment, with nothing of the repository's settings that
- * would start a program. Throws `unavailable` where there is no Git.
+ * Runs Git on this computer without a shell, in a clean environment, and overrides repository settings that could
+ * start a program. Throws `unavailable` if Git cannot be started.
  */
 export async function git(cwd: string, args: readonly string[], input = ""): Promise<GitOutcome> {
   const hardening = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"];
@@ -35,7 +35,7 @@ export async function git(cwd: string, args: readonly string[], input = ""): Pro
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > most) child.signal("SIGKILL");
+    if (size > maxOutputBytes) child.signal("SIGKILL");
     else output.push(chunk);
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -50,7 +50,7 @@ export async function git(cwd: string, args: readonly string[], input = ""): Pro
 }
 
 function environment(): NodeJS.ProcessEnv {
-  // A relative entry of PATH would be looked up in the repository, which may hold a `git` of its own.
+  // A relative entry of PATH would be resolved in the repository, which may contain a program named `git`.
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
   const env: NodeJS.ProcessEnv = {
     PATH: path.join(delimiter),
@@ -58,7 +58,7 @@ function environment(): NodeJS.ProcessEnv {
     GIT_TERMINAL_PROMPT: "0",
     GIT_OPTIONAL_LOCKS: "0",
   };
-  for (const name of passedOn) {
+  for (const name of passedVariables) {
     const value = process.env[name];
     if (value !== undefined) env[name] = value;
   }

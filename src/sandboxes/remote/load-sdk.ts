@@ -4,15 +4,15 @@ import { pathToFileURL } from "node:url";
 import { KitError } from "../../base/kit-error.ts";
 
 interface SdkDetails {
-  /** The version to install, where the registry's latest one is not the vendor's. */
+  /** The version to install, if the registry's latest version is another package. */
   readonly version?: string;
-  /** A name that the package exports, by which it is told from another of the same name. */
+  /** A name that the vendor's package exports and another package of the same name does not. */
   readonly exports?: string;
 }
 
 /**
- * A vendor's package, which a project installs when it uses the vendor: the project's own, else the one beside kit.
- * Throws `unavailable` with the command that installs it.
+ * Imports a vendor's package from the project, or from the installation of kit. Throws `unavailable` with the
+ * command that installs it.
  */
 export async function loadSdk<Module>(
   name: string,
@@ -37,7 +37,7 @@ export async function loadSdk<Module>(
   throw new KitError({ code: "unavailable", message, hint, cause });
 }
 
-/** A package that is not an ES module has its exports in the default one. */
+/** A CommonJS package has its exports in `default`. */
 function toModule<Module>(loaded: { readonly default?: unknown }): Module {
   const names = Object.keys(loaded);
   const inside = loaded.default;

@@ -5,31 +5,31 @@ import type { MachineRecords } from "./records.ts";
 import { reasonOf, remoteError } from "./remote-error.ts";
 import { scripts } from "./scripts.ts";
 
-/** A session's machine, which is there when it is needed. */
+/** The connection to a session's machine, which is started on first use. */
 export interface MachineLink {
-  /** The machine as it was opened. Starts it when it does not run. */
+  /** Starts the machine if it does not run. */
   open(): Promise<OpenMachine>;
-  /** Where the workspace lies on the machine, as far as is known by now: with links resolved, and as it is called. */
-  place(): { readonly root: string; readonly calledRoot: string };
+  /** The workspace's path on the machine, with links resolved (known after `open`) and as configured. */
+  paths(): { readonly root: string; readonly calledRoot: string };
   /** Runs a script with the root of the workspace as its first argument. */
   run(request: ScriptRun): Promise<ScriptResult>;
-  /** Lets the machine rest, with its files. */
-  rest(): Promise<void>;
+  /** Pauses the machine, if the vendor can; it keeps its files. */
+  pause(): Promise<void>;
 }
 
 export interface OpenMachine {
   readonly machine: RemoteMachine;
   /** The workspace, with links resolved. */
   readonly root: string;
-  /** The program by which files are kept from commands; empty where the machine has none that works. */
+  /** The program that makes paths read-only for commands; "" if the machine has none that works. */
   readonly wall: string;
 }
 
 export interface ScriptRun
   extends Pick<RemoteRun, "script" | "args" | "stdin" | "env" | "isCommand" | "signal"> {
-  /** Whether it may run twice: a connection that is lost is then tried again. */
+  /** Whether the script can run twice, so that it is retried after a lost connection. */
   readonly repeatable?: boolean;
-  /** Hears the output, which is otherwise collected. */
+  /** Called with the output, which is otherwise collected in the result. */
   readonly onOutput?: RemoteRun["onOutput"];
 }
 
@@ -45,13 +45,13 @@ export interface MachineLinkOptions {
   readonly owner: SandboxOwner;
   readonly env: Readonly<Record<string, string>>;
   readonly network?: readonly string[] | undefined;
-  /** How long nothing has to happen before the machine is paused, in milliseconds. */
+  /** Milliseconds without a script after which the machine is paused. */
   readonly idleMs: number;
-  /** Fills the workspace of a new machine. */
+  /** Called once to fill the workspace of a new machine. */
   readonly seed: (open: OpenMachine) => Promise<void>;
 }
 
-/** Beyond kit's own pause: when kit itself is gone, the vendor pauses the machine a little later. */
+/** Added to `idleMs` for the vendor's own pause, which takes effect if kit has ended. */
 const spareMs = 120_000;
 
 export function labelsOf(project: string, owner: SandboxOwner): Readonly<Record<string, string>> {
@@ -67,7 +67,7 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
   const { driver, records, owner, idleMs } = options;
   const aliveMs = idleMs + spareMs;
   let current: Promise<OpenMachine> | undefined;
-  let resting: Promise<void> | undefined;
+  let pausing: Promise<void> | undefined;
   let aliveUntil = 0;
   let root = driver.folder;
   let active = 0;
@@ -81,12 +81,12 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       throw error;
     }
   };
-  /** The machine of this session, and whether it was made just now. */
+  /** Finds or creates the session's machine; `isNew` if it was created now. */
   const find = async (): Promise<{ readonly machine: RemoteMachine; readonly isNew: boolean }> => {
-    const known = await records.read(owner);
-    if (known !== undefined) return { machine: await attach(known), isNew: false };
+    const recordedId = await records.read(owner);
+    if (recordedId !== undefined) return { machine: await attach(recordedId), isNew: false };
     const labels = labelsOf(await records.project(), owner);
-    // It may have been made by a process that ended before it could note that, or on another computer.
+    // A process that ended before writing its record, or another computer, may have created the machine.
     const [made] = await driver.list(labels);
     if (made !== undefined) return { machine: await attach(made.id), isNew: false };
     const spec: MachineSpec = {
@@ -98,10 +98,10 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
     return { machine: await driver.create(spec), isNew: true };
   };
   const start = async (): Promise<OpenMachine> => {
-    await resting;
-    // When two callers open a new session at once, the second finds the machine of the first.
+    await pausing;
+    // If two callers open a new session at once, the second finds the machine of the first.
     return (await records.read(owner)) === undefined
-      ? await records.alone(owner, startMachine)
+      ? await records.exclusively(owner, startMachine)
       : await startMachine();
   };
   const startMachine = async (): Promise<OpenMachine> => {
@@ -118,7 +118,7 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       await records.write(owner, machine.id);
       return open;
     } catch (error) {
-      // A machine that no session can use would cost money for nothing.
+      // Without a record no session would use the machine, and it would cost money.
       if (isNew) await driver.destroy(machine.id).catch(() => undefined);
       throw error;
     }
@@ -134,24 +134,23 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
   const forget = (which: Promise<OpenMachine>): void => {
     if (current === which) current = undefined;
   };
-  const rest = async (): Promise<void> => {
+  const pause = async (): Promise<void> => {
     clearTimeout(idle);
-    const was = current;
+    const previous = current;
     current = undefined;
-    if (was === undefined || driver.pause === undefined) return await resting;
-    const pausing = was
+    if (previous === undefined || driver.pause === undefined) return await pausing;
+    const request = previous
       .then(async ({ machine }) => await driver.pause?.(machine.id))
-      // The vendor pauses it by itself, a little later.
+      // The vendor pauses the machine a little later.
       .catch(() => undefined);
-    resting = pausing.finally(() => {
-      if (resting === pausing) resting = undefined;
-    });
-    await pausing;
+    pausing = request;
+    await request;
+    if (pausing === request) pausing = undefined;
   };
   const stayAlive = async (machine: RemoteMachine): Promise<void> => {
     if (performance.now() < aliveUntil - aliveMs / 2) return;
     aliveUntil = performance.now() + aliveMs;
-    // A command that outlives the machine's time says so by itself.
+    // If the machine stops too early, the command itself fails.
     await machine.keepAlive(aliveMs).catch(() => undefined);
   };
   const attempt = async (request: ScriptRun): Promise<ScriptResult> => {
@@ -188,20 +187,20 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
         return await attempt(request);
       } catch (error) {
         const reason = reasonOf(error);
-        const again = reason === "detached" || (reason === "lost" && request.repeatable === true);
-        if (!again || request.signal?.aborted === true) throw error;
+        const canRetry = reason === "detached" || (reason === "lost" && request.repeatable === true);
+        if (!canRetry || request.signal?.aborted === true) throw error;
         return await attempt(request);
       }
     } finally {
       active -= 1;
       if (active === 0 && current !== undefined && driver.pause !== undefined)
-        idle = setTimeout(() => void rest(), idleMs).unref();
+        idle = setTimeout(() => void pause(), idleMs).unref();
     }
   };
-  return { open, run, rest, place: () => ({ root, calledRoot: driver.folder }) };
+  return { open, run, pause, paths: () => ({ root, calledRoot: driver.folder }) };
 }
 
-/** Makes the workspace, and tries the tools. */
+/** Creates the workspace and checks the tools of the image. */
 async function prepare(
   driver: RemoteDriver,
   machine: RemoteMachine,
@@ -214,20 +213,20 @@ async function prepare(
       if (stream === "stdout") text += chunk;
     },
   });
-  const [lacks = "", wall = "", root = "", ready] = text.split("\n");
-  if (lacks !== "") {
+  const [missingTools = "", wall = "", root = "", ready] = text.split("\n");
+  if (missingTools !== "") {
     throw new KitError({
       code: "unavailable",
-      message: `The image of the ${driver.name} machine lacks what kit needs: ${lacks.replace(/^, /, "")}.`,
-      hint: "Take an image with the GNU tools, such as Debian or Ubuntu. In Alpine: apk add coreutils findutils grep tar gzip util-linux.",
+      message: `The image of the ${driver.name} machine lacks tools that kit needs: ${missingTools.replace(/^, /, "")}.`,
+      hint: "Use an image with the GNU tools, such as Debian or Ubuntu. In Alpine: apk add coreutils findutils grep tar gzip util-linux.",
       meta: { reason: "image" },
     });
   }
   if (exitCode === 75) {
-    const hint = `The user of the image has to be allowed to make ${driver.folder}; another folder can be set.`;
+    const hint = `Let the user of the image create ${driver.folder}, or set the option folder of the sandbox.`;
     throw new KitError({
       code: "unavailable",
-      message: `The workspace cannot be made on the ${driver.name} machine.`,
+      message: `The workspace cannot be created on the ${driver.name} machine.`,
       hint,
     });
   }

@@ -8,29 +8,29 @@ import { hasCode } from "../../files/obstacle.ts";
 import type { SandboxOwner } from "../contract.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 
-/** The records of a project's machines in `.kit/machines`: their sessions, and the project's own id. */
+/** The records in `.kit/machines`: the machine of each session, and the project's id. */
 export interface MachineRecords {
-  /** The id that distinguishes the machines of this project from those of others. */
+  /** The id that labels the machines of this project; created on first use. */
   project(): Promise<string>;
-  /** Whether a machine was ever made for this project. */
+  /** Whether this project has an id, which every created machine needs. */
   isUsed(): Promise<boolean>;
-  /** The id of the machine that belongs to a session; undefined where none is known. */
+  /** The id of a session's machine; `undefined` if none is recorded. */
   read(owner: SandboxOwner): Promise<string | undefined>;
   write(owner: SandboxOwner, id: string): Promise<void>;
   remove(owner: SandboxOwner): Promise<void>;
-  /** Has one opener at a time do this for a session, of all processes that share the project's folder. */
-  alone<Result>(owner: SandboxOwner, work: () => Promise<Result>): Promise<Result>;
-  /** Whether a session has this machine. */
+  /** Runs `work` under a lock of the session, which all processes with this project folder share. */
+  exclusively<Result>(owner: SandboxOwner, work: () => Promise<Result>): Promise<Result>;
+  /** Whether a session's record names this machine. */
   holds(id: string): Promise<boolean>;
 }
 
 const folderName = ".kit/machines";
 
-/** `named`: the project's name where its configuration has one; otherwise one is made and kept. */
-export function createMachineRecords(root: string, vendor: string, stateFolder?: string): MachineRecords {
+/** `configuredId`: the project id from the options; by default one is generated and stored. */
+export function createMachineRecords(root: string, vendor: string, configuredId?: string): MachineRecords {
   const folder = join(root, folderName);
   const fileOf = (owner: SandboxOwner): string => join(folder, `${vendor}-${workspaceName(owner)}`);
-  const make = async (): Promise<void> => {
+  const createFolder = async (): Promise<void> => {
     assertNoLinkOut(root, [".kit", folderName]);
     await mkdir(folder, { recursive: true, mode: 0o700 });
   };
@@ -38,25 +38,27 @@ export function createMachineRecords(root: string, vendor: string, stateFolder?:
   return {
     project() {
       project ??=
-        stateFolder === undefined ? make().then(() => ownName(root, folder)) : Promise.resolve(stateFolder);
+        configuredId === undefined
+          ? createFolder().then(() => readOrCreateId(root, folder))
+          : Promise.resolve(configuredId);
       project.catch(() => {
         project = undefined;
       });
       return project;
     },
-    isUsed: async () => (await textOf(join(folder, "project"))) !== undefined,
-    read: async (owner) => await textOf(fileOf(owner)),
+    isUsed: async () => (await readText(join(folder, "project"))) !== undefined,
+    read: async (owner) => await readText(fileOf(owner)),
     async write(owner, id) {
-      await make();
-      await putWhole(fileOf(owner), id, async (fresh, file) => await rename(fresh, file));
+      await createFolder();
+      await writeAtomically(fileOf(owner), id, async (fresh, file) => await rename(fresh, file));
     },
     remove: async (owner) => await rm(fileOf(owner), { force: true }),
-    async alone(owner, work) {
-      await make().catch((cause: unknown) => {
-        throw notNoted(cause);
+    async exclusively(owner, work) {
+      await createFolder().catch((cause: unknown) => {
+        throw recordNotWritten(cause);
       });
       const lock = join(folder, `opening-${vendor}-${workspaceName(owner)}`);
-      while (!(await take(lock))) await setTimeout(pollMs);
+      while (!(await tryLock(lock))) await setTimeout(pollMs);
       const beat = setInterval(
         () => void utimes(lock, new Date(), new Date()).catch(() => undefined),
         beatMs,
@@ -72,38 +74,39 @@ export function createMachineRecords(root: string, vendor: string, stateFolder?:
       const names = await readdir(folder).catch(() => []);
       const ids = names
         .filter((name) => name.startsWith(`${vendor}-`))
-        .map((name) => textOf(join(folder, name)));
+        .map((name) => readText(join(folder, name)));
       return (await Promise.all(ids)).includes(id);
     },
   };
 }
 
-/** How often an opener looks whether another one has finished, and says that it is at work itself. */
+/** Interval at which a waiting process tries the lock again. */
 const pollMs = 50;
+/** Interval at which the lock's holder renews its time. */
 const beatMs = 5_000;
-/** An opener that was silent for so long has crashed. */
+/** The holder of a lock that was not renewed for so long has crashed. */
 const staleMs = 30_000;
 
-async function take(lock: string): Promise<boolean> {
+async function tryLock(lock: string): Promise<boolean> {
   try {
     await writeFile(lock, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
     return true;
   } catch (cause) {
-    if (!hasCode(cause, "EEXIST")) throw notNoted(cause);
+    if (!hasCode(cause, "EEXIST")) throw recordNotWritten(cause);
   }
   const stats = await stat(lock).catch(() => undefined);
   if (stats === undefined || Date.now() - stats.mtimeMs < staleMs) return false;
-  // One of those that wait moves it away, and all try again.
+  // One waiting process moves the stale lock away, and all try again.
   const old = `${lock}.${randomBytes(6).toString("hex")}.old`;
   await rename(lock, old).catch(() => undefined);
   await rm(old, { force: true });
   return false;
 }
 
-/** Two processes may ask at once: the one that is first decides. */
-async function ownName(root: string, folder: string): Promise<string> {
+/** If two processes create an id at once, both use the first one. */
+async function readOrCreateId(root: string, folder: string): Promise<string> {
   const file = join(folder, "project");
-  const known = await textOf(file);
+  const known = await readText(file);
   if (known !== undefined) return known;
   const readable = basename(root)
     .toLowerCase()
@@ -111,16 +114,16 @@ async function ownName(root: string, folder: string): Promise<string> {
     .slice(0, 24)
     .replace(/^-+|-+$/g, "");
   const made = `${readable === "" ? "project" : readable}-${randomBytes(6).toString("hex")}`;
-  await putWhole(file, made, async (fresh, place) => {
+  await writeAtomically(file, made, async (fresh, place) => {
     await link(fresh, place).catch((error: unknown) => {
       if (!hasCode(error, "EEXIST")) throw error;
     });
     await rm(fresh);
   });
-  return (await textOf(file)) ?? made;
+  return (await readText(file)) ?? made;
 }
 
-async function putWhole(
+async function writeAtomically(
   file: string,
   text: string,
   move: (fresh: string, file: string) => Promise<void>,
@@ -131,19 +134,19 @@ async function putWhole(
     await move(fresh, file);
   } catch (cause) {
     await rm(fresh, { force: true }).catch(() => undefined);
-    throw notNoted(cause);
+    throw recordNotWritten(cause);
   }
 }
 
-const notNoted = (cause: unknown): KitError =>
+const recordNotWritten = (cause: unknown): KitError =>
   new KitError({
     code: "unavailable",
-    message: "kit could not note which machine it uses.",
-    hint: "The folder .kit of the project has to be writable.",
+    message: "kit could not record which machine the session uses.",
+    hint: "Make the folder .kit of the project writable.",
     cause,
   });
 
-async function textOf(file: string): Promise<string | undefined> {
+async function readText(file: string): Promise<string | undefined> {
   try {
     const text = (await readFile(file, "utf8")).trim();
     return text === "" ? undefined : text;

@@ -1,16 +1,16 @@
 import { KitError } from "../../base/kit-error.ts";
 
 /**
- * Why a vendor did not do what it was asked:
+ * Why a vendor did not fulfil a request:
  *
- * - `lost`: the connection broke, and what was asked may have been done;
- * - `detached`: the machine does not answer (it paused, or moved), and nothing was done: attach again;
- * - `gone`: there is no such machine any more;
- * - `busy`: too many requests at a time;
- * - `quota`: the account has as many machines, or as much of something, as it may;
- * - `key`: the key is missing, or was refused;
- * - `refused`: the vendor will not do this, however often it is asked;
- * - `unreachable`: it could not be asked, or has troubles of its own.
+ * - `lost`: the connection broke, and the request may have been fulfilled;
+ * - `detached`: the machine does not answer (it paused or moved), and nothing was done: attach again;
+ * - `gone`: the machine no longer exists;
+ * - `busy`: too many requests;
+ * - `quota`: the account has reached a limit;
+ * - `key`: the key is missing or was refused;
+ * - `refused`: the vendor refuses the request, and a retry cannot help;
+ * - `unreachable`: the vendor cannot be reached or has an internal error.
  */
 export type RemoteReason =
   | "lost"
@@ -34,12 +34,12 @@ const codes: Readonly<Record<RemoteReason, string>> = {
 };
 
 const messages: Readonly<Record<RemoteReason, string>> = {
-  lost: "The connection to the machine was lost: the outcome is unknown.",
+  lost: "The connection to the machine was lost, so the outcome is unknown.",
   detached: "The machine does not answer.",
-  gone: "The machine of this sandbox is gone, with the files that were on it. The next call starts a new one.",
-  busy: "The vendor takes no more requests for now.",
-  quota: "The vendor gives this account no more machines.",
-  key: "The vendor does not take the key.",
+  gone: "The machine of this sandbox no longer exists, and its files are lost. The next call starts a new machine.",
+  busy: "The vendor accepts no more requests at the moment.",
+  quota: "The vendor refuses this account more machines.",
+  key: "The vendor does not accept the key.",
   refused: "The vendor refuses this machine.",
   unreachable: "The vendor cannot be reached.",
 };
@@ -52,13 +52,13 @@ const hints: Partial<Record<RemoteReason, string>> = {
 interface RemoteErrorDetails {
   readonly cause?: unknown;
   readonly hint?: string | undefined;
-  /** When to try again, in seconds, where the vendor says. */
+  /** Seconds after which to try again, if the vendor reports them. */
   readonly retryAfterS?: number;
 }
 
 /**
- * An error of a vendor as kit's: its code says whether to try again, `meta.reason` why. What the vendor said is
- * in the hint, for the person at the terminal; the message can go anywhere.
+ * Creates kit's error for a vendor's failure: its code tells whether to retry, and `meta.reason` is the reason.
+ * The vendor's own message goes into the hint, for the person at the terminal; the message is safe for any caller.
  */
 export function remoteError(
   vendor: string,
@@ -81,7 +81,7 @@ export function remoteError(
   });
 }
 
-/** Why, of an error that `remoteError` made; undefined of any other. */
+/** The reason of an error that `remoteError` created; `undefined` for any other error. */
 export function reasonOf(error: unknown): RemoteReason | undefined {
   if (!(error instanceof KitError)) return undefined;
   const reason = error.meta?.reason;
@@ -89,3 +89,12 @@ export function reasonOf(error: unknown): RemoteReason | undefined {
 }
 
 const isReason = (text: string): text is RemoteReason => Object.hasOwn(codes, text);
+
+/** Whether the connection was refused, so that the vendor cannot have received the request. */
+export function wasNotSent(error: unknown): boolean {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
+    const code = "code" in at ? String(at.code) : "";
+    if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(`${code} ${at.message}`)) return true;
+  }
+  return false;
+}

@@ -12,14 +12,14 @@ import { closed, failure, pathIn, type RemoteView } from "./remote-view.ts";
 
 const defaultTimeoutMs = 120_000;
 const defaultMaxOutputBytes = 1024 * 1024;
-/** A command that writes more is out of control; every byte crosses the network. */
+/** A command that writes more is stopped, as every byte crosses the network. */
 const floodBytes = 64 * 1024 * 1024;
-/** A script and its arguments are one argument of a shell, of which Linux takes 128 KiB. */
+/** A script with its arguments becomes one argument of a shell, which Linux limits to 128 KiB. */
 const maxWordBytes = 100_000;
-/** How long the machine waits beyond a time limit before it ends the command itself, because kit may be gone. */
+/** Added to the time limit after which the machine itself ends the command, in case kit has ended. */
 const spareSeconds = 15;
 
-/** Runs a command on the machine, in one round trip; ending it before it ends itself takes another. */
+/** Runs a command on the machine in one round trip; stopping it takes another one. */
 export async function execRemotely(view: RemoteView, request: ExecRequest): Promise<ExecResult> {
   const { signal, timeoutMs = defaultTimeoutMs } = request;
   signal?.throwIfAborted();
@@ -27,12 +27,12 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const folder = pathIn(view, request.cwd ?? "");
   const words = wordsOf(request.command);
   if (Buffer.byteLength(words.join("")) > maxWordBytes) return tooLong(words);
-  const env = checkedNames(request.env ?? {});
+  const env = checkVariables(request.env ?? {});
   const { root, wall } = await view.link.open();
   if (wall === "" && view.requiresWall) throw noWall(view.name);
-  // Without a wall nothing keeps them, as `isolation` says.
-  const kept = keptPaths(root, request.access);
-  const [id, word] = [randomUUID(), randomUUID()];
+  // Used only with a wall; `isolation` reports a machine without one.
+  const protectedPaths = readOnlyPathsOf(root, request.access);
+  const [id, errorMark] = [randomUUID(), randomUUID()];
   const output = collect(request);
   const stop = stopOn({ timeoutMs, signals: [view.closing.signal, signal] }, () => {
     const ending = new AbortController();
@@ -45,7 +45,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const started = performance.now();
   try {
     const { exitCode } = await view.link.run({
-      script: `${settings(env)}${execScript}`,
+      script: `${exportDefaults(env)}${execScript}`,
       isCommand: true,
       args: [
         folder,
@@ -53,17 +53,17 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
         String(Math.ceil(Math.min(timeoutMs, longestTimerMs) / 1000) + spareSeconds),
         request.stdin === undefined ? "0" : "1",
         wall,
-        word,
-        ...(wall === "" ? ["0"] : [String(kept.length), ...kept]),
+        errorMark,
+        ...(wall === "" ? ["0"] : [String(protectedPaths.length), ...protectedPaths]),
         ...words,
       ],
       env,
       onOutput: output.add,
       stdin: request.stdin,
     });
-    const reported = output.parseExitCode(word);
+    const reported = output.parseExitCode(errorMark);
     if (reported !== undefined && reported === exitCode) throw failure(reported, folder);
-    // Its own script has been killed, and what that started may go on.
+    // The script itself was killed, so processes of the command may still run.
     if (exitCode < 0) await view.link.run({ script: endScript, args: [id] }).catch(() => undefined);
     const reason = stop.reason();
     const note =
@@ -81,7 +81,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   }
 }
 
-/** As a shell says it. */
+/** The result that a shell reports. */
 function tooLong([program]: readonly string[]): ExecResult {
   return {
     exit_code: 126,
@@ -95,21 +95,23 @@ function tooLong([program]: readonly string[]): ExecResult {
 
 function wordsOf(command: ExecRequest["command"]): readonly string[] {
   const words = typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
-  if (words[0] === undefined || words[0] === "") throw invalid("There is no command to run.");
-  if (words.some((word) => word.includes("\0"))) throw invalid("A command has no NUL characters.");
+  if (words[0] === undefined || words[0] === "") throw invalid("The command is empty.");
+  if (words.some((word) => word.includes("\0"))) throw invalid("A command cannot contain NUL characters.");
   return words;
 }
 
-/** Variables of every command, unless the command sets its own. */
-function settings(env: Readonly<Record<string, string>>): string {
+/** Shell lines that set the non-interactive defaults, except those that the command overrides. */
+function exportDefaults(env: Readonly<Record<string, string>>): string {
   const names = Object.keys(nonInteractive).filter((name) => !Object.hasOwn(env, name));
   return `export ${names.map((name) => `${name}=${nonInteractive[name]}`).join(" ")}\n`;
 }
 
-function checkedNames(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function checkVariables(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(env)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0"))
-      throw invalid(`${JSON.stringify(name.slice(0, 80))} is not a variable of a command.`);
+      throw invalid(
+        `${JSON.stringify(name.slice(0, 80))} is not a valid environment variable, or its value contains NUL characters.`,
+      );
   }
   return env;
 }
@@ -123,8 +125,8 @@ function noWall(name: string): KitError {
   });
 }
 
-/** The paths on the machine that a command may not change. */
-function keptPaths(root: string, access: CommandAccess = {}): readonly string[] {
+/** The paths on the machine that are read-only for a command. */
+function readOnlyPathsOf(root: string, access: CommandAccess = {}): readonly string[] {
   if (access.write === false) return [root];
   return (access.readOnlyPaths ?? []).map((path) => `${root}/${path}`);
 }
@@ -134,17 +136,17 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
   const stderr = createBoundedOutput(maxOutputBytes);
   let total = 0;
   let flooded: () => void = () => undefined;
-  const hand = (stream: "stdout" | "stderr", text: string): void => {
-    const kept = stream === "stdout" ? stdout : stderr;
+  const receive = (stream: "stdout" | "stderr", text: string): void => {
+    const protectedPaths = stream === "stdout" ? stdout : stderr;
     const bytes = Buffer.from(text);
-    kept.add(bytes);
+    protectedPaths.add(bytes);
     total += bytes.length;
     if (total > floodBytes) flooded();
-    if (onOutput === undefined || kept.droppedBytes > 0) return;
+    if (onOutput === undefined || protectedPaths.droppedBytes > 0) return;
     try {
       onOutput({ stream, text });
     } catch {
-      // A listener that throws must not end the command.
+      // Listener errors never fail the command.
     }
   };
   return {
@@ -153,8 +155,8 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
     onFlood(listener: () => void): void {
       flooded = listener;
     },
-    add: hand,
-    /** The exit code that the script printed after a mark, when it could not enter the folder. */
+    add: receive,
+    /** The exit code that the script printed after `mark`, if it could not enter the folder. */
     parseExitCode(mark: string): number | undefined {
       const text = stderr.text();
       return text.startsWith(`${mark}:`) ? Number(text.slice(mark.length + 1)) : undefined;
@@ -163,12 +165,12 @@ function collect({ maxOutputBytes = defaultMaxOutputBytes, onOutput }: ExecReque
 }
 
 /**
- * Runs a command in a process group of its own, and ends with it all that it started: what left the group is found
- * by a mark in its environment. When no process is left to end it, its time limit does.
+ * Runs a command in a new process group, and afterwards ends all processes that it started. Processes that left
+ * the group are found by a mark in their environment. If kit has ended, the script's own time limit stops them.
  *
- * $1: root, $2: folder, $3: id, $4: seconds, $5: 1 when there is standard input, $6: how files can be kept,
- * $7: a word that the command does not know, $8: how many paths are kept, which follow; then the words of the command.
- * A folder that is not there is told on standard error by that word and an exit code.
+ * $1: root, $2: folder, $3: id, $4: seconds, $5: 1 if there is standard input, $6: the program that makes paths
+ * read-only, $7: a mark that the command does not know, $8: the number of read-only paths, which follow; then the
+ * words of the command. If the script cannot enter the folder, it prints the mark and an exit code to standard error.
  */
 const execScript: string = `root=$1 p=$2 id=$3 limit=$4 input=$5 wall=$6 word=$7 kept=$8
 shift 8
@@ -192,7 +194,7 @@ if [ "$input" = 1 ]; then exec 3<&0; else exec 3</dev/null; fi
 if [ "$kept" != 0 ]; then
   set -- $wall -- sh -c 'kept=$1 at=$2; shift 2
 while [ "$kept" -gt 0 ]; do
-  if [ -e "$1" ]; then mount --bind -- "$1" "$1" && mount -o remount,ro,bind -- "$1" || { echo "The files could not be kept from the command." >&2; exit 126; }; fi
+  if [ -e "$1" ]; then mount --bind -- "$1" "$1" && mount -o remount,ro,bind -- "$1" || { echo "The files could not be made read-only for the command." >&2; exit 126; }; fi
   shift; kept=$((kept - 1))
 done
 cd -- "$at" || exit 126
@@ -201,7 +203,7 @@ fi
 ${markName}=$id setsid -- "$@" <&3 3<&- &
 w=$!
 echo $w >"$pid"
-# The shell's own remarks on how it ended are not the command's.
+# Messages of the shell itself are not output of the command.
 exec 2>/dev/null
 setsid -- sh -c 'sleep "$1"; kill -s KILL -- "-$2"' kit "$limit" $w </dev/null >/dev/null 2>&1 &
 d=$!
@@ -216,7 +218,7 @@ done
 rm -f -- "$pid"
 exit $c`;
 
-/** Ends a command: asks, and a second later makes sure. $2: its id. */
+/** Ends a command with SIGTERM, and half a second later with SIGKILL. $2: its id. */
 const endScript: string = `pid=\${TMPDIR:-/tmp}/.kit-$2
 tries=0
 while [ ! -s "$pid" ]; do [ $tries -lt 100 ] || exit 0; tries=$((tries + 1)); sleep 0.1; done

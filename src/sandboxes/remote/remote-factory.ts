@@ -4,15 +4,15 @@ import type { RemoteDriver } from "./driver.ts";
 import { isolationBy, type RemoteOptions } from "./remote-options.ts";
 
 /**
- * The sandboxes of one vendor. Opening one sends no request: the first call that needs the machine starts it.
- * `driverAt` gives the vendor's primitives, by the package of the project at that root.
+ * Creates the sandboxes of one vendor. Opening one sends no request: the first call that needs the machine starts
+ * it. `driverAt` loads the vendor's driver with the package of the project at `root`.
  */
 export function createRemoteFactory(
   name: string,
   options: RemoteOptions,
   driverAt: (root: string) => Promise<RemoteDriver>,
 ): SandboxFactory {
-  // The code for machines is loaded when the first sandbox is opened, not when kit is imported.
+  // Load the code when the first sandbox is opened, not when kit is imported.
   const load = async () => await import("./open-remote.ts");
   return {
     name,
@@ -23,7 +23,7 @@ export function createRemoteFactory(
       return await openRemote({ options, driverAt }, context);
     },
     locate({ project_root }) {
-      // A machine starts with the project's files; only its sandbox can read its current ones.
+      // A machine starts with the project's files; only its open sandbox can read their current state.
       const folder = project_root ?? process.cwd();
       const hasProject = options.upload === true || typeof options.upload === "string";
       return hasProject

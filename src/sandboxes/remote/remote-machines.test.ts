@@ -20,7 +20,7 @@ import { useRemote } from "./testing/remote.suite.ts";
 
 const bench = useRemote(e2bSubject);
 
-/** A repository of Git with these files, all of them committed but those of `later`. */
+/** Creates a Git repository with these files; commits all except those of `later`. */
 async function repository(
   files: Readonly<Record<string, string>>,
   later: Readonly<Record<string, string>> = {},
@@ -51,7 +51,7 @@ const ownerIn = (root: string) => ({
   project_root: root,
 });
 
-test("a machine gets what Git tracks and what is new, as it is now, and neither what is ignored nor secrets", async () => {
+test("a machine gets tracked and new files in their current state, without ignored files and secrets", async () => {
   const root = await repository(
     {
       ".gitignore": "dist/\n",
@@ -96,7 +96,7 @@ test("a machine gets what Git tracks and what is new, as it is now, and neither 
   ]);
 });
 
-test("a folder of the repository is uploaded under its own path, and a project without Git is told", async () => {
+test("a folder of the repository is uploaded under its own path, and a project without Git is an error", async () => {
   const root = await repository({ "packages/api/a.ts": "a\n", "packages/web/b.ts": "b\n" });
   const sandbox = await bench.open({ upload: "packages/api" }, ownerIn(root));
   expect((await sandbox.glob("**")).paths).toEqual(["packages/api/a.ts"]);
@@ -111,7 +111,7 @@ test("a folder of the repository is uploaded under its own path, and a project w
   await expect(untracked.list()).rejects.toMatchObject({ hint: expect.stringContaining("git init") });
 });
 
-test("changes of a session come back as a patch, which applies whole or not at all", async () => {
+test("the changes of a session are returned as a patch, which applies completely or not at all", async () => {
   const root = await repository({
     ".gitignore": "out/\n",
     "a.txt": "one\ntwo\nthree\n",
@@ -148,7 +148,7 @@ test("changes of a session come back as a patch, which applies whole or not at a
   await expect(readFile(join(root, "b.txt"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("the machines of a project are listed and removed, those that a crash has left, too, and never another's", async () => {
+test("the machines of a project are listed and removed, also those left by a crash, but never another project's", async () => {
   const [root, other] = [await repository({ "a.txt": "a\n" }), await repository({ "a.txt": "a\n" })];
   const used = await bench.open({}, ownerIn(root));
   await used.list();
@@ -173,7 +173,7 @@ test("the machines of a project are listed and removed, those that a crash has l
   expect(bench.fake.machines.has(foreign?.id ?? "")).toBe(true);
 });
 
-test("a machine that is made and cannot be filled is removed again", async () => {
+test("a new machine that cannot be filled is removed again", async () => {
   const root = await repository({ "a.txt": "a\n" });
   const before = bench.fake.machines.size;
   const sandbox = await bench.open({ files: { "../x": "y" } }, ownerIn(root));
@@ -181,7 +181,7 @@ test("a machine that is made and cannot be filled is removed again", async () =>
   expect(bench.fake.machines.size).toBe(before);
 });
 
-test("two openers of one new session at once have one machine, and a lock that a crash has left is taken over", async () => {
+test("two concurrent openers of a new session share one machine, and a lock left by a crash is taken over", async () => {
   const root = await repository({ "a.txt": "a\n" });
   const before = bench.fake.machines.size;
   const openers = [1, 2, 3].map(() => bench.open({ upload: true }, ownerIn(root)));
@@ -201,7 +201,7 @@ test("two openers of one new session at once have one machine, and a lock that a
   expect(bench.fake.machines.size).toBe(before + 1);
 });
 
-test("a mode that alone has changed, and links, come back in the patch; a link that leads out is refused", async () => {
+test("the patch contains mode changes and links, and a link that leads out is refused", async () => {
   const root = await repository({
     ".gitignore": "out/\n",
     "run.sh": "true\n",
@@ -236,7 +236,7 @@ test("a mode that alone has changed, and links, come back in the patch; a link t
 });
 
 test.each(["/etc/passwd", "../outside", "dir/../../x", ".git/hooks"])(
-  "a patch with a link to %s is refused whole",
+  "a patch with a link to %s is refused completely",
   async (target) => {
     const root = await repository({ "a.txt": "a\n" });
     const sandbox = await bench.open({ upload: true }, ownerIn(root));

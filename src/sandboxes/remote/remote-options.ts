@@ -2,34 +2,34 @@ import type { SandboxIsolation } from "../contract.ts";
 
 /** Options of every remote sandbox. */
 export interface RemoteOptions {
-  /** The vendor's key; default: its variable of the environment. */
+  /** The vendor's key; default: the vendor's environment variable. */
   readonly apiKey?: string;
   /**
-   * The files of the project that a new machine gets, by the state of Git: files that are tracked or new, as they are now;
-   * none that Git ignores, and none that hold secrets. `true` for the repository, or a folder of it. Default: nothing.
+   * The files of the project to copy to a new machine: `true` for the whole repository, or a folder of it. Copies
+   * tracked and new files in their current state, without files that Git ignores or that hold secrets. Default: none.
    */
   readonly upload?: boolean | string;
   /** Files of a new workspace, by path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
-  /** Variables that all commands find: nothing secret, as they are kept with the machine. */
+  /** Variables for all commands. Not for secrets, because the vendor stores them with the machine. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Hosts that the machine may reach; default: those of the agent's `allowNetwork`, else none. `"any"` closes nothing.
-   * Where the vendor has no such rules, opening the sandbox fails unless it is `"any"`.
+   * Hosts that the machine may reach; default: the agent's `allowNetwork`, otherwise none. `"any"` allows all hosts.
+   * If the vendor has no such rules, opening the sandbox fails unless this is `"any"`.
    */
   readonly network?: readonly string[] | "any";
-  /** How long nothing happens before the machine is paused, in milliseconds; default 300,000. */
+  /** Milliseconds without a call after which the machine is paused; default 300,000. */
   readonly idleMs?: number;
-  /** The workspace on the machine, absolute; each vendor has a default. */
+  /** The absolute path of the workspace on the machine; the default depends on the vendor. */
   readonly folder?: string;
   /**
-   * The name by which the machines of this project are told from others of the same account; default: one that is
-   * made and kept in `.kit/machines`. Set it where that folder does not last.
+   * The id that labels the machines of this project, unique in the vendor's account; default: generated and stored in
+   * `.kit/machines`. Set it if that folder is not kept.
    */
   readonly project?: string;
 }
 
-/** The isolation on a machine that has that program to keep files from commands. */
+/** The isolation of a machine; `wall` is its program that makes paths read-only, or "". */
 export function isolationBy(name: string, wall: string): SandboxIsolation {
   if (wall !== "") {
     return {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, test } from "vitest";
-import { textsOf } from "./remote-search.ts";
+import { requiredTexts } from "./remote-search.ts";
 
 test.each([
   ["createRemote", ["createRemote"]],
@@ -16,10 +16,10 @@ test.each([
   ["x|.*", []],
   ["\\x41", []],
 ])("whatever matches %s holds one of %j", (pattern, texts) => {
-  expect(textsOf(pattern, false)).toEqual(texts);
+  expect(requiredTexts(pattern, false)).toEqual(texts);
 });
 
-test("no text that a pattern matches is left out", () => {
+test("every match of a pattern contains one of its required texts", () => {
   const unit = fc.constantFrom(
     "a",
     "b",
@@ -53,7 +53,7 @@ test("no text that a pattern matches is left out", () => {
       } catch {
         return;
       }
-      const texts = textsOf(written, ignoreCase);
+      const texts = requiredTexts(written, ignoreCase);
       if (!matches || texts.length === 0) return;
       const fold = (value: string): string => (ignoreCase ? value.toLowerCase() : value);
       expect(texts.some((each) => fold(line).includes(fold(each)))).toBe(true);

@@ -8,24 +8,24 @@ import { compileLinePattern, createPace, scanLines } from "../host/search/scan-l
 import { compileNameOrPathGlob, compileSearchGlob } from "../host/search/walk-files.ts";
 import { fromWorkingFolder } from "../host/workspace-path.ts";
 import { readArchive, unpack } from "./archive.ts";
-import { answer, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
-import { mostFetched, scripts, withInput } from "./scripts.ts";
+import { runOnPath, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
+import { maxFetchedBytes, scripts, withInput } from "./scripts.ts";
 
 const budgetMs = 30_000;
-/** How many files that may match are fetched in one round trip. */
+/** Files fetched in one round trip. */
 const filesAtOnce = 2_000;
 
 interface Walk {
   readonly kind: "file" | "folder";
-  /** Where the path leads, relative to the root. */
+  /** The path with links resolved, relative to the root. */
   readonly path: string;
-  /** Files below that are not left out, in the order of a walk, relative to the root. */
+  /** The files below that a search includes, in walk order, relative to the root. */
   readonly files: readonly string[];
-  /** Links below to files of the workspace. */
+  /** Links below that lead to files of the workspace. */
   readonly links: ReadonlySet<string>;
 }
 
-/** Lists files by a glob, and links to files of the workspace: one round trip, two below a folder that is ignored. */
+/** Lists files, and links to files of the workspace, that match a glob; one round trip, or two in an ignored folder. */
 export async function globRemotely(
   view: RemoteView,
   pattern: string,
@@ -48,11 +48,11 @@ export async function globRemotely(
   const below = walk.path === "" ? 0 : walk.path.length + 1;
   const found = [...walk.files, ...walk.links].filter((path) => accepts(path.slice(below)));
   const paths = found.sort(byFolder).map((path) => fromWorkingFolder(view.cwd, path));
-  const most = options.maxResults ?? 1_000;
-  return { paths: paths.slice(0, most), truncated: paths.length > most };
+  const limit = options.maxResults ?? 1_000;
+  return { paths: paths.slice(0, limit), truncated: paths.length > limit };
 }
 
-/** Searches a file, or the files below a folder: two round trips, for few or small files. */
+/** Searches a file, or the files below a folder; two round trips, more for many files. */
 export async function grepRemotely(
   view: RemoteView,
   request: GrepRequest,
@@ -65,13 +65,13 @@ export async function grepRemotely(
   const below = walk.path === "" ? 0 : walk.path.length + 1;
   const isFile = walk.kind === "file";
   const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(below)));
-  const most = request.maxMatches ?? 1_000;
-  // The network takes its time before there is anything to match.
+  const limit = request.maxMatches ?? 1_000;
+  // Starts after the first round trip, so that network time does not use up the budget for matching.
   const pace = createPace(request.signal, budgetMs);
   const matches: GrepMatch[] = [];
-  const needed = textsOf(request.pattern, ignoreCase).join("\n");
+  const needed = requiredTexts(request.pattern, ignoreCase).join("\n");
   for (let at = 0; at < files.length; at += filesAtOnce) {
-    const { contents, isCut } = await fetchFiles(view, files.slice(at, at + filesAtOnce), {
+    const { contents, isIncomplete } = await fetchFiles(view, files.slice(at, at + filesAtOnce), {
       maxBytes: isFile ? searchLimits.maxNamedFileBytes : searchLimits.maxFileBytes,
       needed,
       ignoreCase,
@@ -81,20 +81,20 @@ export async function grepRemotely(
       if (isBinary(content)) continue;
       const text = content.toString("utf8").replaceAll("\r\n", "\n");
       for await (const match of scanLines(text, pattern, pace)) {
-        if (matches.length >= most) return { matches, truncated: true };
+        if (matches.length >= limit) return { matches, truncated: true };
         matches.push({ path: fromWorkingFolder(view.cwd, path), ...match });
       }
       if (pace.isOver()) return { matches, truncated: true };
     }
-    if (isCut) return { matches, truncated: true };
+    if (isIncomplete) return { matches, truncated: true };
   }
   return { matches, truncated: false };
 }
 
 interface Fetch {
-  /** Larger files are left out. */
+  /** Larger files are skipped. */
   readonly maxBytes: number;
-  /** Files that hold none of these lines are left out; "" for all. */
+  /** Lines of text; files that contain none of them are skipped. "" fetches all files. */
   readonly needed: string;
   readonly ignoreCase: boolean;
   readonly signal: AbortSignal | undefined;
@@ -103,17 +103,17 @@ interface Fetch {
 async function fetchFiles(view: RemoteView, files: readonly string[], fetch: Fetch) {
   const names = Buffer.from(files.map((path) => `./${path}\0`).join(""));
   const { needed, maxBytes, ignoreCase, signal } = fetch;
-  const text = await answer(view, "", {
+  const text = await runOnPath(view, "", {
     ...withInput(scripts.fetch, names),
     args: [String(maxBytes + 1), needed, ignoreCase ? "-i" : ""],
     ...(signal === undefined ? {} : { signal }),
   });
   signal?.throwIfAborted();
   const archive = await unpack(text.trim());
-  return { contents: readArchive(archive), isCut: archive.length >= mostFetched };
+  return { contents: readArchive(archive), isIncomplete: archive.length >= maxFetchedBytes };
 }
 
-/** The entries below a path, as searches see them; with `allLinks` also links that lead to no file of the workspace. */
+/** Lists the entries below a path that searches include; with `allLinks` also links that lead to no file of the workspace. */
 export async function walkRemotely(
   view: RemoteView,
   inside: string,
@@ -123,10 +123,10 @@ export async function walkRemotely(
   }: { readonly signal?: AbortSignal | undefined; readonly allLinks?: boolean } = {},
 ): Promise<Walk> {
   signal?.throwIfAborted();
-  const searchOnce = async (free: boolean) => {
-    const text = await answer(view, inside, {
+  const searchOnce = async (includeIgnored: boolean) => {
+    const text = await runOnPath(view, inside, {
       script: scripts.walk,
-      args: [free ? "1" : "0", allLinks ? "1" : "0"],
+      args: [includeIgnored ? "1" : "0", allLinks ? "1" : "0"],
       signal,
     });
     const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));
@@ -140,16 +140,16 @@ export async function walkRemotely(
     readArchive(found.ignores ?? Buffer.alloc(0)).map((file) => [file.path, file.content.toString("utf8")]),
   );
   const scopes = createScopes(texts);
-  const isFree = scopes.leavesOut(path);
-  const { files, links } = isFree ? await searchOnce(true) : found;
-  const kept = (bytes: Buffer | undefined): readonly string[] => {
+  const isIgnored = scopes.skipsFolder(path);
+  const { files, links } = isIgnored ? await searchOnce(true) : found;
+  const toPaths = (bytes: Buffer | undefined): readonly string[] => {
     const all = namesOf(bytes ?? Buffer.alloc(0)).map((name) => joinPath(path, name));
-    return isFree ? all : all.filter((name) => !scopes.ignores(name));
+    return isIgnored ? all : all.filter((name) => !scopes.ignores(name));
   };
-  return { kind: "folder", path, files: [...kept(files)].sort(byFolder), links: new Set(kept(links)) };
+  return { kind: "folder", path, files: [...toPaths(files)].sort(byFolder), links: new Set(toPaths(links)) };
 }
 
-/** The ignore files of a workspace, of which all that count are there. */
+/** Ignore rules from the texts of a workspace's ignore files, by path. */
 function createScopes(texts: ReadonlyMap<string, string>) {
   const outermost = createIgnoreScope({ outer: [], readText: (file) => texts.get(file) ?? "" });
   const scopes = new Map<string, IgnoreScope>();
@@ -176,12 +176,12 @@ function createScopes(texts: ReadonlyMap<string, string>) {
   return {
     ignores: (file: string): boolean =>
       ignoresFolder(above(file)) || scopeOf(above(file)).ignores(file, false),
-    /** Whether a folder is left out itself, or lies in one that is. */
-    leavesOut: (folder: string): boolean => ignoresFolder(folder) || folder.split("/").some(isSkippedName),
+    /** Whether searches skip a folder or one of its parents. */
+    skipsFolder: (folder: string): boolean => ignoresFolder(folder) || folder.split("/").some(isSkippedName),
   };
 }
 
-/** Folder by folder, in the order of code units. */
+/** Compares paths folder by folder, in code-unit order. */
 function byFolder(one: string, other: string): number {
   const left = one.split("/");
   const right = other.split("/");
@@ -194,10 +194,10 @@ function byFolder(one: string, other: string): number {
 }
 
 /**
- * Texts of which whatever matches a pattern holds at least one, so that other files need not cross the network; none
- * where that is not plain to see. The pattern is of RE2 syntax; groups, classes and counts are not looked into.
+ * Texts of which every match of the pattern (RE2 syntax) contains at least one, so that other files need not cross
+ * the network. Empty if this is not easy to derive: patterns with groups, classes or counts are not analysed.
  */
-export function textsOf(pattern: string, ignoreCase: boolean): readonly string[] {
+export function requiredTexts(pattern: string, ignoreCase: boolean): readonly string[] {
   const hasMore = /[()[\]{}\n\r\uFFFD]/.test(pattern);
   if (hasMore || /\\[A-Za-z0-9]/.test(pattern.replaceAll(/\\[wWdDsSbB]/g, "."))) return [];
   const alternatives: string[][] = [[]];
@@ -224,6 +224,6 @@ function literalOf(unit: string, ignoreCase: boolean): string | undefined {
   const isEscaped = unit.length > 1 && unit.startsWith("\\");
   if (isEscaped ? /\w/.test(unit) : /[.*+?^$\\]/.test(unit)) return undefined;
   const literal = isEscaped ? unit.slice(1) : unit;
-  // In any case, k is also the Kelvin sign, and s a long one.
+  // Without case, k also matches the Kelvin sign, and s the long s.
   return ignoreCase && /[ks\u0080-\u{10FFFF}]/iu.test(literal) ? undefined : literal;
 }

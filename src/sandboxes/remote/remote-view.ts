@@ -6,36 +6,36 @@ import { outcomes } from "./scripts.ts";
 
 const maxNameBytes = 255;
 
-/** A workspace on a machine, as one sandbox sees it: from its working folder. */
+/** A workspace on a machine and the working folder of one sandbox. */
 export interface RemoteView {
   readonly link: MachineLink;
   readonly name: string;
   readonly persistent: boolean;
-  /** Whether the project's configuration has no command run without a wall. */
+  /** Whether the configuration forbids commands without a wall. */
   readonly requiresWall: boolean;
   /** Relative to the root; "" for the root. */
   readonly cwd: string;
   /** Fires when the sandbox is closed: running commands end. */
   readonly closing: AbortController;
-  /** Commands that have not ended. */
+  /** Running commands. */
   readonly running: Set<Promise<unknown>>;
 }
 
-/** The path that a caller means, relative to the root of the workspace. */
+/** Converts a caller's path to one relative to the root of the workspace. */
 export function pathIn({ cwd, link }: Pick<RemoteView, "cwd" | "link">, path: string): string {
-  const inside = toWorkspacePath({ workspace: link.place(), cwd }, path);
+  const inside = toWorkspacePath({ workspace: link.paths(), cwd }, path);
   if (inside.split("/").some((name) => Buffer.byteLength(name) > maxNameBytes))
     throw invalid(`${inside.slice(0, 80)}… is too long for a file name.`);
   return inside;
 }
 
 export interface PathScript extends Pick<ScriptRun, "script" | "stdin" | "signal" | "repeatable"> {
-  /** After the root and the path. */
+  /** The arguments after the root and the path. */
   readonly args?: readonly string[];
 }
 
-/** A script's answer about a path of the workspace. */
-export async function answer(view: RemoteView, inside: string, run: PathScript): Promise<string> {
+/** Runs a script on a path of the workspace and returns its output. Throws the error of its exit code. */
+export async function runOnPath(view: RemoteView, inside: string, run: PathScript): Promise<string> {
   if (view.closing.signal.aborted) throw closed();
   const { args = [], ...rest } = run;
   const result = await view.link.run({ repeatable: true, ...rest, args: [inside, ...args] });
@@ -46,7 +46,7 @@ export async function answer(view: RemoteView, inside: string, run: PathScript):
 export const closed = (): KitError =>
   new KitError({ code: "unavailable", message: "The sandbox is closed." });
 
-/** The meaning of a script's exit code for a path. */
+/** Converts a script's exit code to an error about a path. */
 export function failure(exitCode: number, inside: string, stderr = ""): KitError {
   const path = inside === "" ? "The workspace" : inside;
   switch (exitCode) {
@@ -63,18 +63,18 @@ export function failure(exitCode: number, inside: string, stderr = ""): KitError
     case outcomes.noSpace:
       return new KitError({
         code: "unavailable",
-        message: `${path} cannot be written: the machine gives no space or no permission for it.`,
+        message: `${path} cannot be written: the machine has no space left, or its user has no permission.`,
       });
     default:
       return new KitError({
         code: "unavailable",
-        message: `The machine could not do what was asked of ${path}.`,
+        message: `The machine failed to process ${path}.`,
         cause: new Error(`exit code ${exitCode}: ${stderr.slice(0, 1_000)}`),
       });
   }
 }
 
-/** Names that end with NUL characters. */
+/** Splits NUL-terminated names. */
 export function namesOf(bytes: Buffer): readonly string[] {
   const names = bytes.toString("utf8").split("\0");
   return names.slice(0, -1);

@@ -1,10 +1,10 @@
 /**
- * Scripts that run on a machine. Each is POSIX shell with GNU tools, gets the root of the workspace as its first
- * argument and a path below it as the second, and answers with one of `outcomes` when it fails. What comes in is
- * `input`, which `withInput` defines.
+ * Scripts that run on a machine. Each is POSIX shell with GNU tools. $1 is the root of the workspace and $2 a path
+ * below it; on failure the exit code is one of `outcomes`. The function `input`, which `withInput` defines, prints
+ * the script's input.
  */
 
-/** Exit codes by which a script says what is wrong with its path. */
+/** Exit codes that report what is wrong with a script's path. */
 export const outcomes: Readonly<
   Record<"missing" | "outside" | "wrongKind" | "tooLarge" | "noSpace" | "changed" | "cut", number>
 > = {
@@ -17,7 +17,7 @@ export const outcomes: Readonly<
   cut: 77,
 };
 
-/** Sets `real` to where the path leads, which lies in the workspace. A name may end with a line feed. */
+/** Sets `real` to the resolved path, which lies in the workspace. The added "." keeps a line feed at the end of a name. */
 const find = `root=$1 p=$2
 real=$(realpath -m -- "$root/$p" 2>/dev/null && echo .) || exit 71
 real=\${real%??}
@@ -25,7 +25,7 @@ real=\${real%??}
 case "$real" in "$root"|"$root"/*) ;; *) exit 71 ;; esac
 `;
 
-/** The same for the entry itself: a link at the end is not followed. */
+/** Like `find`, but does not follow a link in the last place. */
 const findEntry = `root=$1 p=$2
 case "$p" in */*) up=\${p%/*} ;; *) up= ;; esac
 above=$(realpath -m -- "$root/$up" 2>/dev/null && echo .) || exit 71
@@ -40,7 +40,7 @@ const isPlain = `[ -e "$real" ] || exit 70
 
 const below = `[ "$real" = "$root" ] || printf %s "\${real#"$root"/}"`;
 
-/** Makes the folder `dir`, or says what stands in its way. */
+/** Creates the folder `dir`, or exits with the reason why it cannot. */
 const makeFolder = `[ -d "$dir" ] || mkdir -p -- "$dir" 2>/dev/null || {
   while [ ! -e "$dir" ]; do dir=\${dir%/*}; done
   [ -d "$dir" ] || exit 72
@@ -48,7 +48,7 @@ const makeFolder = `[ -d "$dir" ] || mkdir -p -- "$dir" 2>/dev/null || {
 }
 `;
 
-/** Names that a listing leaves out, whatever the ignore files say: `isSkippedName`. */
+/** Folders that searches always skip; must match `isSkippedName`. */
 const skipped = "\\( -name node_modules -o -name .git -o -name .kit -o -name .hg -o -name .svn \\) -prune -o";
 
 const pack = "gzip -cn | base64 -w0; echo";
@@ -56,8 +56,8 @@ const pack = "gzip -cn | base64 -w0; echo";
 const toArchive = "tar -c --format=gnu --null --no-recursion --ignore-failed-read -T - 2>/dev/null";
 const archive = `${toArchive} | ${pack}`;
 
-/** Bytes that one search fetches at a time, since kit holds them in memory. */
-export const mostFetched: number = 64 * 1024 * 1024;
+/** The limit of one fetch, because kit holds the bytes in memory. */
+export const maxFetchedBytes: number = 64 * 1024 * 1024;
 
 /** Prints the names from standard input that are regular files. */
 const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && printf "%s\\0" "$f"; done' kit`;
@@ -65,10 +65,10 @@ const onlyFiles = `xargs -0r sh -c 'for f; do [ -f "$f" ] && [ ! -L "$f" ] && pr
 /** Prints the names from standard input that are regular files or links. */
 const onlyEntries = `xargs -0r sh -c 'for f; do { [ -f "$f" ] || [ -L "$f" ]; } && printf "%s\\0" "$f"; done' kit`;
 
-/** Prints, with \`find\`, state that a checksum lacks: executable files ("x" and the path), and links with their targets ("l"). */
+/** A \`find\` expression for what checksums lack: prints executable files ("x" and the path), and links with targets ("l"). */
 const kinds = `\\( -type f -perm -100 -printf "x%p\\0" -o -type l -printf "l%p\\0%l\\0" \\)`;
 
-/** Programs that the scripts need beside a POSIX shell; each is checked once, when a machine is opened. */
+/** Programs that the scripts need in addition to a POSIX shell; checked when a machine is opened. */
 const tools: Readonly<Record<string, string>> = {
   "realpath -m": `realpath -m -- "$t/none/x"`,
   "find -printf": `find "$t" -printf '%y%P\\0'`,
@@ -83,7 +83,7 @@ const tools: Readonly<Record<string, string>> = {
   gzip: "gzip -cn </dev/null",
 };
 
-const tries = Object.entries(tools)
+const toolChecks = Object.entries(tools)
   .map(([name, trial]) => `${trial} >/dev/null 2>&1 || lacks="$lacks, ${name}"`)
   .join("\n");
 
@@ -107,12 +107,12 @@ type ScriptName =
 
 export const scripts: Readonly<Record<ScriptName, string>> = {
   /**
-   * $1: the folder. Answers lines: what is missing of the tools, how files can be kept from commands, the folder
-   * with links resolved, and "ready" when it has all that it starts with.
+   * $1: the folder. Prints four lines: the missing tools, the program that makes paths read-only, the folder with
+   * links resolved, and "ready" if its first files are complete.
    */
   open: `lacks=
 t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || { echo ", mktemp -d"; exit 0; }
-${tries}
+${toolChecks}
 wall=
 for w in "unshare -rm" "unshare -m"; do
   $w -- sh -c 'mount --bind -- "$1" "$1" && mount -o remount,ro,bind -- "$1" && cd -- "$1" && setpriv --no-new-privs --bounding-set=-all --inh-caps=-all -- sh -c "! true >x"' kit "$t" >/dev/null 2>&1 && { wall=$w; break; }
@@ -125,8 +125,8 @@ cd -- "$1" && root=$(pwd -P) && echo "$root" && [ -e "$root.kit/ready" ] && echo
 exit 0`,
 
   /**
-   * Fills the workspace with an archive, of which $3 says how many bytes come. With $2, it is kept beside the
-   * workspace with the checksums of its files: what has changed since is told by them.
+   * Unpacks an archive of $3 bytes into the workspace. If $2 is 1, stores the archive and the checksums of its files
+   * next to the workspace, so that later changes can be found.
    */
   seed: `cd -- "$1" && mkdir -p -- "$1.kit" || exit 75
 file="$1.kit/seed.tgz"
@@ -139,8 +139,8 @@ if [ "$2" = 1 ]; then
 else rm -f -- "$file"; fi`,
 
   /**
-   * Four lines, packed: the checksums that the workspace started with, and those of the files that come in now; then what
-   * `kinds` tells of both.
+   * Prints four packed lines: the checksums of the uploaded files, those of the input's files, and the output of
+   * `kinds` for both.
    */
   sums: `cd -- "$1" && [ -e "$1.kit/base.sums" ] || exit 70
 t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || exit 75
@@ -152,7 +152,7 @@ ${onlyFiles} <"$t/names" | xargs -0r sha256sum -z -- 2>/dev/null | ${pack}
 (cd -- "$t/base" && find . ${kinds}) | ${pack}
 xargs -0r sh -c 'find "$@" -maxdepth 0 ${kinds} 2>/dev/null' kit <"$t/names" | ${pack}`,
 
-  /** Two archives, packed: the files that come in as they were at the start, and as they are. */
+  /** Prints two packed archives: the input's files as uploaded, and as they are now. */
   both: `t=$(mktemp -d "\${TMPDIR:-/tmp}/.kit-XXXXXX") || exit 75
 trap 'rm -rf -- "$t"' EXIT
 input | base64 -d >"$t/names"
@@ -162,7 +162,7 @@ ${onlyEntries} <"$t/names" | ${archive}
 cd -- "$1" || exit 71
 ${onlyEntries} <"$t/names" | ${archive}`,
 
-  /** Notes that the workspace has all that it starts with. What kit keeps of it lies beside it. */
+  /** Records, next to the workspace, that its first files are complete. */
   ready: 'mkdir -p -- "$1.kit" && : >"$1.kit/ready"',
 
   resolve: `${find}${below}`,
@@ -174,11 +174,11 @@ LC_ALL=C stat -L -c '%F|%s|%.3Y' -- "$real"`,
 [ -d "$real" ] || exit 72
 cd -- "$real" && find . -mindepth 1 -maxdepth 1 -printf '%y%P\\0' | base64 -w0`,
 
-  /** $3: the most bytes. */
+  /** $3: the size limit in bytes. */
   read: `${find}${isPlain}[ "$(stat -c %s -- "$real")" -le "$3" ] || exit 73
 base64 -w0 <"$real"`,
 
-  /** $3: the checksum of what is replaced, or nothing; $4: how many bytes come. */
+  /** $3: the checksum of the content to replace, or ""; $4: the number of bytes of the input. */
   write: `${find}case "$p" in */) exit 72 ;; esac
 [ "$real" = "$root" ] && exit 72
 if [ -e "$real" ]; then
@@ -202,7 +202,7 @@ mv -fT -- "$tmp" "$name" || exit 75`,
 dir=$real
 ${makeFolder}`,
 
-  /** $3: 1 for a folder with all that it holds. */
+  /** $3: 1 to remove a folder with its contents. */
   remove: `${findEntry}[ "$real" = "$root" ] && exit 71
 if [ ! -L "$real" ]; then
   [ -e "$real" ] || exit 70
@@ -211,8 +211,8 @@ fi
 rm -rf -- "$real" || exit 75`,
 
   /**
-   * Four lines, packed: where the path leads, with "F" or "D" before it; the files below; links below to files of
-   * the workspace; an archive of the ignore files that count. $3: 1 leaves nothing out; $4: 1 tells all links.
+   * Prints four packed lines: "F" or "D" and the resolved path; the files below; the links below that lead to files of
+   * the workspace; an archive of the relevant ignore files. $3: 1 skips no folders; $4: 1 prints all links.
    */
   walk: `${find}free=$3
 [ -e "$real" ] || exit 70
@@ -246,19 +246,19 @@ cd -- "$root" || exit 71
 } | ${archive}`,
 
   /**
-   * An archive of the files of the workspace that come in, packed, up to `mostFetched` bytes of it. $3: the most bytes of one; $4: what
-   * one of its lines has to hold, one possibility a line, and $5 an option of grep.
+   * Prints a packed archive of the input's files, cut at `maxFetchedBytes`. $3: the size limit of one file; $4: lines
+   * of text, one of which a file must contain; $5: an option of grep.
    */
   fetch: `cd -- "$1" || exit 71
 few() { xargs -0r sh -c 'most=$1; shift; find "$@" -maxdepth 0 -type f -size "-$most"c -print0' kit "$1" 2>/dev/null; }
 keep() { if [ -z "$1" ]; then cat; else LC_ALL=C xargs -0r grep -laFZ $2 -e "$1" -- 2>/dev/null; fi; }
-input | base64 -d | few "$3" | keep "$4" "$5" | ${toArchive} | head -c ${mostFetched} | ${pack}`,
+input | base64 -d | few "$3" | keep "$4" "$5" | ${toArchive} | head -c ${maxFetchedBytes} | ${pack}`,
 };
 
-/** One argument of a program holds at most 128 KiB; longer input goes through standard input. */
+/** Longer input goes through standard input, because Linux limits one argument to 128 KiB. */
 const maxInline = 96 * 1024;
 
-/** A script with its input: within the script itself where it fits, which saves the round trips of standard input. */
+/** Adds input to a script: short input inside the script, which saves the round trips of standard input. */
 export function withInput(
   script: string,
   input: Buffer,

@@ -2,11 +2,9 @@ import { lstat, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { isSecretName } from "../../base/names.ts";
-import { findFiles } from "../../files/find-files.ts";
-import { findPlace } from "../../files/find-place.ts";
 import { invalid } from "../../files/obstacle.ts";
-import { readRegularFile } from "../../files/replace-file.ts";
 import type { SandboxOwner } from "../contract.ts";
+import { readProjectFile, readSkills } from "../project-files.ts";
 import { type ArchivedFile, pack, writeArchive } from "./archive.ts";
 import { git } from "./git.ts";
 import type { OpenMachine } from "./machine-link.ts";
@@ -14,10 +12,9 @@ import type { RemoteOptions } from "./remote-options.ts";
 import { failure } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
 
-const mostBytes = 512 * 1024 * 1024;
-const mostSkillFiles = 500;
+const maxUploadBytes = 512 * 1024 * 1024;
 
-/** Fills the workspace of a new machine: what is uploaded of the project, the project's skills, and single files. */
+/** Fills the workspace of a new machine with the uploaded project files, the project's skills, and single files. */
 export async function seedMachine(
   open: OpenMachine,
   { upload = false, files = {} }: Pick<RemoteOptions, "upload" | "files">,
@@ -26,18 +23,21 @@ export async function seedMachine(
   const root = owner.project_root === undefined ? undefined : await realpath(owner.project_root);
   if (upload !== false) {
     if (root === undefined) throw invalid("There is no project to upload.");
-    await send(open, await readRepository(root, upload === true ? "" : upload), true);
+    await sendFiles(open, await readRepository(root, upload === true ? "" : upload), true);
   }
-  const own = Object.entries(files).map(([path, content]) => ({
-    path: checked(path),
+  const singleFiles = Object.entries(files).map(([path, content]) => ({
+    path: checkPath(path),
     content: Buffer.from(content),
   }));
-  const skills =
-    root === undefined || upload === true ? [] : await readSkills(root, owner.skill_folders ?? []);
-  if (own.length + skills.length > 0) await send(open, [...skills, ...own], false);
+  const skills: ArchivedFile[] = [];
+  if (root !== undefined && upload !== true) {
+    for await (const file of readSkills(root, owner.skill_folders ?? []))
+      if (!isSecretName(file.path)) skills.push(file);
+  }
+  if (singleFiles.length + skills.length > 0) await sendFiles(open, [...skills, ...singleFiles], false);
 }
 
-async function send(
+async function sendFiles(
   { machine, root }: OpenMachine,
   files: readonly ArchivedFile[],
   isBase: boolean,
@@ -51,7 +51,7 @@ async function send(
   if (exitCode !== 0) throw failure(exitCode, "");
 }
 
-function checked(path: string): string {
+function checkPath(path: string): string {
   const names = path.split("/");
   if (
     path !== "" &&
@@ -63,8 +63,8 @@ function checked(path: string): string {
 }
 
 /**
- * The files of a repository that a machine gets: those that Git tracks, and new ones, as they are now; below `folder`
- * where one is named, under their paths from the root. What Git ignores and what holds secrets stays here.
+ * Reads the current state of a repository's tracked and new files below `folder`. Skips files that Git ignores and
+ * files that hold secrets. Paths are relative to the root.
  */
 async function readRepository(root: string, folder: string): Promise<readonly ArchivedFile[]> {
   const below = folder.replace(/^\.?\/+|\/+$/g, "");
@@ -73,8 +73,8 @@ async function readRepository(root: string, folder: string): Promise<readonly Ar
   if (listed.exitCode !== 0) {
     throw new KitError({
       code: "invalid_request",
-      message: "The project cannot be uploaded: it is in no Git repository.",
-      hint: "What is uploaded goes by the state of Git: run 'git init' and add a .gitignore, or leave out upload.",
+      message: "The project cannot be uploaded, because it is not in a Git repository.",
+      hint: "kit asks Git which files to upload. Run 'git init' and add a .gitignore, or remove the option upload.",
     });
   }
   const paths = [...new Set(listed.stdout.toString("utf8").split("\0"))].filter((path) => path !== "");
@@ -87,10 +87,10 @@ async function readRepository(root: string, folder: string): Promise<readonly Ar
     if (file === undefined) continue;
     files.push(file);
     size += file.content.length;
-    if (size > mostBytes) {
+    if (size > maxUploadBytes) {
       throw new KitError({
         code: "payload_too_large",
-        message: `The project is too large to upload: more than ${mostBytes / 1024 / 1024} MiB.`,
+        message: `The project is too large to upload: more than ${maxUploadBytes / 1024 / 1024} MiB.`,
         hint: 'Upload a folder of it: upload = "packages/api".',
       });
     }
@@ -98,7 +98,7 @@ async function readRepository(root: string, folder: string): Promise<readonly Ar
   return files;
 }
 
-/** A file as it is now; a link that stays in the project; nothing of what is deleted, or of another kind. */
+/** Reads a file, or a link that stays in the project; `undefined` for deleted files and other kinds. */
 async function readEntry(root: string, path: string): Promise<ArchivedFile | undefined> {
   const stats = await lstat(join(root, path)).catch(() => undefined);
   if (stats?.isSymbolicLink() === true) {
@@ -106,11 +106,11 @@ async function readEntry(root: string, path: string): Promise<ArchivedFile | und
     return staysInside(path, target) ? { path, content: Buffer.from(target), isLink: true } : undefined;
   }
   if (stats?.isFile() !== true) return undefined;
-  const content = await readProjectFile(root, path, mostBytes);
+  const content = await readProjectFile(root, path, maxUploadBytes);
   return content === undefined ? undefined : { path, content, executable: (stats.mode & 0o100) !== 0 };
 }
 
-/** Whether a link at that path leads to a place of the project. */
+/** Whether the target of a link at `path` lies in the project. */
 export function staysInside(path: string, target: string): boolean {
   if (target.startsWith("/")) return false;
   let depth = path.split("/").length - 1;
@@ -120,28 +120,4 @@ export function staysInside(path: string, target: string): boolean {
     if (depth < 0) return false;
   }
   return true;
-}
-
-async function readProjectFile(root: string, path: string, maxBytes: number): Promise<Buffer | undefined> {
-  const place = await findPlace({ root, path });
-  if (place === undefined) return undefined;
-  try {
-    const bytes = await readRegularFile(place, maxBytes);
-    return bytes === undefined ? undefined : Buffer.from(bytes);
-  } finally {
-    await place.close();
-  }
-}
-
-/** Models are told where the files of skills lie. What cannot be read is of no use to a model either. */
-async function readSkills(root: string, folders: readonly string[]): Promise<readonly ArchivedFile[]> {
-  const files: ArchivedFile[] = [];
-  for (const folder of folders) {
-    const { paths } = await findFiles(root, folder, { accepts: () => true });
-    for (const path of paths.slice(0, mostSkillFiles)) {
-      const content = await readProjectFile(root, path, 1024 * 1024).catch(() => undefined);
-      if (content !== undefined && !isSecretName(path)) files.push({ path, content });
-    }
-  }
-  return files;
 }

@@ -1,9 +1,15 @@
+import { createHash } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
-import type { MachineInfo, MachineSpec, RemoteDriver, RemoteMachine } from "../remote/driver.ts";
+import {
+  hasLabels,
+  type MachineInfo,
+  type MachineSpec,
+  type RemoteDriver,
+  type RemoteMachine,
+} from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-sdk.ts";
 import { remoteError } from "../remote/remote-error.ts";
 import type { RunloopOptions } from "./runloop-options.ts";
-import { policyFor } from "./runloop-policy.ts";
 import {
   keyHint,
   type RunloopClient,
@@ -15,7 +21,7 @@ import {
 } from "./runloop-run.ts";
 
 const startTimeoutMs = 120_000;
-/** States of a machine that is there; the vendor lists those that ended as well, of all time. */
+/** States of machines that exist. Without a filter the vendor also lists all machines that ever ended. */
 const liveStates = [
   "running",
   "suspended",
@@ -32,7 +38,7 @@ interface Client {
   readonly client: RunloopClient;
 }
 
-/** The primitives of Runloop. `root`: the project whose package of the vendor is taken. */
+/** Creates the driver of Runloop with the vendor's package of the project at `root`. */
 export function createRunloopDriver(options: RunloopOptions, root: string): RemoteDriver {
   let loading: Promise<Client> | undefined;
   const load = async (): Promise<Client> => {
@@ -43,9 +49,9 @@ export function createRunloopDriver(options: RunloopOptions, root: string): Remo
         ...(apiKey === undefined ? {} : { bearerToken: apiKey }),
         ...(apiUrl === undefined ? {} : { baseURL: apiUrl }),
         timeout: requestTimeoutMs,
-        // The package would send what makes a machine, or runs a command, a second time.
+        // A retry by the package could create a second machine, or run a command twice.
         maxRetries: 0,
-        // Its pool for HTTP/2 wants TLS, which an interface of one's own may not have.
+        // The package's HTTP/2 pool needs TLS, which a custom address may lack.
         http2: false,
       });
       return { sdk, client };
@@ -53,7 +59,7 @@ export function createRunloopDriver(options: RunloopOptions, root: string): Remo
       throw remoteError(vendor, "key", { cause, hint: keyHint });
     }
   };
-  const asking = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
+  const withClient = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
     loading ??= load().catch((error: unknown) => {
       loading = undefined;
       throw error;
@@ -69,21 +75,21 @@ export function createRunloopDriver(options: RunloopOptions, root: string): Remo
     name: vendor,
     folder: options.folder ?? "/home/user/workspace",
     network: "hosts",
-    create: (spec) => asking((client) => create(client, options, spec)),
-    attach: (id) => asking((client) => attach(client, id)),
+    create: (spec) => withClient((client) => create(client, options, spec)),
+    attach: (id) => withClient((client) => attach(client, id)),
     pause: (id) =>
-      asking(async ({ client }) => {
+      withClient(async ({ client }) => {
         await client.devboxes.suspend(id);
       }),
     destroy: (id) =>
-      asking(async ({ sdk, client }) => {
+      withClient(async ({ sdk, client }) => {
         try {
           await client.devboxes.shutdown(id);
         } catch (error) {
           if (reasonFor(sdk, error) !== "gone") throw error;
         }
       }),
-    list: (labels) => asking(({ client }) => list(client, labels)),
+    list: (labels) => withClient(({ client }) => list(client, labels)),
   };
 }
 
@@ -108,7 +114,7 @@ async function create(
   try {
     await client.devboxes.awaitRunning(id, { longPoll: { timeoutMs: startTimeoutMs } });
   } catch (error) {
-    // A machine that kit does not know would cost money for nothing.
+    // No session would use the machine, and it would cost money.
     await client.devboxes.shutdown(id).catch(() => undefined);
     throw error;
   }
@@ -130,16 +136,15 @@ async function list(
   labels: Readonly<Record<string, string>>,
 ): Promise<readonly MachineInfo[]> {
   const found = new Map<string, MachineInfo>();
-  const awaitStatus = async (status: (typeof liveStates)[number]): Promise<void> => {
-    const rests = status === "suspended" || status === "suspending";
+  const listByStatus = async (status: (typeof liveStates)[number]): Promise<void> => {
+    const isPaused = status === "suspended" || status === "suspending";
     for await (const { id, metadata, create_time_ms } of client.devboxes.list({ status, limit: 100 })) {
-      // The vendor cannot look for labels by itself.
-      if (Object.entries(labels).some(([name, value]) => metadata[name] !== value)) continue;
+      if (!hasLabels({ labels: metadata }, labels)) continue;
       const created_at = new Date(create_time_ms).toISOString();
-      found.set(id, { id, state: rests ? "paused" : "running", labels: metadata, created_at });
+      found.set(id, { id, state: isPaused ? "paused" : "running", labels: metadata, created_at });
     }
   };
-  await Promise.all(liveStates.map(awaitStatus));
+  await Promise.all(liveStates.map(listByStatus));
   return [...found.values()];
 }
 
@@ -155,4 +160,51 @@ function toMachine({ sdk, client }: Client, id: string): RemoteMachine {
       }
     },
   };
+}
+
+/**
+ * Returns the id of a network policy that lets a machine reach only these hosts. At this vendor, policies belong to
+ * the account: kit creates one for each list of hosts, and all machines with that list share it.
+ */
+async function policyFor(
+  { sdk, client }: { readonly sdk: RunloopSdk; readonly client: RunloopClient },
+  network: readonly string[],
+): Promise<string> {
+  const hosts = [...new Set(network)].sort();
+  const name = `kit-${createHash("sha256").update(JSON.stringify(hosts)).digest("hex").slice(0, 24)}`;
+  const known = await findPolicy(client, name, hosts);
+  if (known !== undefined) return known;
+  try {
+    const { id } = await client.networkPolicies.create({
+      name,
+      description: hosts.length === 0 ? "kit: no network" : `kit: ${hosts.join(", ")}`.slice(0, 200),
+      allow_all: false,
+      allowed_hostnames: hosts,
+    });
+    return id;
+  } catch (error) {
+    // Names are unique: another process may have created the policy meanwhile.
+    const made = error instanceof sdk.APIError ? await findPolicy(client, name, hosts) : undefined;
+    if (made === undefined) throw error;
+    return made;
+  }
+}
+
+async function findPolicy(
+  client: RunloopClient,
+  name: string,
+  hosts: readonly string[],
+): Promise<string | undefined> {
+  // The vendor also returns policies whose name only contains `name`.
+  for await (const { id, name: foundName, egress } of client.networkPolicies.list({ name })) {
+    if (foundName !== name) continue;
+    const { allow_all, allow_devbox_to_devbox, allowed_cidrs, allowed_hostnames } = egress;
+    const isClosed = !allow_all && !allow_devbox_to_devbox && (allowed_cidrs ?? []).length === 0;
+    const allowed = [...(allowed_hostnames ?? [])].sort();
+    if (isClosed && allowed.length === hosts.length && allowed.every((host, at) => host === hosts[at]))
+      return id;
+    const hint = `The network policy ${name} was changed at the vendor. Remove it there, and kit will create it again.`;
+    throw remoteError(vendor, "refused", { hint });
+  }
+  return undefined;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import type { KitError } from "../../base/kit-error.ts";
 import { quote, type RemoteRun, shellLine } from "../remote/driver.ts";
-import { type RemoteReason, reasonOf, remoteError } from "../remote/remote-error.ts";
+import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 
 export interface Devbox {
   readonly sdk: RunloopSdk;
@@ -10,19 +10,19 @@ export interface Devbox {
   readonly id: string;
 }
 
-/** How long one request waits for the end: of a command, whose output is then heard as it comes, and of a script. */
+/** Seconds that the first request waits for the end. Short for commands, so that their output is streamed soon. */
 const commandSeconds = 1;
 const scriptSeconds = 25;
 /** The exit code of a shell for a killed program. */
 const killed = 137;
-/** The vendor answers with the last lines alone, and a hundred of them unless it is told. */
-const mostLines = 100_000;
-/** How often a broken connection is taken up again while nothing is heard. */
-const mostTries = 5;
-/** A stream has no end of its own. */
+/** The vendor returns only the last lines of the output, by default a hundred. */
+const maxLines = 100_000;
+/** Attempts to resume a broken stream without receiving new output. */
+const maxTries = 5;
+/** The timeout of a stream, which lasts as long as its command. */
 const streamTimeoutMs = 24 * 3_600_000;
 
-/** Runs a script in one request, where it ends in time; else its output is read as two streams. */
+/** Runs a script in one request if it ends in time; otherwise reads its output as two streams. */
 export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ readonly exitCode: number }> {
   const { client, id } = box;
   const { isCommand = false, onOutput, signal } = request;
@@ -35,15 +35,15 @@ export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ re
   let phase: Phase = "before";
   try {
     const command = await runScript(box, request);
-    phase = "asked";
-    const asked = {
+    phase = "sent";
+    const body = {
       command,
-      last_n: String(mostLines),
+      last_n: String(maxLines),
       optimistic_timeout: seconds,
     };
-    const first = await client.devboxes.execute(id, asked, options);
+    const first = await client.devboxes.execute(id, body, options);
     phase = "running";
-    if (!isWhole(first)) {
+    if (!isComplete(first)) {
       const { exit_status } = await follow(box, first.execution_id, request);
       return { exitCode: exit_status ?? killed };
     }
@@ -57,12 +57,12 @@ export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ re
   }
 }
 
-/** How far a script has come: its request was not sent yet, may have arrived, has arrived. */
-type Phase = "before" | "asked" | "running";
+/** How far a script got: its request was not sent yet, may have arrived, or has arrived. */
+type Phase = "before" | "sent" | "running";
 type Execution = Awaited<ReturnType<RunloopClient["devboxes"]["execute"]>>;
 
-function isWhole({ status, stdout, stderr, stdout_truncated, stderr_truncated }: Execution): boolean {
-  const isCut = (text: string | null | undefined): boolean => (text ?? "").split("\n").length > mostLines;
+function isComplete({ status, stdout, stderr, stdout_truncated, stderr_truncated }: Execution): boolean {
+  const isCut = (text: string | null | undefined): boolean => (text ?? "").split("\n").length > maxLines;
   return (
     status === "completed" &&
     stdout_truncated !== true &&
@@ -72,12 +72,12 @@ function isWhole({ status, stdout, stderr, stdout_truncated, stderr_truncated }:
   );
 }
 
-/** The line of a script; what is large or secret goes ahead of it, into files that it reads and removes. */
+/** Returns the line that runs a script. Uploads large or secret input first, as files that the script reads and removes. */
 async function runScript(
   { sdk, client, id }: Devbox,
   { script, args, stdin, env = {}, signal }: RemoteRun,
 ): Promise<string> {
-  // In the home directory, where uploads go and commands begin.
+  // Relative to the home folder, where uploads go and commands start.
   const name = `.kit-in-${randomUUID()}`;
   const variables = Object.entries(env).map(([key, value]) => `export ${key}=${quote(value)}\n`);
   const put = async (path: string, text: string): Promise<void> => {
@@ -96,8 +96,8 @@ async function runScript(
 }
 
 /**
- * Hears a script from its beginning to its end. The vendor keeps the output, so a stream that breaks off is taken up
- * where it was.
+ * Reads a script's whole output until it ends. The vendor keeps the output, so a broken stream is resumed at its
+ * last offset.
  */
 async function follow(
   { client, id }: Devbox,
@@ -122,7 +122,7 @@ async function follow(
   for (let tries = 1; ; tries += 1) {
     const before = received.stdout + received.stderr;
     try {
-      // All of them, so that none goes on beside its own repetition.
+      // Wait for both streams, so that none is still running when it is resumed.
       const streams = await Promise.allSettled([read("stdout"), ...(isCommand ? [read("stderr")] : [])]);
       const failed = streams.find((stream) => stream.status === "rejected");
       if (failed !== undefined) throw failed.reason;
@@ -130,20 +130,20 @@ async function follow(
       if (now.status === "completed") return now;
     } catch (error) {
       if (received.stdout + received.stderr > before) tries = 1;
-      if (tries >= mostTries || signal?.aborted === true) throw error;
+      if (tries >= maxTries || signal?.aborted === true) throw error;
     }
     await setTimeout(100 * Math.min(tries, 20), undefined, shared);
   }
 }
 
-/** Why a script did not end as it should. */
+/** Converts an error of a script's request to an error of kit. */
 async function explain({ sdk, client, id }: Devbox, error: unknown, phase: Phase): Promise<Error> {
   if (phase === "running") return remoteError(vendor, "lost", { cause: error });
   const reason = reasonFor(sdk, error);
-  if (reason === "unreachable" && phase === "asked" && !wasRefused(error))
+  if (reason === "unreachable" && phase === "sent" && !wasNotSent(error))
     return remoteError(vendor, "lost", { cause: error });
   if (reason !== "refused" && reason !== "gone") return toRemote(sdk, error);
-  // The vendor refuses what a machine that is suspended is asked, and does not say so in words to count on.
+  // The vendor refuses requests to a suspended machine, but its message does not say why reliably.
   const machine = await client.devboxes.retrieve(id).catch((cause: unknown) => cause);
   if (machine instanceof Error) return toRemote(sdk, machine);
   const isRunning = (machine as { readonly status?: string }).status === "running";
@@ -192,11 +192,4 @@ export function reasonFor(sdk: RunloopSdk, error: unknown): RemoteReason {
     default:
       return status < 500 ? "refused" : "unreachable";
   }
-}
-
-/** Whether nothing of a request can have arrived. */
-function wasRefused(error: unknown): boolean {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1)
-    if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(at.message)) return true;
-  return false;
 }

@@ -1,18 +1,17 @@
 import { lstat, mkdir, mkdtemp, realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { findFiles } from "../../files/find-files.ts";
-import { assertNoLinkOut, findPlace } from "../../files/find-place.ts";
+import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
-import { readRegularFile } from "../../files/replace-file.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
+import { readSkills } from "../project-files.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
-/** Opens the workspace of a session, and makes it when there is none. */
+/** Opens the workspace of a session, and creates it if it is missing. */
 export async function openVirtual(options: VirtualOptions, owner: SandboxOwner): Promise<Sandbox> {
   refuseLinks(options, owner);
   const folder = await createFolder(folderOfAll(options, owner));
@@ -34,11 +33,16 @@ export async function removeVirtual(options: VirtualOptions, owner: SandboxOwner
   for (const each of [path, homeOf(path)]) await rm(each, { recursive: true, force: true });
 }
 
-/** A repository may bring links along where kit makes its folders. */
+/** A repository can contain links at the paths where kit creates its folders. */
 function refuseLinks({ root, folder }: VirtualOptions, owner: SandboxOwner): void {
   if (folder !== undefined) return;
-  const own = `.kit/sandboxes/${workspaceName(owner)}`;
-  assertNoLinkOut(root ?? owner.project_root ?? process.cwd(), [".kit", ".kit/sandboxes", own, homeOf(own)]);
+  const variables = `.kit/sandboxes/${workspaceName(owner)}`;
+  assertNoLinkOut(root ?? owner.project_root ?? process.cwd(), [
+    ".kit",
+    ".kit/sandboxes",
+    variables,
+    homeOf(variables),
+  ]);
 }
 
 const homeOf = (workspace: string): string => `${workspace}.home`;
@@ -48,15 +52,20 @@ function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): 
     root,
     calledRoot: root,
     async environment() {
-      // Beside the workspace: what a model writes is not read as settings of the programs it runs.
+      // Outside the workspace, so that programs do not read files of a model as their settings.
       const home = homeOf(root);
       const temporary = join(home, "tmp");
       await mkdir(temporary, { recursive: true, mode: 0o700 });
-      // The repository around the workspace, the project's for one, is not the workspace's.
-      const own = { HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", GIT_CEILING_DIRECTORIES: dirname(root) };
+      // Git in the workspace must not find the repository around it, such as the project's.
+      const variables = {
+        HOME: home,
+        TMPDIR: temporary,
+        LANG: "C.UTF-8",
+        GIT_CEILING_DIRECTORIES: dirname(root),
+      };
       return {
         ...pickEnvironment(["PATH", "SystemRoot", "ComSpec", "PATHEXT"], process.env),
-        ...own,
+        ...variables,
         ...options.env,
       };
     },
@@ -68,38 +77,18 @@ function toSandbox(root: string, options: VirtualOptions, owner: SandboxOwner): 
   });
 }
 
-/** A folder with more files, or a larger file, holds more than a skill. */
-const mostSkillFiles = 500;
-const mostSkillBytes = 1024 * 1024;
-
 /**
- * Has the workspace hold the project's skills as they are now, because models are told where their files lie. What
- * cannot be read is left out, as it is of no use to a model either.
+ * Copies the project's current skills into the workspace, because models are told the paths of their files.
+ * Skips files that cannot be read.
  */
 async function copySkills(sandbox: Sandbox, owner: SandboxOwner): Promise<void> {
   const { project_root, skill_folders = [] } = owner;
   if (project_root === undefined || skill_folders.length === 0) return;
-  const root = await realpath(project_root);
-  for (const folder of skill_folders) {
-    const { paths } = await findFiles(root, folder, { accepts: () => true });
-    for (const path of paths.slice(0, mostSkillFiles)) {
-      const bytes = await readProjectFile(root, path).catch(() => undefined);
-      if (bytes === undefined) continue;
-      const there = await sandbox.readBytes(path).catch(() => undefined);
-      // A model may have put something in the way: then it has what it made of its own workspace.
-      if (there === undefined || Buffer.compare(there, bytes) !== 0)
-        await sandbox.writeBytes(path, bytes).catch(() => undefined);
-    }
-  }
-}
-
-async function readProjectFile(root: string, path: string): Promise<Uint8Array | undefined> {
-  const place = await findPlace({ root, path });
-  if (place === undefined) return undefined;
-  try {
-    return await readRegularFile(place, mostSkillBytes);
-  } finally {
-    await place.close();
+  for await (const { path, content } of readSkills(await realpath(project_root), skill_folders)) {
+    const present = await sandbox.readBytes(path).catch(() => undefined);
+    // A model may have put something in the way of the file; then the workspace stays as it is.
+    if (present === undefined || Buffer.compare(present, content) !== 0)
+      await sandbox.writeBytes(path, content).catch(() => undefined);
   }
 }
 
@@ -120,14 +109,14 @@ const noFolder = (cause: unknown): KitError =>
   });
 
 async function isFolder(path: string): Promise<boolean> {
-  // A link in its place would lead who knows where; it is refused, as a file is.
+  // A link could lead anywhere, so it does not count.
   return await lstat(path).then(
     (stats) => stats.isDirectory(),
     () => false,
   );
 }
 
-/** Fills a folder beside the place, and moves it there: a workspace is there with all its files, or not. */
+/** Fills a temporary folder and renames it, so that a workspace exists with all its files or not at all. */
 async function createWorkspace(path: string, options: VirtualOptions, owner: SandboxOwner): Promise<void> {
   const fresh = await mkdtemp(join(dirname(path), ".new-"));
   try {
@@ -139,7 +128,7 @@ async function createWorkspace(path: string, options: VirtualOptions, owner: San
     await rename(fresh, path);
   } catch (error) {
     await rm(fresh, { recursive: true, force: true });
-    // Another caller opened the same session at the same time, and was first.
+    // Another caller opened the same session at the same time and created the workspace first.
     if (hasCode(error, "ENOTEMPTY") || hasCode(error, "EEXIST")) return;
     throw error;
   }
