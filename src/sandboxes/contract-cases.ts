@@ -8,18 +8,17 @@ import type { SandboxCheck } from "./cases/sandbox-check.ts";
 import { searchCases } from "./cases/search-cases.ts";
 import type { Sandbox } from "./contract.ts";
 
-/** How the cases come to a sandbox. */
+/** The sandbox under test. */
 export interface SandboxSubject {
   /** Opens a sandbox with an empty workspace. */
   readonly create: () => Promise<Sandbox>;
-  /** Opens the workspace of the last `create` again, where it lasts. */
+  /** Opens the workspace of the last `create` again; for persistent sandboxes. */
   readonly reopen?: () => Promise<Sandbox>;
 }
 
 /**
- * The promises of `Sandbox` as tests for any runner; each opens a fresh workspace and closes it:
- * `for (const { name, run } of sandboxCases({ create })) test(name, run)`. What takes commands holds of
- * itself for a sandbox that runs none.
+ * The promises of `Sandbox` as tests for any runner; each opens a new workspace and closes it. Cases that run
+ * commands pass without a check if the sandbox has no `exec`.
  *
  * @example
  * ```ts
@@ -33,15 +32,15 @@ export interface SandboxSubject {
  * ```
  */
 export function sandboxCases(subject: SandboxSubject): readonly ContractCase[] {
-  const takesCommands = { ...linkCases, ...commandCases, ...endingCases };
+  const commandChecks = { ...linkCases, ...commandCases, ...endingCases };
   const cases = [
     ...toCases(subject, { ...fileCases, ...searchCases }, () => true),
-    ...toCases(subject, takesCommands, (sandbox) => sandbox.capabilities.exec),
+    ...toCases(subject, commandChecks, (sandbox) => sandbox.capabilities.exec),
   ];
   const { reopen } = subject;
   if (reopen === undefined) return cases;
-  const name = "files live on when the sandbox is closed and opened again";
-  return [...cases, { name, run: () => survives({ ...subject, reopen }) }];
+  const name = "files survive closing the sandbox and opening it again";
+  return [...cases, { name, run: () => checkSurvival({ ...subject, reopen }) }];
 }
 
 function toCases(
@@ -62,7 +61,7 @@ function toCases(
   }));
 }
 
-async function survives({ create, reopen }: Required<SandboxSubject>): Promise<void> {
+async function checkSurvival({ create, reopen }: Required<SandboxSubject>): Promise<void> {
   const first = await create();
   await first.writeFile("kept/a.txt", "kept");
   await first.close();

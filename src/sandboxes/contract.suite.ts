@@ -1,7 +1,7 @@
 import { describe, test } from "vitest";
 import { type SandboxSubject, sandboxCases } from "./contract-cases.ts";
 
-/** The promises of `Sandbox`, for the tests of this repository. */
+/** Registers the promises of `Sandbox` as tests of this repository. */
 export function sandboxContract(subject: SandboxSubject & { readonly name: string }): void {
   describe(`${subject.name} as a sandbox`, () => {
     for (const { name, run } of sandboxCases(subject)) test(name, run);

@@ -1,17 +1,17 @@
-/** The abilities of a sandbox beyond files; check these, never its name. */
+/** Abilities beyond reading and writing files; check these, never the sandbox's name. */
 export interface SandboxCapabilities {
-  /** Commands run at all. */
+  /** `exec` is supported. */
   readonly exec: boolean;
-  /** `exec` takes an argument list and runs it without a shell. */
+  /** `exec` accepts an argument list and runs it without a shell. */
   readonly literalExec: boolean;
-  /** Files live on after `close`, and are there when the sandbox is opened again. */
+  /** Files survive `close`: opening the sandbox again finds them. */
   readonly persistent: boolean;
 }
 
 export interface FileStat {
-  /** `link` and `other` (devices, pipes, sockets) are told by `list`; `stat` follows links. */
+  /** `list` also reports `link` and `other` (devices, pipes, sockets); `stat` follows links. */
   readonly kind: "file" | "directory" | "link" | "other";
-  /** Bytes; of a folder, whatever the system says. */
+  /** Bytes; for a folder, the operating system's figure. */
   readonly size: number;
   /** ISO 8601. */
   readonly modified_at: string;
@@ -25,26 +25,26 @@ export interface DirectoryEntry {
 /** The isolation between a command and the machine that it runs on. */
 export interface SandboxIsolation {
   /**
-   * `remote`: commands run on a machine of the sandbox's own, which keeps `CommandAccess` itself.
-   * `none`: a command can do whatever the user of this process may.
+   * `remote`: commands run on the vendor's machine, which enforces `CommandAccess` itself.
+   * `none`: a command can do everything that the user of this process can.
    */
   readonly wall: "bubblewrap" | "seatbelt" | "remote" | "none";
   /** One line for people and models: what the wall keeps out, or why there is none. */
   readonly description: string;
-  /** Where there is none: what would let one stand. */
+  /** How to get a wall, when there is none. */
   readonly hint?: string;
 }
 
 /** The access of one command. A wall enforces it for any program; without a wall it is not enforced. */
 export interface CommandAccess {
-  /** Whether files of the workspace may be changed; default true, for a program's own calls. */
+  /** Whether the command may change files of the workspace; default true. */
   readonly write?: boolean | undefined;
   /**
    * The hosts that may be reached: `"api.github.com"`, `"*.example.com"`, with a port
    * `"registry.npmjs.org:443"`. Default: none.
    */
   readonly network?: readonly string[] | undefined;
-  /** Paths of the workspace, from its root, that stay as they are although `write` is set. Missing ones are passed over. */
+  /** Paths relative to the workspace root that stay read-only although `write` is set. Missing paths are ignored. */
   readonly readOnlyPaths?: readonly string[] | undefined;
 }
 
@@ -53,45 +53,45 @@ export interface ExecRequest {
   readonly command: readonly string[] | string;
   /** Relative to the sandbox's working folder, which is the default. */
   readonly cwd?: string | undefined;
-  /** Added to the sandbox's environment for this call only: secrets come this way. */
+  /** Added to the sandbox's environment for this call only; pass secrets here. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Without it, the command reads an end of file. */
+  /** Default: empty input, so the command reads an end of file. */
   readonly stdin?: string | undefined;
   /** Milliseconds; default 120,000. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Bytes of stdout and of stderr that are kept each; the rest is dropped and counted. Default 1 MiB. */
+  /** Bytes kept of stdout, and as many of stderr; the rest is dropped and counted. Default 1 MiB. */
   readonly maxOutputBytes?: number | undefined;
-  /** Hears the output while the command runs, as long as all of it is kept. */
+  /** Called with output while the command runs, until the first bytes are dropped. */
   readonly onOutput?: (chunk: { readonly stream: "stdout" | "stderr"; readonly text: string }) => void;
-  /** The access of the command; by default it may write in the workspace, and reach no host. */
+  /** Default: the command may write in the workspace and reach no host. */
   readonly access?: CommandAccess | undefined;
 }
 
 export interface ExecResult {
   /**
-   * Null when a time limit, an abort or too much output ended the command. Otherwise as shells give it: 128
-   * and a signal's number for a program that the signal ended, and for one that cannot be started 127 when
-   * it is not there, 126 when it may not run.
+   * `null` if a time limit, an abort or too much output ended the command. Otherwise the code that a shell
+   * reports: 128 plus the signal number if a signal ended the program, 127 if the program was not found,
+   * 126 if it could not be executed.
    */
   readonly exit_code: number | null;
-  /** Where bytes were dropped, the beginning and the end, with a line between them that says so. */
+  /** If bytes were dropped: the beginning and the end, with a line between them that says so. */
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes of both that did not fit. */
+  /** Bytes dropped from stdout and stderr together. */
   readonly dropped_bytes: number;
   readonly timed_out: boolean;
   readonly duration_ms: number;
 }
 
 export interface GrepRequest {
-  /** A regular expression that is matched in linear time (RE2 syntax), line by line. */
+  /** A regular expression in RE2 syntax, matched line by line in linear time. */
   readonly pattern: string;
   /** A file, or a folder whose files are searched; default: the working folder. */
   readonly path?: string | undefined;
   /**
-   * Only files whose path below the searched folder matches; without a slash, whose name matches:
-   * `*.ts` is in any folder.
+   * Search only files whose path below the searched folder matches. A glob without a slash is matched against
+   * the file name: `*.ts` matches in any folder.
    */
   readonly glob?: string | undefined;
   readonly ignoreCase?: boolean | undefined;
@@ -103,9 +103,9 @@ export interface GrepRequest {
 export interface GrepMatch {
   /** Relative to the working folder. */
   readonly path: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
-  /** The line; of a very long one, what is around the match. */
+  /** The line; for a very long line, the part around the match. */
   readonly text: string;
 }
 
@@ -120,21 +120,19 @@ export interface GlobOptions {
 /**
  * A workspace and the commands that run in it.
  *
- * - Paths are POSIX, relative to the working folder; `..` goes back as it is written. An absolute path
- *   is taken when it lies in the workspace, and refused otherwise. Nothing outside is ever read or
- *   written, through no link, race or spelling; such a path is `KitError` `forbidden`. Links that stay
- *   in the workspace are followed.
+ * - Paths are POSIX, relative to the working folder; `..` is resolved before links are followed. An absolute
+ *   path is accepted if it lies in the workspace. No link, race or spelling reads or writes anything outside;
+ *   such a path throws `KitError` `forbidden`. Links that stay in the workspace are followed.
  * - A missing file is `not_found`; wrong kinds (a folder read as a file) are `invalid_request`.
  *   Messages name paths of the workspace only.
- * - Writes are atomic and create missing folders. A file that is replaced keeps its mode; another name
- *   of it (a hard link) keeps the old content. Special files are refused without blocking. The root
- *   itself cannot be removed.
- * - Searches leave out what Git ignores, `.git`, `.kit` and `node_modules`, unless `path` names such a
+ * - Writes are atomic and create missing folders. A replaced file keeps its mode; other hard links to it keep
+ *   the old content. Special files are refused without blocking. The root itself cannot be removed.
+ * - Searches skip files that Git ignores, `.git`, `.kit` and `node_modules`, unless `path` names such a
  *   folder itself; they follow no links, and skip binary and very large files. Their results are
- *   bounded; `truncated` says that there is more.
- * - `exec` kills the command with all that it started at its time limit or abort, and resolves; what
- *   it left running in the background ends with it. It rejects with `signal.reason` only when the
- *   signal had fired before the start. No command finds a program in the workspace by its name alone.
+ *   bounded; `truncated` is true if there are more.
+ * - At its time limit or abort, `exec` kills the command and every process that it started, and resolves.
+ *   Background processes end with their command. `exec` rejects with `signal.reason` only if the signal
+ *   fired before the start. A command never finds a program of the workspace by name alone.
  */
 export interface Sandbox {
   /** For people and events: "virtual", "local", "e2b". */
@@ -143,32 +141,32 @@ export interface Sandbox {
   /** The working folder, relative to the workspace root; "" for the root. */
   readonly cwd: string;
   /**
-   * Where the workspace lies on this machine, absolute and without links, when it is a folder that others
-   * work in, too: a path in it then means the same file to everybody.
+   * The absolute folder of the workspace on this machine, with links resolved. Set only if other programs and
+   * sessions work in that folder too, so that its paths mean the same files to all of them.
    */
   readonly hostRoot?: string | undefined;
-  /** The isolation that keeps commands to their `access`; a sandbox without it has no wall. */
+  /** Reports the isolation that enforces `access`; a sandbox without this method has no wall. */
   readonly isolation?: () => Promise<SandboxIsolation>;
   /**
-   * Where a path leads, relative to the workspace root, with links followed; "" for the root. What does
-   * not exist is named as a write would create it. `keepLink` names a link at the end itself: what `rm`
-   * would remove.
+   * Resolves a path, with links followed, to a path relative to the workspace root; "" is the root. For a
+   * missing file, returns the path that a write would create. With `keepLink`, a link in the last place is
+   * not followed: the result is what `rm` would remove.
    */
   resolve(path: string, options?: { readonly keepLink?: boolean }): Promise<string>;
   stat(path: string): Promise<FileStat>;
   exists(path: string): Promise<boolean>;
   list(path?: string): Promise<readonly DirectoryEntry[]>;
-  /** The text as it is; what is not UTF-8 becomes U+FFFD. `payload_too_large` past 16 MiB. */
+  /** The whole text; bytes that are not UTF-8 become U+FFFD. Throws `payload_too_large` over 16 MiB. */
   readFile(path: string): Promise<string>;
-  /** `payload_too_large` past 16 MiB. */
+  /** Throws `payload_too_large` over 16 MiB. */
   readBytes(path: string): Promise<Uint8Array>;
   writeFile(path: string, content: string): Promise<void>;
   writeBytes(path: string, content: Uint8Array): Promise<void>;
-  /** Creates a folder with those above it; one that is there is fine. */
+  /** Creates a folder and its missing parents; does nothing if it exists. */
   mkdir(path: string): Promise<void>;
-  /** Removes a file or link; a folder only when `recursive` is set, with its links, never what they lead to. */
+  /** Removes a file, a link, or with `recursive` a folder. Links are removed, never their targets. */
   rm(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
-  /** Replaces `old` by `new`; `conflict` when `old` is not there exactly once, unless `all`. */
+  /** Replaces `old` by `new`. Throws `conflict` if the file lacks `old`, or has it several times and `all` is not set. */
   edit(
     path: string,
     change: { readonly old: string; readonly new: string; readonly all?: boolean },
@@ -176,30 +174,30 @@ export interface Sandbox {
   grep(
     request: GrepRequest,
   ): Promise<{ readonly matches: readonly GrepMatch[]; readonly truncated: boolean }>;
-  /** Files whose path matches: `*` stays in one folder, `**` spans any number, `{a,b}` is either. */
+  /** Lists files whose path matches: `*` stays in one folder, `**` spans folders, `{a,b}` is an alternative. */
   glob(
     pattern: string,
     options?: GlobOptions,
   ): Promise<{ readonly paths: readonly string[]; readonly truncated: boolean }>;
   exec(request: ExecRequest): Promise<ExecResult>;
-  /** Copies bytes in or out of the sandbox: for callers, never for models. */
+  /** Copies bytes into the sandbox. `upload` and `download` are for callers, never for models. */
   upload(path: string, content: Uint8Array): Promise<void>;
   download(path: string): Promise<Uint8Array>;
-  /** The same workspace with another working folder, which is relative to the present one. */
+  /** Returns the same workspace with another working folder; `cwd` is relative to the current one. */
   at(cwd: string): Sandbox;
-  /** Ends commands that still run. Closing any view of a workspace closes all of them. */
+  /** Ends running commands. Closing one view of a workspace closes all its views. */
   close(): Promise<void>;
 }
 
 /**
- * How commands are walled in. `required` runs no command without a wall; `auto` (default) takes the wall that
- * this machine has, and otherwise runs known forms of commands only; `off` has none.
+ * How commands are isolated. `required` refuses to run a command without a wall; `auto` (default) uses this
+ * machine's wall, and without one runs only known forms of commands; `off` uses no wall.
  */
 export type IsolationMode = "required" | "auto" | "off";
 
 export interface IsolationOptions {
   readonly isolation?: IsolationMode;
-  /** Limits of one command, with all the processes that it starts. */
+  /** Limits of one command, including all processes that it starts. */
   readonly limits?: CommandLimits;
 }
 
@@ -215,58 +213,58 @@ export interface SandboxOwner {
   readonly agent: string;
   readonly instance_id: string;
   readonly session: string;
-  /** The root of the agent's project on this machine, where it has one: the place to work in by default. */
+  /** The root of the agent's project on this machine, if it has one; the default workspace of `local`. */
   readonly project_root?: string | undefined;
-  /** Folders of the project with the agent's skills, from its root: a workspace that is none of the project's holds them, too. */
+  /** Folders with the agent's skills, relative to the project root; copied into workspaces outside the project. */
   readonly skill_folders?: readonly string[] | undefined;
-  /** Hosts that the agent's commands may reach: a machine of a vendor is closed to all others. */
+  /** Hosts that the agent's commands may reach; a vendor's machine can reach no others. */
   readonly network?: readonly string[] | undefined;
   /** Isolation settings of the project's configuration; an option of the sandbox takes precedence. */
   readonly isolation?: IsolationOptions | undefined;
 }
 
-/** Where a workspace lies on this machine. */
+/** The location of a workspace on this machine. */
 export interface WorkspaceLocation {
-  /** Absolute; of a shared one, with links resolved. One of a session's own need not be there yet. */
+  /** Absolute; links are resolved if `shared`. A session's own folder may not exist yet. */
   readonly folder: string;
-  /** Whether others work in this folder, too, as in a `hostRoot`; else it is the session's alone. */
+  /** Whether others work in this folder too, as in a `hostRoot`; otherwise it belongs to the session alone. */
   readonly shared: boolean;
-  /** The folder that all such workspaces lie in: where it is not there, neither is any of them. */
+  /** The parent folder of all such workspaces: if it is missing, no such workspace exists. */
   readonly above?: string;
 }
 
-/** A machine of a vendor that belongs to a session of this project. */
+/** A vendor's machine that belongs to a session of this project. */
 export interface SandboxMachine {
-  /** The vendor's. */
+  /** The vendor's id. */
   readonly id: string;
   readonly sandbox: string;
   readonly state: "running" | "paused";
   readonly agent: string;
   readonly instance_id: string;
   readonly session: string;
-  /** ISO 8601, where the vendor tells it. */
+  /** ISO 8601, if the vendor reports it. */
   readonly created_at?: string | undefined;
-  /** Whether kit has noted that the session uses it: one that it has not was left by a crash, or by another computer. */
+  /** Whether kit's records assign it to the session; otherwise a crash or another computer left it. */
   readonly in_use: boolean;
 }
 
-/** The changes of a session to the files that its machine started with. */
+/** The changes that a session made to the files its machine started with. */
 export interface SandboxChanges {
-  /** For `git apply` at the root of the project; empty when nothing has changed. */
+  /** Input for `git apply` at the project root; empty if nothing changed. */
   readonly patch: string;
   readonly files: readonly { readonly path: string; readonly change: "added" | "modified" | "deleted" }[];
 }
 
-/** The machines of one project at one vendor: never those of another. */
+/** The machines of one project at one vendor. */
 export interface SandboxMachines {
   list(): Promise<readonly SandboxMachine[]>;
-  /** Removes a machine with its files. Throws `not_found` for one that is not of this project. */
+  /** Removes a machine with its files. Throws `not_found` if it does not belong to this project. */
   destroy(id: string): Promise<void>;
-  /** Throws `not_found` where the session has no machine. */
+  /** Throws `not_found` if the session has no machine. */
   changes(owner: SandboxOwner): Promise<SandboxChanges>;
   /**
-   * Applies them to the project, whole or not at all. Throws `conflict` where it has changed in the same places:
-   * ask for the changes and show them first.
+   * Applies the changes to the project, all or none. Throws `conflict` if the project changed in the same
+   * places: call `changes` and show them first.
    */
   apply(changes: Pick<SandboxChanges, "patch">): Promise<void>;
 }
@@ -274,16 +272,16 @@ export interface SandboxMachines {
 /** Opens the sandbox of a session. */
 export interface SandboxFactory {
   readonly name: string;
-  /** The isolation of its sandboxes, found without opening one. */
+  /** Reports the isolation of its sandboxes without opening one. */
   readonly isolation?: (owner: Pick<SandboxOwner, "isolation">) => Promise<SandboxIsolation>;
   open(context: SandboxOwner & { readonly signal?: AbortSignal }): Promise<Sandbox>;
   /**
-   * Where the workspace of a session lies, or will lie once it is opened: what stands there is read without
-   * opening it. Makes nothing. Absent, or undefined, where only an open sandbox can read its workspace.
+   * Returns the location of a session's workspace, so that its files can be read without opening it; creates
+   * nothing. Absent, or returns `undefined`, if only an open sandbox can read its workspace.
    */
   locate?(owner: SandboxOwner): WorkspaceLocation | undefined;
-  /** Removes what belongs to that session alone: its workspace. Absent where nothing does. */
+  /** Removes the session's workspace. Absent if sessions have no workspace of their own. */
   remove?(owner: SandboxOwner): Promise<void>;
-  /** Where sandboxes are machines of a vendor: those of the project with that root. */
+  /** For a vendor's machines: those of the project with this root. */
   machines?(root: string): Promise<SandboxMachines>;
 }

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { refused, type SandboxCheck } from "./sandbox-check.ts";
 
-/** The same for what takes a list of arguments. */
+/** Runs an argument list without a shell. */
 const literally =
   (check: SandboxCheck): SandboxCheck =>
   async (sandbox) => {
     if (sandbox.capabilities.literalExec) await check(sandbox);
   };
 
-/** Running commands, as every sandbox promises it that runs any. */
+/** The promises of every sandbox that runs commands. */
 export const commandCases: Readonly<Record<string, SandboxCheck>> = {
-  "a command gives its output and its exit code": async (sandbox) => {
+  "a command returns its output and exit code": async (sandbox) => {
     const { duration_ms, ...result } = await sandbox.exec({ command: "echo out; echo err >&2; exit 3" });
     assert.deepEqual(result, {
       exit_code: 3,
@@ -40,7 +40,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     ]);
   }),
 
-  "a program of the workspace does not stand in for one of the system": literally(async (sandbox) => {
+  "a program of the workspace is not run in place of a system program": literally(async (sandbox) => {
     await sandbox.writeFile("ls", "#!/bin/sh\ntouch PWNED\n");
     await sandbox.writeFile("bin/ls", "#!/bin/sh\ntouch PWNED\n");
     await sandbox.exec({ command: "chmod 755 ls bin/ls" });
@@ -49,7 +49,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual([await sandbox.exists("PWNED"), await sandbox.exists("bin/PWNED")], [false, false]);
   }),
 
-  "a command runs in the working folder, or in one of the workspace": async (sandbox) => {
+  "a command runs in the working folder, or in another folder of the workspace": async (sandbox) => {
     await sandbox.writeFile("sub/deep/a.txt", "alpha");
     const sub = sandbox.at("sub");
     assert.equal((await sandbox.exec({ command: "cat sub/deep/a.txt" })).stdout, "alpha");
@@ -59,7 +59,9 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     await refused("invalid_request", [() => sandbox.exec({ command: "true", cwd: "sub/deep/a.txt" })]);
   },
 
-  "the environment is the sandbox's own, and variables of a call are gone after it": async (sandbox) => {
+  "commands have the sandbox's environment, and variables of a call apply to that call only": async (
+    sandbox,
+  ) => {
     process.env.KIT_TEST_SECRET = "leaked-value";
     try {
       assert.doesNotMatch((await sandbox.exec({ command: "env" })).stdout, /leaked-value/);
@@ -71,14 +73,14 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal((await sandbox.exec({ command })).stdout, "");
   },
 
-  "standard input is what is given, or at its end": async (sandbox) => {
+  "standard input is the given text, or empty": async (sandbox) => {
     assert.equal((await sandbox.exec({ command: "cat", stdin: "in ü\n" })).stdout, "in ü\n");
     assert.equal((await sandbox.exec({ command: "cat", timeoutMs: 20_000 })).exit_code, 0);
-    // A command that reads nothing of a large input is fine.
+    // A command does not have to read its large input.
     assert.equal((await sandbox.exec({ command: "true", stdin: "x".repeat(1_000_000) })).exit_code, 0);
   },
 
-  "of a large output the beginning and the end are kept": async (sandbox) => {
+  "for a large output, the beginning and the end are kept": async (sandbox) => {
     const { stdout, dropped_bytes } = await sandbox.exec({
       command: "echo first; i=0; while [ $i -lt 20000 ]; do echo 'üüüüüüüüü'; i=$((i+1)); done; echo last",
       maxOutputBytes: 1_000,
@@ -90,7 +92,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.ok(!stdout.includes("\uFFFD") && stdout.length < 1_100);
   },
 
-  "output is heard while the command runs": async (sandbox) => {
+  "`onOutput` is called while the command runs": async (sandbox) => {
     const received: string[] = [];
     await sandbox.exec({
       command: "echo one; sleep 0.2; echo two >&2",
@@ -102,7 +104,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual(received, ["stdout:one\n", "stderr:two\n"]);
   },
 
-  "many commands run side by side": async (sandbox) => {
+  "many commands run concurrently": async (sandbox) => {
     const numbers = Array.from({ length: 20 }, (_, index) => `${index}\n`);
     const results = await Promise.all(
       numbers.map((_, index) => sandbox.exec({ command: `sleep 0.05; echo ${index}` })),
@@ -118,7 +120,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(stdout, "cat cat 0\n");
   },
 
-  "a sandbox that says of a wall keeps a command to its access": async (sandbox) => {
+  "a sandbox that reports a wall enforces a command's access": async (sandbox) => {
     const { wall = "none", description = "" } = (await sandbox.isolation?.()) ?? {};
     assert.ok(wall === "none" || /^[^\n]+$/.test(description));
     if (wall === "none") return;

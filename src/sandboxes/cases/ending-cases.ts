@@ -3,10 +3,10 @@ import { setTimeout } from "node:timers/promises";
 import type { Sandbox } from "../contract.ts";
 import type { SandboxCheck } from "./sandbox-check.ts";
 
-/** A command that adds to a file as long as it lives. */
+/** A command that appends to a file until it ends. */
 const beatInto = (file: string): string => `while :; do echo beat >> ${file}; sleep 0.1; done`;
 
-/** Fails when something still adds to one of these files. */
+/** Fails if a process still appends to one of these files. */
 async function nothingBeats(sandbox: Sandbox, files: readonly string[]): Promise<void> {
   const sizes = async (): Promise<readonly number[]> =>
     Promise.all(
@@ -17,9 +17,9 @@ async function nothingBeats(sandbox: Sandbox, files: readonly string[]): Promise
   assert.deepEqual(await sizes(), before);
 }
 
-/** How commands end, as every sandbox promises it that runs any. */
+/** The promises about the end of commands. */
 export const endingCases: Readonly<Record<string, SandboxCheck>> = {
-  "its time limit ends a command with all that it started": async (sandbox) => {
+  "the time limit ends a command with all processes that it started": async (sandbox) => {
     const result = await sandbox.exec({
       command: `trap '' TERM; (${beatInto("survived")}) & echo begun; sleep 3600`,
       timeoutMs: 2_000,
@@ -28,7 +28,7 @@ export const endingCases: Readonly<Record<string, SandboxCheck>> = {
     await nothingBeats(sandbox, ["survived"]);
   },
 
-  "an abort ends a command too, and resolves; before the start it rejects": async (sandbox) => {
+  "an abort ends a command, which resolves; an abort before the start rejects": async (sandbox) => {
     const controller = new AbortController();
     const reason = new Error("enough");
     const result = await sandbox.exec({
@@ -41,7 +41,7 @@ export const endingCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.exists("started"), false);
   },
 
-  "what is left in the background ends with its command": async (sandbox) => {
+  "background processes end with their command": async (sandbox) => {
     const { exit_code, stdout } = await sandbox.exec({
       command: `(${beatInto("one")}) & (${beatInto("two")}) >/dev/null 2>&1 & echo done`,
     });
@@ -49,7 +49,7 @@ export const endingCases: Readonly<Record<string, SandboxCheck>> = {
     await nothingBeats(sandbox, ["one", "two"]);
   },
 
-  "closing ends what still runs": async (sandbox) => {
+  "`close` ends running commands": async (sandbox) => {
     const begun = Promise.withResolvers<void>();
     const running = sandbox.exec({ command: "echo begun; sleep 3600", onOutput: () => begun.resolve() });
     await begun.promise;

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { refused, type SandboxCheck } from "./sandbox-check.ts";
 
-/** Files and folders, as every sandbox promises them. */
+/** The promises of every sandbox about files and folders. */
 export const fileCases: Readonly<Record<string, SandboxCheck>> = {
-  "a text and bytes come back as they went in, in folders that a write makes": async (sandbox) => {
+  "reading returns the text and bytes that were written, in folders that the write created": async (
+    sandbox,
+  ) => {
     const text = "\uFEFFnaïve 🚀\r\nline two\u2028\n";
     await sandbox.writeFile("日本語/deep/🚀 naïve.md", text);
     assert.equal(await sandbox.readFile("日本語/deep/🚀 naïve.md"), text);
@@ -16,7 +18,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.readFile("data.bin"), "");
   },
 
-  "any spelling of a path is the same file": async (sandbox) => {
+  "all spellings of a path name the same file": async (sandbox) => {
     await sandbox.writeFile("sub/a.txt", "alpha");
     await sandbox.writeFile("..foo", "dots");
     await sandbox.writeFile("100%25 -rf", "percent");
@@ -53,13 +55,13 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     }
   },
 
-  "a path that no file can have is an invalid request": async (sandbox) => {
+  "a path that no file can have is `invalid_request`": async (sandbox) => {
     for (const path of ["a\0b", "x".repeat(5000), `${"y".repeat(300)}.txt`]) {
       await refused("invalid_request", [() => sandbox.writeFile(path, "x"), () => sandbox.readFile(path)]);
     }
   },
 
-  "what is missing is not found": async (sandbox) => {
+  "a missing file is `not_found`": async (sandbox) => {
     await sandbox.writeFile("sub/a.txt", "alpha");
     await refused("not_found", [
       () => sandbox.readFile("none"),
@@ -74,7 +76,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual([await sandbox.exists("sub"), await sandbox.exists("none")], [true, false]);
   },
 
-  "what is of another kind is an invalid request": async (sandbox) => {
+  "a file of the wrong kind is `invalid_request`": async (sandbox) => {
     await sandbox.writeFile("sub/a.txt", "alpha");
     await refused("invalid_request", [
       () => sandbox.readFile("sub"),
@@ -89,7 +91,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     ]);
   },
 
-  "a folder lists its entries with their kinds": async (sandbox) => {
+  "`list` returns the entries of a folder with their kinds": async (sandbox) => {
     await sandbox.mkdir("folder/below");
     await sandbox.mkdir("folder");
     await sandbox.writeFile("b.txt", "12345");
@@ -104,7 +106,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal((await sandbox.stat(".")).kind, "directory");
   },
 
-  "a folder is removed only when that is meant": async (sandbox) => {
+  "a folder is removed only with `recursive`": async (sandbox) => {
     await sandbox.writeFile("box/in/x.txt", "x");
     await sandbox.writeFile("y.txt", "y");
     await refused("invalid_request", [() => sandbox.rm("box")]);
@@ -113,7 +115,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual(await sandbox.list(), []);
   },
 
-  "the root is never removed, however it is called": async (sandbox) => {
+  "the root is never removed, however its path is spelled": async (sandbox) => {
     await sandbox.mkdir("sub");
     for (const path of ["", ".", "./.", "sub/..", "sub/../.", "./"]) {
       await refused("forbidden", [() => sandbox.rm(path, { recursive: true })]);
@@ -122,7 +124,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.exists("sub"), true);
   },
 
-  "an edit replaces what occurs once, or all of it": async (sandbox) => {
+  "an edit replaces a text that occurs once, or with `all` every occurrence": async (sandbox) => {
     await sandbox.writeFile("a.txt", "one two one two three");
     const all = await sandbox.edit("a.txt", { old: "one", new: "$&$1", all: true });
     assert.deepEqual(all, { replacements: 2 });
@@ -136,7 +138,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.readFile("a.txt"), "$&$1 two $&$1 two 3");
   },
 
-  "an edit keeps the line ends of the file, and the bytes of what is not text": async (sandbox) => {
+  "an edit keeps the file's line ends, and refuses a file that is not text": async (sandbox) => {
     await sandbox.writeFile("a.txt", "one\r\ntwo\r\nthree\r\n");
     await sandbox.edit("a.txt", { old: "one\ntwo\n", new: "1\n2\n" });
     assert.equal(await sandbox.readFile("a.txt"), "1\r\n2\r\nthree\r\n");
@@ -145,7 +147,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual([...(await sandbox.readBytes("latin.txt"))], [0x61, 0xe9, 0x62]);
   },
 
-  "reading more than 16 MiB is refused, downloading it is not": async (sandbox) => {
+  "reading more than 16 MiB is refused, but downloading it works": async (sandbox) => {
     const size = 16 * 1024 * 1024 + 1;
     await sandbox.upload("large.bin", new Uint8Array(size));
     await refused("payload_too_large", [
@@ -155,7 +157,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal((await sandbox.download("large.bin")).length, size);
   },
 
-  "another working folder is the same workspace": async (sandbox) => {
+  "`at` returns the same workspace with another working folder": async (sandbox) => {
     await sandbox.writeFile("packages/api/a.txt", "api");
     await sandbox.writeFile("packages/web/b.txt", "web");
     const api = sandbox.at("packages").at("api");
@@ -168,7 +170,7 @@ export const fileCases: Readonly<Record<string, SandboxCheck>> = {
     await refused("forbidden", [() => api.readFile("../../../x")]);
   },
 
-  "writes at the same time leave one of the texts, whole": async (sandbox) => {
+  "concurrent writes leave one complete text": async (sandbox) => {
     const texts = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(20_000));
     await Promise.all(texts.map((text) => sandbox.writeFile("same.txt", text)));
     assert.ok(texts.includes(await sandbox.readFile("same.txt")));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Sandbox } from "../contract.ts";
 import { refused, type SandboxCheck } from "./sandbox-check.ts";
 
-/** Links are made by commands, as real ones are. */
+/** Creates links with commands, as a sandbox has no call for them. */
 async function link(sandbox: Sandbox, links: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, target] of Object.entries(links)) {
     const { exit_code, stderr } = await sandbox.exec({ command: `ln -s '${target}' '${path}'` });
@@ -10,9 +10,9 @@ async function link(sandbox: Sandbox, links: Readonly<Record<string, string>>): 
   }
 }
 
-/** Links and special files, as every sandbox promises them that runs commands. */
+/** The promises about links and special files of every sandbox that runs commands. */
 export const linkCases: Readonly<Record<string, SandboxCheck>> = {
-  "links that stay inside are followed": async (sandbox) => {
+  "links that stay in the workspace are followed": async (sandbox) => {
     await sandbox.writeFile("sub/deep/a.txt", "alpha");
     await sandbox.writeFile("a.txt", "top");
     await link(sandbox, { short: "sub/deep", "sub/up": "../a.txt", dangling: "sub/deep/new.txt" });
@@ -28,7 +28,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.readFile("sub/deep/b/c.txt"), "c");
   },
 
-  "a path is told as where it leads": async (sandbox) => {
+  "`resolve` returns the target of a path": async (sandbox) => {
     await sandbox.mkdir("sub/deep");
     await link(sandbox, { short: "sub/deep", "sub/here": "." });
     assert.equal(await sandbox.resolve("short/new/x.txt"), "sub/deep/new/x.txt");
@@ -38,7 +38,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.resolve("."), "");
   },
 
-  "links that lead outside lead nowhere": async (sandbox) => {
+  "links that lead out of the workspace are refused": async (sandbox) => {
     await link(sandbox, {
       file: "/etc/passwd",
       folder: "/etc",
@@ -71,7 +71,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual(new Set((await sandbox.list()).map(({ kind }) => kind)), new Set(["link"]));
   },
 
-  "links in a circle are refused at once": async (sandbox) => {
+  "circular links are refused at once": async (sandbox) => {
     await link(sandbox, { x: "y", y: "x", self: "." });
     await sandbox.writeFile("a.txt", "alpha");
     await refused("forbidden", [() => sandbox.readFile("x")]);
@@ -79,7 +79,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual((await sandbox.glob("**/*.txt")).paths, ["a.txt"]);
   },
 
-  "removing takes a link, and never what it leads to": async (sandbox) => {
+  "`rm` removes a link, and never its target": async (sandbox) => {
     await sandbox.writeFile("kept/a.txt", "alpha");
     await sandbox.mkdir("box");
     await link(sandbox, { "box/folder": "../kept", "box/file": "../kept/a.txt", direct: "kept" });
@@ -89,7 +89,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(await sandbox.readFile("kept/a.txt"), "alpha");
   },
 
-  "a write keeps the mode, and the content of the file's other names": async (sandbox) => {
+  "a write keeps the file's mode, and the content of its hard links": async (sandbox) => {
     await sandbox.writeFile("a.sh", "old");
     await sandbox.exec({ command: "chmod 751 a.sh && ln a.sh b.sh" });
     await sandbox.writeFile("a.sh", "new");
@@ -97,7 +97,7 @@ export const linkCases: Readonly<Record<string, SandboxCheck>> = {
     assert.match((await sandbox.exec({ command: "ls -l a.sh" })).stdout, /^-rwxr-x--x/);
   },
 
-  "special files are refused without waiting for them": async (sandbox) => {
+  "special files are refused without blocking": async (sandbox) => {
     await sandbox.exec({ command: "mkfifo pipe" });
     await refused("forbidden", [
       () => sandbox.readFile("pipe"),

@@ -22,9 +22,9 @@ async function pathsOf(sandbox: Sandbox, request: GrepRequest): Promise<readonly
   return [...new Set((await sandbox.grep(request)).matches.map(({ path }) => path))];
 }
 
-/** Searching, as every sandbox promises it. */
+/** The promises of every sandbox about searches. */
 export const searchCases: Readonly<Record<string, SandboxCheck>> = {
-  "grep gives the lines that match, without line ends": async (sandbox) => {
+  "grep returns the matching lines without line ends": async (sandbox) => {
     await fill(sandbox);
     assert.deepEqual(await sandbox.grep({ pattern: "TODO:? [a-z]" }), {
       matches: [
@@ -43,7 +43,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     ]);
   },
 
-  "a glob narrows a search by name or by path": async (sandbox) => {
+  "a glob limits a search by name or by path": async (sandbox) => {
     await fill(sandbox);
     const narrowed = (glob: string, path = ""): Promise<readonly string[]> =>
       pathsOf(sandbox, { pattern: ".", glob, path });
@@ -52,7 +52,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual(await narrowed("deep/*.css", "src"), ["src/deep/style.css"]);
   },
 
-  "what Git ignores is left out, unless it is named": async (sandbox) => {
+  "searches skip files that Git ignores, unless the path names them": async (sandbox) => {
     await fill(sandbox);
     assert.deepEqual((await sandbox.glob("**/*")).paths, [
       ".gitignore",
@@ -68,7 +68,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual((await sandbox.glob("*.js", { path: "node_modules/x" })).paths, [
       "node_modules/x/index.js",
     ]);
-    // The rules of folders above hold below.
+    // The rules of parent folders apply below.
     await sandbox.writeFile("src/deep/x.log", "TODO");
     assert.deepEqual(await pathsOf(sandbox, { pattern: "TODO", path: "src/deep" }), []);
   },
@@ -82,7 +82,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     assert.deepEqual(await pathsOf(deep, { pattern: "util" }), ["util.ts"]);
   },
 
-  "a glob means what it means everywhere": async (sandbox) => {
+  "globs have the usual wildcards": async (sandbox) => {
     await fill(sandbox);
     const paths = async (pattern: string): Promise<readonly string[]> => (await sandbox.glob(pattern)).paths;
     assert.deepEqual(await paths("*.md"), ["README.md"]);
@@ -103,7 +103,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     }
   },
 
-  "results are bounded, and say that there is more": async (sandbox) => {
+  "results are bounded, and `truncated` reports that there are more": async (sandbox) => {
     for (let index = 0; index < 5; index += 1) await sandbox.writeFile(`f${index}.txt`, "x\nx\n");
     assert.deepEqual(await sandbox.grep({ pattern: "x", maxMatches: 3 }), {
       matches: [
@@ -121,7 +121,7 @@ export const searchCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal((await sandbox.glob("*", { maxResults: 5 })).truncated, false);
   },
 
-  "of a very long line, what is around the match is shown": async (sandbox) => {
+  "for a very long line, grep returns the part around the match": async (sandbox) => {
     await sandbox.writeFile("long.txt", `${"y".repeat(50_000)}needle${"y".repeat(50_000)}`);
     const [found] = (await sandbox.grep({ pattern: "needle" })).matches;
     assert.match(found?.text ?? "", /needle/);

@@ -7,7 +7,7 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
 
   remoteTests(bench);
 
-  test("each call is one round trip, and a command three", async () => {
+  test("each call is one round trip, and a command takes three", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "one");
     const once = "POST /toolbox/ID/process/execute";
@@ -20,7 +20,7 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
     for (const call of calls) expect(await bench.requestsOf(call)).toEqual([once]);
     const run = () => sandbox.exec({ command: "cat a.txt" });
     await run();
-    // The log comes over a WebSocket.
+    // The log is streamed over a WebSocket.
     expect(await bench.requestsOf(run)).toEqual([
       "POST /toolbox/ID/process/session/SHELL/exec",
       "GET /toolbox/ID/process/session/SHELL/command/c2",
@@ -45,7 +45,7 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
     await expect((await bench.open()).list()).rejects.toMatchObject(expected);
   });
 
-  test("network rules are passed on, and a machine reaches nothing without them", async () => {
+  test("network rules are passed on, and without rules a machine reaches no host", async () => {
     await (await bench.open()).list();
     expect(bench.fake.created.at(-1)).toMatchObject({ networkBlockAll: true, autoDeleteInterval: -1 });
     await (await bench.open({ network: ["registry.npmjs.org"] })).list();

@@ -3,8 +3,8 @@ import { createRemoteFactory } from "../remote/remote-factory.ts";
 import type { DaytonaOptions } from "./daytona-driver.ts";
 
 /**
- * A machine of Daytona for every session, started by the first tool that needs it, stopped when nothing happens, and
- * removed with the session. Needs the package `@daytona/sdk`, and `DAYTONA_API_KEY`.
+ * A machine of Daytona for every session: started by the first tool that needs it, stopped when idle, and removed with
+ * the session. Needs the package `@daytona/sdk`, and `DAYTONA_API_KEY`.
  *
  * @example
  * import { createAgent } from "kit";

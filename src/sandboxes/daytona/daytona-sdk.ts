@@ -1,11 +1,11 @@
-/** The part of `@daytona/sdk` 0.216.0 that kit uses, so that its types need not be installed. */
+/** The part of `@daytona/sdk` 0.216.0 that kit uses, declared here so that the package need not be installed. */
 export interface DaytonaSdk {
   readonly Daytona: new (config: DaytonaConfig) => DaytonaClient;
   readonly DaytonaError: abstract new (...args: never) => DaytonaFailure;
 }
 
 export interface DaytonaFailure extends Error {
-  /** Undefined where no answer came. */
+  /** `undefined` if there was no response. */
   readonly statusCode?: number;
 }
 

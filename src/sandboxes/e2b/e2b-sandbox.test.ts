@@ -7,7 +7,7 @@ const bench = useRemote(e2bSubject);
 
 remoteTests(bench);
 
-test("opening a sandbox asks the vendor nothing; the first call makes the machine, and each call is one round trip", async () => {
+test("opening a sandbox sends no request; the first call creates the machine, and each call is one round trip", async () => {
   const owner = bench.nextOwner();
   expect(await bench.requestsOf(() => bench.open({}, owner))).toEqual([]);
   const sandbox = await bench.open({}, owner);
@@ -57,7 +57,7 @@ test.each([
   await expect((await bench.open()).list()).rejects.toMatchObject(expected);
 });
 
-test("network rules are passed on, and a machine reaches nothing without them", async () => {
+test("network rules are passed on, and without rules a machine reaches no host", async () => {
   await (await bench.open()).list();
   expect(bench.fake.created.at(-1)).toMatchObject({ allow_internet_access: false, autoPause: true });
   await (await bench.open({ network: ["registry.npmjs.org"] })).list();
@@ -68,7 +68,7 @@ test("network rules are passed on, and a machine reaches nothing without them", 
   expect(bench.fake.created.at(-1)).not.toHaveProperty("allow_internet_access");
 });
 
-test("a package that is not installed is told with the command that installs it", async () => {
+test("the error for a missing package names the command that installs it", async () => {
   await expect(loadSdk("kit-no-such-package", bench.root)).rejects.toMatchObject({
     code: "unavailable",
     hint: "Run: npm install kit-no-such-package",

@@ -3,8 +3,8 @@ import { createRemoteFactory } from "../remote/remote-factory.ts";
 import type { E2bOptions } from "./e2b-driver.ts";
 
 /**
- * A machine of E2B for every session, started by the first tool that needs it, paused when nothing happens, and removed
- * with the session. Needs the package `e2b`, and `E2B_API_KEY`.
+ * A machine of E2B for every session: started by the first tool that needs it, paused when idle, and removed with the
+ * session. Needs the package `e2b`, and `E2B_API_KEY`.
  *
  * @example
  * import { createAgent } from "kit";

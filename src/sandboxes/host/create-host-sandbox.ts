@@ -14,11 +14,11 @@ import { grep } from "./search/grep.ts";
 import { workspaceIsolation } from "./wall/enclose.ts";
 import { notFound, toWorkspacePath, type View, type Workspace, withPlace } from "./workspace-path.ts";
 
-/** Larger files are not for a model or a string; `download` takes them. */
+/** The limit for models and strings; `download` reads larger files. */
 const maxReadBytes = 16 * 1024 * 1024;
 const maxDownloadBytes = 1024 * 1024 * 1024;
 
-/** A sandbox in a folder of this machine: what `local` and `virtual` have in common. */
+/** Creates a sandbox in a folder of this machine, for `local` and `virtual`. */
 export function createHostSandbox(
   name: string,
   workspace: Omit<Workspace, "closing"> & { readonly release?: () => Promise<void> },
@@ -43,7 +43,7 @@ interface Shared {
   readonly name: string;
   readonly hostRoot?: string | undefined;
   readonly workspace: Workspace;
-  /** Commands that have not ended. */
+  /** Running commands. */
   readonly running: Set<Promise<unknown>>;
   close(): Promise<void>;
 }
@@ -89,7 +89,7 @@ function viewFrom(cwd: string, shared: Shared): Sandbox {
   };
 }
 
-/** Throws `payload_too_large` for a file past `maxBytes`. */
+/** Throws `payload_too_large` for a file over `maxBytes`. */
 function readBytes(view: View, path: string, maxBytes: number): Promise<Uint8Array> {
   return withPlace(view, path, {
     async work(place) {
@@ -100,7 +100,7 @@ function readBytes(view: View, path: string, maxBytes: number): Promise<Uint8Arr
   });
 }
 
-/** The text of a file as it is, byte order mark included; what is not UTF-8 becomes U+FFFD. */
+/** The whole text, byte order mark included; bytes that are not UTF-8 become U+FFFD. */
 async function readText(view: View, path: string, maxBytes: number): Promise<string> {
   const { buffer, byteOffset, byteLength } = await readBytes(view, path, maxBytes);
   return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
@@ -125,7 +125,7 @@ async function exists(view: View, path: string): Promise<boolean> {
   }
 }
 
-/** The entries of a folder by name, in the order of code units. */
+/** Lists the entries of a folder, sorted by name in code-unit order. */
 function list(view: View, path: string): Promise<readonly DirectoryEntry[]> {
   return withPlace(view, path, {
     end: "folder",
@@ -144,21 +144,19 @@ function kindOf(entry: Stats | Dirent): FileStat["kind"] {
   return entry.isSymbolicLink() ? "link" : "other";
 }
 
-/** Writes a whole file; folders above it are created. */
 async function writeFile(view: View, path: string, content: string | Uint8Array): Promise<void> {
-  if (path === "" || path.endsWith("/")) throw invalid("A path to write names a file.");
+  if (path === "" || path.endsWith("/")) throw invalid("The path to write must name a file, not a folder.");
   await withPlace(view, path, {
     createFolders: true,
     work: (place) => replaceFile(place, { content }),
   });
 }
 
-/** Creates a folder with those above it; one that is there already is fine. */
 async function makeFolder(view: View, path: string): Promise<void> {
   await withPlace(view, path, { createFolders: true, end: "folder", work: async () => undefined });
 }
 
-/** Replaces a text in a file of UTF-8; `conflict` when the file changes meanwhile. */
+/** Throws `conflict` if the file changes between reading and writing. */
 function editFile(
   view: View,
   path: string,
@@ -175,7 +173,6 @@ function editFile(
   });
 }
 
-/** Removes a file or a link; a folder with all in it when `recursive` is set. Never the root. */
 async function remove(view: View, path: string, recursive: boolean): Promise<void> {
   if (toWorkspacePath(view, path) === "") {
     throw forbidden("The workspace itself cannot be removed.");
@@ -186,18 +183,18 @@ async function remove(view: View, path: string, recursive: boolean): Promise<voi
       const stats = await lstat(place.entry);
       if (!stats.isDirectory()) await unlink(place.entry);
       else if (recursive) await removeFolder(place.entry);
-      else throw invalid(`${place.path} is a folder; removing it takes recursive.`);
+      else throw invalid(`${place.path} is a folder; set recursive to remove it.`);
     },
   });
 }
 
-/** Empties a folder that is held open, so that nothing it is swapped for is emptied instead. */
+/** Removes a folder through its open descriptor, so that a folder swapped in its place is not emptied. */
 async function removeFolder(path: string): Promise<void> {
   const handle = canHoldFolders() ? await open(path, folderFlags) : undefined;
   const held = handle === undefined ? path : heldPath(handle.fd);
   try {
     for (const entry of await readdir(held, { withFileTypes: true })) {
-      // A folder that became a link since it was listed fails to open; a link is only ever unlinked.
+      // If a folder became a link after the listing, opening it fails. Links are unlinked, never followed.
       if (entry.isDirectory()) await removeFolder(join(held, entry.name));
       else await unlink(join(held, entry.name)).catch(ignoreGone);
     }

@@ -8,11 +8,10 @@ export interface TextChange {
 }
 
 /**
- * The text of a file with `old` replaced. Throws `conflict` when it does not occur exactly once,
- * unless `all` is set, and `invalid_request` for a file that is not UTF-8.
+ * Replaces `old` in the text of a file. Throws `conflict` if it is missing, or occurs several times and `all` is
+ * not set; throws `invalid_request` if the file is not UTF-8.
  *
- * A model writes line feeds. Where the file has carriage returns before them and the text is not
- * found as it is, it is looked for, and replaced, with these.
+ * Models write LF line ends. If `old` is not found, it is searched for and replaced with CRLF line ends.
  */
 export function replaceText(
   bytes: Uint8Array,
@@ -27,7 +26,7 @@ export function replaceText(
   if (replacements === 0) throw conflict(`The text to replace is not in ${path}.`);
   if (replacements > 1 && change.all !== true) {
     throw conflict(
-      `The text to replace is in ${path} ${replacements} times; give more of what is around it, or replace all.`,
+      `The text to replace is in ${path} ${replacements} times. Include more of the text around it, or set all.`,
     );
   }
   return { text: parts.join(edit.new), replacements };

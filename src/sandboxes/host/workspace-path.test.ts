@@ -33,7 +33,7 @@ const pieces = fc.constantFrom(
 const texts = fc.array(pieces, { maxLength: 8 }).map((parts) => parts.join("/"));
 const folders = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 3 }).map((parts) => parts.join("/"));
 
-test("any path lies below the root, or is refused", () => {
+test("every path is either below the root or refused", () => {
   const absolute = texts.map((text) => `${root}/${text}`);
   const elsewhere = texts.map((text) => `/some/where/${text}`);
   const any = fc.oneof(texts, absolute, elsewhere, fc.string({ unit: "binary" }));
@@ -44,13 +44,13 @@ test("any path lies below the root, or is refused", () => {
         inside = toWorkspacePath({ workspace, cwd }, path);
       } catch (error) {
         expect(error).toBeInstanceOf(KitError);
-        // An absolute path of somewhere else is not repeated.
+        // The error does not repeat an absolute path from outside.
         if (path.startsWith("/some")) expect(String(error)).not.toContain("/some");
         return;
       }
       expect(inside.split("/")).not.toContain("..");
       expect(inside).not.toMatch(/^\/|\0|\/\/|(^|\/)\.(\/|$)/);
-      // It is what the system makes of the same text, were there no links.
+      // Without links, the system resolves the text to the same path.
       const system = posix.resolve(root, cwd, path);
       expect(posix.join(root, inside)).toBe(system);
     }),
@@ -58,7 +58,7 @@ test("any path lies below the root, or is refused", () => {
   );
 });
 
-test("a path of a result leads back from the working folder", () => {
+test("a result path, resolved from the working folder, is the original path", () => {
   const files = folders.map((folder) => posix.join(folder, "file.txt"));
   fc.assert(
     fc.property(folders, files, (cwd, path) => {

@@ -6,26 +6,26 @@ import type { OuterRules } from "../../files/ignore-scope.ts";
 import { forbidden, invalid, toFileError } from "../../files/obstacle.ts";
 import type { IsolationOptions } from "../contract.ts";
 
-/** Where a path starts: the root as it is and as it is called, and the working folder below it. */
-interface PlaceOfPaths {
+/** The root and the working folder that a path is resolved against. */
+interface PathBase {
   readonly workspace: Pick<Workspace, "root" | "calledRoot">;
   readonly cwd: string;
 }
 
-/** Longer ones name nothing that a system could open. */
+/** The limit of Linux (PATH_MAX). */
 const maxPathLength = 4096;
 
 /**
- * The path that a caller means, relative to the root of the workspace; "" for the root itself. `..`
- * goes back as it is written, before any link is looked at.
+ * Converts a caller's path to one relative to the root of the workspace; "" for the root itself. `..` is
+ * resolved before any link is followed.
  *
- * An absolute path is taken when it lies in the workspace, as programs print them. Throws `forbidden`
- * for one that leaves the workspace, without repeating an absolute one, and `invalid_request` for one
- * that no file can have.
+ * Accepts absolute paths in the workspace, because programs print them. Throws `forbidden` for a path outside
+ * the workspace (the message never repeats an absolute path), and `invalid_request` for a path that no file
+ * can have.
  */
-export function toWorkspacePath({ workspace, cwd }: PlaceOfPaths, path: string): string {
-  if (path.includes("\0")) throw invalid("A path has no NUL characters.");
-  if (path.length > maxPathLength) throw invalid(`A path has at most ${maxPathLength} characters.`);
+export function toWorkspacePath({ workspace, cwd }: PathBase, path: string): string {
+  if (path.includes("\0")) throw invalid("A path cannot contain NUL characters.");
+  if (path.length > maxPathLength) throw invalid(`A path can have at most ${maxPathLength} characters.`);
   const names: string[] = [];
   const from = isAbsolute(path) ? belowRoot(workspace, path) : `${cwd}/${path}`;
   for (const name of from.split("/")) {
@@ -36,7 +36,7 @@ export function toWorkspacePath({ workspace, cwd }: PlaceOfPaths, path: string):
   return names.join("/");
 }
 
-/** A path of the workspace as one that is relative to its working folder. */
+/** Converts a path relative to the root to one relative to the working folder. */
 export function fromWorkingFolder(cwd: string, path: string): string {
   if (cwd === "") return path;
   const from = cwd.split("/");
@@ -46,15 +46,15 @@ export function fromWorkingFolder(cwd: string, path: string): string {
   return [...from.slice(shared).map(() => ".."), ...to.slice(shared)].join("/");
 }
 
-function belowRoot({ root, calledRoot }: PlaceOfPaths["workspace"], path: string): string {
+function belowRoot({ root, calledRoot }: PathBase["workspace"], path: string): string {
   for (const spelling of [root, calledRoot]) {
     if (path === spelling) return "";
     if (path.startsWith(`${spelling}/`)) return path.slice(spelling.length + 1);
   }
-  throw forbidden("An absolute path must lie in the workspace; give one that is relative to it.");
+  throw forbidden("The absolute path lies outside the workspace. Use a path relative to the workspace.");
 }
 
-// The path of a mistaken call may be the absolute one after all, behind a few dots.
+// Error messages must not repeat absolute paths of this machine.
 function quotePath(path: string): string {
   return isAbsolute(path) ? "This path" : path.length > 200 ? `${path.slice(0, 200)}…` : path;
 }
@@ -69,24 +69,24 @@ export function isInside(folder: string, path: string): boolean {
 export interface Workspace {
   /** Absolute, with links resolved. */
   readonly root: string;
-  /** Absolute, as it was named: a link may have been on the way. */
+  /** Absolute, as the caller named it; it may contain links. */
   readonly calledRoot: string;
   /** The environment of every command. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>;
   /** Ignore rules from above the root that searches follow. */
   readonly outerRules: () => readonly OuterRules[];
   readonly isolation: IsolationOptions;
-  /** Folders of kit's own, absolute: commands see nothing of them. */
+  /** Absolute paths of kit's own folders, which commands cannot see. */
   readonly hidden: readonly string[];
-  /** That of kit's own which a command could make where it is missing; it is made before one may. */
+  /** The `.kit` folder in the workspace. If it is missing it is created before a command could create it. */
   readonly stateFolder?: string;
-  /** Makes a folder for the homes and temporary files of walled commands, outside of the workspace. */
+  /** Creates the folder outside the workspace for the home and temporary files of isolated commands. */
   readonly ownFolder: () => Promise<string>;
   /** Fires when the sandbox is closed: running commands end. */
   readonly closing: AbortSignal;
 }
 
-/** A workspace as one sandbox sees it: from its working folder. */
+/** A workspace and the working folder of one sandbox. */
 export interface View {
   readonly workspace: Workspace;
   /** Relative to the root; "" for the root. */
@@ -95,13 +95,13 @@ export interface View {
 
 type PlaceOptions = Pick<FindPlaceOptions, "createFolders" | "end">;
 
-/** Finds the place of a caller's path, hands it to `work`, and closes it. Throws `not_found`. */
+/** Opens the place of a caller's path, calls `work` with it, and closes it. Throws `not_found`. */
 export async function withPlace<Value>(
   view: View,
   path: string,
-  given: PlaceOptions & { readonly work: (place: Place) => Promise<Value> },
+  request: PlaceOptions & { readonly work: (place: Place) => Promise<Value> },
 ): Promise<Value> {
-  const { work, ...options } = given;
+  const { work, ...options } = request;
   const inside = toWorkspacePath(view, path);
   if (Object.keys(options).length === 0 && isMissing(view.workspace.root, inside)) throw notFound(inside);
   const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
@@ -109,17 +109,17 @@ export async function withPlace<Value>(
   try {
     return await work(place);
   } catch (error) {
-    const isOfSystem = error instanceof Error && "syscall" in error;
-    throw isOfSystem ? toFileError(error, inside === "" ? "The workspace" : inside) : error;
+    const isSystemError = error instanceof Error && "syscall" in error;
+    throw isSystemError ? toFileError(error, inside === "" ? "The workspace" : inside) : error;
   } finally {
     await place.close();
   }
 }
 
 /**
- * Whether the root has no entry of that name: before each prompt an agent looks for files that are mostly not
- * there, and finding that out by descriptors costs a hundred times as much. Deeper paths are not looked at
- * in this way: a link on the way could lead out, and the answer would tell what is there.
+ * Whether the root surely has no entry of that name. A shortcut: before each prompt an agent looks for files that
+ * are mostly missing, and opening descriptors costs a hundred times as much. Not for deeper paths: a link on the
+ * way could lead outside, and the answer would reveal what exists there.
  */
 function isMissing(root: string, inside: string): boolean {
   if (inside === "" || inside.includes("/")) return false;

@@ -33,14 +33,14 @@ sandboxContract({
   create: async () => (await openNew({ isolation: "off" })).sandbox,
 });
 
-test("it is the real folder, and every session has the same", async () => {
+test("the sandbox is the real folder, which all sessions share", async () => {
   const { sandbox, root } = await openNew();
   await writeFile(join(root, "a.txt"), "alpha");
   const other = await local({ root }).open({ ...owner, session: "other" });
   expect([await sandbox.readFile("a.txt"), await other.readFile("a.txt")]).toEqual(["alpha", "alpha"]);
 });
 
-test("an absolute path is taken when it lies in the workspace", async () => {
+test("an absolute path in the workspace is accepted", async () => {
   const { sandbox, root } = await openNew();
   await sandbox.writeFile("sub/a.txt", "alpha");
   const absolute = (await sandbox.exec({ command: "pwd", cwd: "sub" })).stdout.trim();
@@ -55,7 +55,7 @@ test("an absolute path is taken when it lies in the workspace", async () => {
   }
 });
 
-test("commands get the basics of this process's environment, and what is listed", async () => {
+test("commands get the basic variables of this process, and the listed ones", async () => {
   process.env.KIT_TEST_LISTED = "listed";
   process.env.KIT_TEST_OTHER = "other";
   try {
@@ -74,7 +74,7 @@ test("commands get the basics of this process's environment, and what is listed"
   }
 });
 
-test("no program is found in the workspace, however its folders came onto the search path", async () => {
+test("commands find no program in the workspace, even if its folders are on the search path", async () => {
   const { sandbox, root } = await openNew();
   await sandbox.writeFile("bin/tool", "#!/bin/sh\ntouch PWNED\n");
   await sandbox.exec({ command: "chmod 755 bin/tool" });
@@ -117,7 +117,7 @@ test.skipIf(process.platform !== "linux")("a daemon that left its group ends wit
   expect((await sandbox.stat("beats")).size).toBe(size);
 });
 
-test("a folder that is not there is said without its path", async () => {
+test("the error for a missing folder does not contain its path", async () => {
   for (const root of [join(folder, "none"), import.meta.filename]) {
     const refused = await local({ root })
       .open(owner)
@@ -127,7 +127,7 @@ test("a folder that is not there is said without its path", async () => {
   }
 });
 
-test("Git takes no folder for a repository because its files are named like one's", async ({ skip }) => {
+test("Git does not treat a folder as a repository because of its file names", async ({ skip }) => {
   const { sandbox, root } = await openNew();
   const git = (...args: readonly string[]): Promise<ExecResult> =>
     sandbox.exec({ command: ["git", ...args] });

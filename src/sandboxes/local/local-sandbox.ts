@@ -4,8 +4,8 @@ import type { SandboxFactory } from "../contract.ts";
 import type { LocalOptions } from "./open-local.ts";
 
 /**
- * The real folder, which every session shares; its commands run as this process's user. Paths cannot
- * leave the folder, but a command can do all that its user may: grant commands with that in mind.
+ * A sandbox in a real folder that all sessions share; commands run as the user of this process. File calls cannot
+ * leave the folder, but without a wall a command can do everything that the user can: allow commands with care.
  *
  * @example
  * import { createAgent } from "kit";
@@ -22,7 +22,7 @@ export function local(options: LocalOptions = {}): SandboxFactory {
     },
     async open(context) {
       context.signal?.throwIfAborted();
-      // A sandbox's code is loaded when the first one is opened, not when kit is imported.
+      // Load the code when the first sandbox is opened, not when kit is imported.
       const { openLocal } = await import("./open-local.ts");
       return await openLocal(options, context);
     },
@@ -31,7 +31,7 @@ export function local(options: LocalOptions = {}): SandboxFactory {
         const folder = realpathSync.native(resolve(options.root ?? project_root ?? process.cwd()));
         return { folder, shared: true };
       } catch {
-        // The caller that opens it is told what is wrong with it.
+        // `open` reports the error.
         return undefined;
       }
     },

@@ -11,7 +11,7 @@ import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
 import { isInside } from "../host/workspace-path.ts";
 
-/** Opens the folder. Throws `unavailable` when there is none. */
+/** Throws `unavailable` if the folder cannot be opened. */
 export async function openLocal(options: LocalOptions, owner: SandboxOwner): Promise<Sandbox> {
   const calledRoot = resolve(options.root ?? owner.project_root ?? process.cwd());
   const root = await folderAt(calledRoot);
@@ -36,7 +36,7 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   );
 }
 
-/** A folder for the commands of one sandbox, made when they need it and removed with the sandbox. */
+/** A folder for the commands of one sandbox, created on first use and removed with the sandbox. */
 function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> } {
   let made: Promise<string> | undefined;
   return {
@@ -60,7 +60,7 @@ function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> }
 
 let identity: Promise<string> | undefined;
 
-/** The user's name for commits, and nothing else of their settings, which may hold keys. */
+/** The user's name and address for commits; the rest of their Git settings stays out, as it may hold keys. */
 function gitIdentity(): Promise<string> {
   identity ??= new Promise((found) => {
     const args = ["config", "--global", "--null", "--get-regexp", "^user\\.(name|email)$"];
@@ -106,11 +106,11 @@ function noFolder(cause?: unknown): KitError {
 }
 
 export interface LocalOptions extends IsolationOptions {
-  /** The workspace; default: the root of the agent's project, else the folder that the process was started in. */
+  /** The workspace; default: the root of the agent's project, otherwise the current folder of the process. */
   readonly root?: string;
   /**
-   * Variables for commands beside `PATH`, `HOME`, the language and the like: names of variables of this
-   * process (`["NODE_ENV"]`), or values (`{ NODE_ENV: "test" }`). Nothing else is passed on.
+   * Variables for commands in addition to `PATH`, `HOME`, the language and the like: names of variables of this
+   * process (`["NODE_ENV"]`), or values (`{ NODE_ENV: "test" }`). No other variables are passed on.
    */
   readonly env?: readonly string[] | Readonly<Record<string, string | undefined>>;
 }

@@ -7,7 +7,7 @@ const label = fc.oneof(
   fc.stringMatching(/^b64\.[\w.-]{0,90}$/),
 );
 
-test("any label comes back from the tags that it is made of, and each tag is one that the vendor takes", () => {
+test("labels survive the conversion to tags, and every tag is valid for the vendor", () => {
   fc.assert(
     fc.property(label, label, (kit_instance, kit_session) => {
       const labels = { kit_instance, kit_session };
@@ -21,7 +21,7 @@ test("any label comes back from the tags that it is made of, and each tag is one
   );
 });
 
-test("a plain label stands in one tag as it is, and a long one in several", () => {
+test("a plain label becomes one unchanged tag, and a long label several", () => {
   expect(toTags({ kit_agent: "fixer-2.0" })).toEqual({ kit_agent: "fixer-2.0" });
   expect(Object.keys(toTags({ kit_instance: "ä".repeat(64) }))).toEqual([
     "kit_instance",

@@ -2,7 +2,7 @@ import { type RemoteReason, remoteError } from "../remote/remote-error.ts";
 
 export const vendor = "modal";
 
-/** The status of a gRPC call that failed, and which call it was; undefined of any other error. */
+/** The status and the name of a failed gRPC call; `undefined` for any other error. */
 export function statusOf(error: unknown): { readonly code: number; readonly call: string } | undefined {
   if (!(error instanceof Error) || error.name !== "ClientError") return undefined;
   if (!("code" in error) || typeof error.code !== "number") return undefined;
@@ -16,7 +16,7 @@ export function toRemote(error: unknown, reason: RemoteReason = reasonFor(error)
   return remoteError(vendor, reason, { cause: error, ...(hint === undefined ? {} : { hint }) });
 }
 
-/** Why the build of an image failed stands in the second line. */
+/** The second line of the vendor's message has the reason why building an image failed. */
 function detailOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.startsWith("Image build")) return undefined;
   return error.message.split("\n")[1]?.slice(0, 300);
@@ -44,16 +44,16 @@ export function reasonFor(error: unknown): RemoteReason {
     case 16: // UNAUTHENTICATED
       return "key";
     case undefined:
-      return reasonOfOwn(error);
+      return reasonOfPackageError(error);
     default:
       return "unreachable";
   }
 }
 
-/** Errors that the package makes itself, which has no class of its own for most of them. */
-function reasonOfOwn({ name, message }: Error): RemoteReason {
+/** The reason of errors that the package itself creates; most of them have no class of their own. */
+function reasonOfPackageError({ name, message }: Error): RemoteReason {
   if (/missing credentials/i.test(message)) return "key";
-  // It says so of a machine that has ended.
+  // The package reports a machine that has ended with this error.
   if (name === "ConflictError") return "gone";
   if (name === "ResourceExhaustedError") return "quota";
   if (name === "InvalidError" || name === "NotFoundError" || message.startsWith("Image build"))

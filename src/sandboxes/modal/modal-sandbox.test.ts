@@ -18,8 +18,8 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
 
   remoteTests(bench);
 
-  test("a call is a start, its output and its end; a command's errors are one more", async () => {
-    // Further requests for a machine: a key that lasts for hours, the app, the image, and an empty list of machines.
+  test("a call needs a start, an output and an exit request, and a command one more for its errors", async () => {
+    // Other requests for a machine: a key that is valid for hours, the app, the image, and an empty list of machines.
     const factory = bench.factory();
     const owner = bench.nextOwner();
     const sandbox = await factory.open(owner);
@@ -58,7 +58,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     );
   });
 
-  test("an answer that is lost while a command starts is asked for again, and the command runs once", async () => {
+  test("if the answer to a start is lost, the request is repeated and the command runs once", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("log.txt", "");
     fake.mishaps.dropStart = true;
@@ -70,7 +70,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     expect(await sandbox.readFile("log.txt")).toBe("ran\n");
   });
 
-  test("a vendor that starts a command twice after all runs it once, and its outcome is unknown", async () => {
+  test("if the vendor starts a command twice, it runs once and its outcome is unknown", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("log.txt", "");
     Object.assign(fake.mishaps, { dropStart: true, startAgain: true });
@@ -82,7 +82,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     expect(await sandbox.readFile("log.txt")).toBe("ran\n");
   });
 
-  test("a connection that breaks while output is read is taken up where it was", async () => {
+  test("a connection that breaks while output is read is resumed", async () => {
     const sandbox = await bench.open();
     await sandbox.list();
     fake.mishaps.breakOutput = true;
@@ -91,7 +91,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     expect({ stdout, stderr, exit_code }).toEqual({ stdout: "öne\ntwo\n", stderr: "low\n", exit_code: 3 });
   });
 
-  test("an answer that is lost while a machine is made leaves one machine, which is found", async () => {
+  test("if the answer to a creation is lost, the one created machine is found", async () => {
     fake.mishaps.dropCreate = true;
     const machines = fake.machines.size;
     const sandbox = await bench.open();
@@ -99,7 +99,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     expect(fake.machines.size).toBe(machines + 1);
   });
 
-  test("names that are no tags of the vendor's are found again, and listed as they are", async () => {
+  test("names that are not valid tags are found again and listed unchanged", async () => {
     const owner = { ...bench.nextOwner(), instance_id: "acme/shop#12 über ".repeat(5).trim() };
     await (await bench.open({}, owner)).writeFile("a.txt", "kept");
     const machines = await bench.factory().machines?.(bench.root);
@@ -111,7 +111,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     );
   });
 
-  test("arguments longer than the vendor's limit go ahead of standard input", async () => {
+  test("arguments longer than the vendor's limit are sent before standard input", async () => {
     const sandbox = await bench.open();
     const text = "ä".repeat(30_000);
     await sandbox.writeFile("a.txt", text);
@@ -145,7 +145,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     await expect((await bench.open()).list()).rejects.toMatchObject(expected);
   });
 
-  test("a key that is refused, and an image that cannot be built, are told with what to do", async () => {
+  test("a refused key and a failed image build are errors with a hint", async () => {
     const open = (options: Parameters<typeof modal>[0]) =>
       modal({ tokenId: "ak-test", tokenSecret: "as-test", apiUrl: fake.url, ...options }).open(
         bench.nextOwner(),
@@ -160,7 +160,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     });
   });
 
-  test("network rules and limits are passed on, and a machine reaches nothing without them", async () => {
+  test("network rules and limits are passed on, and without rules a machine reaches no host", async () => {
     await (await bench.open({ idleMs: 60_500 })).list();
     expect(bench.fake.created.at(-1)).toEqual({
       timeoutSecs: 86_400,
@@ -175,7 +175,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
   });
 });
 
-test("another package of the same name is not taken, and the hint names the version", async () => {
+test("another package of the same name is refused, and the hint names the right version", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": "{}",
     "node_modules/modal/package.json": '{ "name": "modal", "version": "1.2.0", "main": "index.js" }',

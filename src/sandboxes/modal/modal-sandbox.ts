@@ -4,9 +4,9 @@ import { createRemoteFactory } from "../remote/remote-factory.ts";
 import type { ModalOptions } from "./modal-sdk.ts";
 
 /**
- * A machine of Modal for every session, started by the first tool that needs it, and removed with the session. Modal
- * pauses no machine: one ends with its files two minutes after `idleMs`, and at the latest a day after its start. Needs the
- * package `modal` at 0.11.1, and `MODAL_TOKEN_ID` with `MODAL_TOKEN_SECRET`.
+ * A machine of Modal for every session: started by the first tool that needs it, and removed with the session. Modal
+ * cannot pause machines: a machine ends, and loses its files, two minutes after `idleMs` without a call, and at the
+ * latest a day after its start. Needs the package `modal` 0.11.1, and `MODAL_TOKEN_ID` with `MODAL_TOKEN_SECRET`.
  *
  * @example
  * import { createAgent } from "kit";
@@ -15,7 +15,7 @@ import type { ModalOptions } from "./modal-sdk.ts";
  * export default createAgent({ sandbox: modal({ image: "node:24", upload: true, idleMs: 3_600_000 }), allowShell: true })
  */
 export function modal(options: ModalOptions = {}): SandboxFactory {
-  // A driver has connections of its own and knows its app and image: one serves all sessions of a project.
+  // A driver keeps connections, its app and its image, so all sessions of a project share one.
   const drivers = new Map<string, RemoteDriver>();
   return createRemoteFactory("modal", options, async (root) => {
     const { createModalDriver } = await import("./modal-driver.ts");

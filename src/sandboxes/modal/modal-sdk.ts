@@ -1,7 +1,7 @@
 import { loadSdk } from "../remote/load-sdk.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
-/** The part of `modal` 0.11.1 that kit uses, so that its types need not be installed. */
+/** The part of `modal` 0.11.1 that kit uses, declared here so that the package need not be installed. */
 export interface ModalSdk {
   readonly ModalClient: new (params: ModalParams) => ModalClient;
 }
@@ -10,7 +10,7 @@ interface ModalParams {
   readonly tokenId?: string;
   readonly tokenSecret?: string;
   readonly environment?: string;
-  /** Seconds that a request waits where the vendor asks for patience. */
+  /** Seconds that a request waits if the vendor throttles it. */
   readonly maxThrottleWaitSecs: number;
   readonly logger: Readonly<Record<"debug" | "info" | "warn" | "error", () => void>>;
 }
@@ -34,7 +34,7 @@ export interface ModalApp {
   readonly appId: string;
 }
 
-/** An image, which is built when a machine is first made of it. */
+/** An image, which is built for the first machine that uses it. */
 export interface ModalImage {
   readonly imageId: string;
 }
@@ -68,14 +68,14 @@ export interface ModalProcess {
   readonly stdin: WritableStream<string>;
   readonly stdout: ReadableStream<string>;
   readonly stderr: ReadableStream<string>;
-  /** `wait` that can be given up: without a signal the package asks for ever. */
+  /** Like `wait`, but can be aborted; without a signal the package polls for ever. */
   _wait(signal: AbortSignal): Promise<number>;
 }
 
-/** The version that kit is tested with. The registry's `latest` is a package of others with the same name. */
+/** The version that kit is tested with. The registry's `latest` is an unrelated package of the same name. */
 const version = "0.11.1";
 
-/** Loads the vendor's package, and connects when it is first used. */
+/** Loads the vendor's package and creates its client, which connects on first use. */
 export async function openModal(options: ModalOptions, root: string): Promise<ModalClient> {
   const sdk = await loadSdk<ModalSdk>("modal", root, { version, exports: "ModalClient" });
   const { tokenId, tokenSecret, environment, apiUrl } = options;
@@ -85,14 +85,14 @@ export async function openModal(options: ModalOptions, root: string): Promise<Mo
       ...(tokenId === undefined ? {} : { tokenId }),
       ...(tokenSecret === undefined ? {} : { tokenSecret }),
       ...(environment === undefined ? {} : { environment }),
-      // kit says at once that the vendor is busy; the package would wait without an end.
+      // The package would wait without a limit; kit reports at once that the vendor is busy.
       maxThrottleWaitSecs: 0,
       logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     });
   return apiUrl === undefined ? open() : withVariable("MODAL_SERVER_URL", apiUrl, open);
 }
 
-/** The package takes this from the environment alone, and reads it while it is constructed. */
+/** The package reads the address only from the environment, in its constructor. */
 function withVariable<Result>(name: string, value: string, work: () => Result): Result {
   const before = process.env[name];
   process.env[name] = value;
@@ -105,15 +105,15 @@ function withVariable<Result>(name: string, value: string, work: () => Result): 
 }
 
 export interface ModalOptions extends Omit<RemoteOptions, "apiKey"> {
-  /** The two halves of the vendor's key; default: `MODAL_TOKEN_ID` and `MODAL_TOKEN_SECRET`, else its profile on this computer. */
+  /** The two parts of the vendor's key; default: `MODAL_TOKEN_ID` and `MODAL_TOKEN_SECRET`, otherwise this computer's Modal profile. */
   readonly tokenId?: string | undefined;
   readonly tokenSecret?: string | undefined;
-  /** The image that a new machine is made of, as a registry names it; default "debian:12". */
+  /** The registry name of the image for new machines; default "debian:12". */
   readonly image?: string | undefined;
-  /** The vendor's app that machines belong to, made when it is missing; default "kit". */
+  /** The vendor's app that machines belong to, created if it is missing; default "kit". */
   readonly app?: string | undefined;
   /** The vendor's environment, such as "staging"; default: the profile's. */
   readonly environment?: string | undefined;
-  /** Where the vendor's interface is; default: the vendor's own. */
+  /** The address of the vendor's API; default: the vendor's own. */
   readonly apiUrl?: string | undefined;
 }

@@ -42,11 +42,11 @@ function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
   return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
 }
 
-const placeOf = (name: string, key = owner): string =>
+const sessionFolder = (name: string, key = owner): string =>
   String(virtual({ folder: join(root, name) }).locate?.(key)?.folder);
-const folderOf = (name: string): string => placeOf(name);
+const folderOf = (name: string): string => sessionFolder(name);
 
-/** All that lies in a folder: kinds, modes, contents, targets. */
+/** The entries of a folder: kinds, modes, contents, link targets. */
 function contentOf(folder: string, below = ""): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(join(folder, below))) {
@@ -60,7 +60,7 @@ function contentOf(folder: string, below = ""): Record<string, string> {
   return found;
 }
 
-test("the next machine has the changes of all calls: files, modes, links, empty folders, and deletions", async () => {
+test("the next machine gets the changes of all calls: files, modes, links, empty folders, and deletions", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("notes/plan.md", "# Plan");
   await one.writeBytes("large.bin", new Uint8Array(2_500_000).fill(7));
@@ -72,11 +72,11 @@ test("the next machine has the changes of all calls: files, modes, links, empty 
   });
   await one.close();
   const two = await machine("two").open(owner);
-  const { pipe: _, ...expected } = contentOf2(folderOf("one"));
+  const { pipe: _, ...expected } = contentWithoutPipe(folderOf("one"));
   expect(contentOf(folderOf("two"))).toEqual(expected);
   expect(await two.readFile("link")).toBe("# Plan");
   await expect(two.readFile("out")).rejects.toMatchObject({ code: "forbidden" });
-  // The first machine takes over again: what it had is brought to what the second one made of it.
+  // When the first machine opens the session again, its folder follows the changes of the second.
   await two.rm("notes", { recursive: true });
   await two.edit("large.bin", { old: "\u0007", new: "x", all: true }).catch(() => undefined);
   await two.writeFile("new.txt", "new");
@@ -86,21 +86,21 @@ test("the next machine has the changes of all calls: files, modes, links, empty 
   expect(await back.exists("notes")).toBe(false);
 });
 
-function contentOf2(folder: string): Record<string, string> {
+function contentWithoutPipe(folder: string): Record<string, string> {
   rmSync(join(folder, "pipe"), { force: true });
   return contentOf(folder);
 }
 
-test("only what has changed is written", async () => {
+test("a save writes only changed pieces", async () => {
   const written: string[] = [];
   const counting: WorkspaceStore = {
     read: (key) => store.read(key),
-    readPiece: (...given) => store.readPiece(...given),
+    readPiece: (...args) => store.readPiece(...args),
     async writePiece(key, name, data) {
       written.push(name);
       await store.writePiece(key, name, data);
     },
-    commit: (...given) => store.commit(...given),
+    commit: (...args) => store.commit(...args),
     remove: (key) => store.remove(key),
   };
   const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
@@ -123,7 +123,7 @@ test("only what has changed is written", async () => {
   });
 });
 
-test("files, folders and links that come and go while they are read fail no call", async () => {
+test("no call fails when files, folders and links appear and disappear during a scan", async () => {
   const sandbox = await machine("one").open(owner);
   const folder = folderOf("one");
   const until = Date.now() + 400;
@@ -143,7 +143,7 @@ test("files, folders and links that come and go while they are read fail no call
   const calls = async (): Promise<void> => {
     for (let round = 0; Date.now() < until; round += 1) {
       const outcome = await sandbox.writeFile("kept", `${round}`).catch((error: unknown) => error);
-      // A workspace that never rests cannot be kept; a file that is gone is not an error.
+      // A workspace that never stops changing cannot be saved; a removed file is not an error.
       if (outcome !== undefined) expect(outcome).toMatchObject({ code: "unavailable" });
     }
   };
@@ -154,7 +154,7 @@ test("files, folders and links that come and go while they are read fail no call
   expect(await two.readFile("kept")).toBe("last");
 });
 
-test("a workspace that is too large is a clear error, and the last that was kept stays", async () => {
+test("a workspace that is too large fails with a hint, and the last saved version stays", async () => {
   const sandbox = await machine("one", 1_000).open(owner);
   await sandbox.writeFile("small", "s");
   await expect(sandbox.writeFile("large", "x".repeat(2_000))).rejects.toMatchObject({
@@ -166,7 +166,7 @@ test("a workspace that is too large is a clear error, and the last that was kept
   expect(await two.exists("large")).toBe(false);
 });
 
-test("a machine that another one has followed keeps nothing any more", async () => {
+test("a machine saves nothing after another machine has taken over", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("a", "1");
   const two = await machine("two").open(owner);
@@ -175,7 +175,7 @@ test("a machine that another one has followed keeps nothing any more", async () 
   expect(await (await machine("three").open(owner)).readFile("a")).toBe("2");
 });
 
-test("removing a session removes what the store has", async () => {
+test("removing a session removes its workspace from the store", async () => {
   const factory = machine("one");
   await (await factory.open(owner)).writeFile("a", "1");
   await factory.remove?.(owner);
@@ -185,17 +185,20 @@ test("removing a session removes what the store has", async () => {
 
 const piece = "0".repeat(64);
 test.each([
-  ["a path above", [{ path: "../out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] }]],
+  [
+    "a path above the root",
+    [{ path: "../out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] }],
+  ],
   ["an absolute path", [{ path: "/out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] }]],
   [
-    "a path in the middle",
+    "a path that leaves a folder of the workspace",
     [
       { path: "a", kind: "folder", mode: 493 },
       { path: "a/../../out.txt", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] },
     ],
   ],
   [
-    "a path behind a link",
+    "a path below a link",
     [
       { path: "out", kind: "link", target: "/" },
       { path: "out/tmp", kind: "file", mode: 420, size: 0, modified: 0, pieces: [] },
@@ -219,11 +222,8 @@ test.each([
   ["the root itself", [{ path: ".", kind: "folder", mode: 493 }]],
   ["a mode with setuid", [{ path: "a", kind: "file", mode: 0o4755, size: 0, modified: 0, pieces: [] }]],
   ["a device", [{ path: "a", kind: "device", mode: 420 }]],
-  [
-    "content that is not there",
-    [{ path: "a", kind: "file", mode: 420, size: 1, modified: 0, pieces: [piece] }],
-  ],
-  ["no list", "entries"],
+  ["missing content", [{ path: "a", kind: "file", mode: 420, size: 1, modified: 0, pieces: [piece] }]],
+  ["no list of entries", "entries"],
 ])("a hostile archive is refused, and nothing outside is touched: %s", async (_, entries) => {
   const outside = join(root, "outside");
   mkdirSync(outside);
@@ -237,7 +237,7 @@ test.each([
   expect(existsSync(join(root, "out.txt"))).toBe(false);
 });
 
-test("links that stand in the way on the machine are replaced, not followed", async () => {
+test("links that are in the way on the machine are replaced, not followed", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("notes/plan.md", "# Plan");
   const outside = join(root, "outside");
@@ -252,7 +252,7 @@ test("links that stand in the way on the machine are replaced, not followed", as
   expect(readFileSync(join(folderOf("two"), "notes/plan.md"), "utf8")).toBe("# Plan");
 });
 
-test("the content of a workspace comes back as it was, over whatever lies there", async () => {
+test("a workspace is restored exactly, whatever the folder held before", async () => {
   const name = fc.constantFrom("a", "b", "ü", "c d");
   const tree = fc.array(
     fc.record({
@@ -269,7 +269,7 @@ test("the content of a workspace comes back as it was, over whatever lies there"
       round += 1;
       const key = { ...owner, instance_id: `r${round}` };
       const [from, to] = [`from${round}`, `to${round}`];
-      const place = (machineName: string): string => placeOf(machineName, key);
+      const place = (machineName: string): string => sessionFolder(machineName, key);
       const fill = (folder: string, entries: typeof made): void => {
         for (const { path, kind, content, mode } of entries) {
           const file = join(folder, ...path);
@@ -282,7 +282,7 @@ test("the content of a workspace comes back as it was, over whatever lies there"
               chmodSync(file, mode);
             }
           } catch {
-            // Another entry stands in its way.
+            // Another entry is in the way.
           }
         }
       };
@@ -299,7 +299,7 @@ test("the content of a workspace comes back as it was, over whatever lies there"
   );
 }, 30_000);
 
-test("a file of another moment keeps its time", async () => {
+test("a restored file keeps its modification time", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("a", "1");
   const { mtimeMs } = statSync(join(folderOf("one"), "a"));
@@ -307,28 +307,28 @@ test("a file of another moment keeps its time", async () => {
   expect(Math.abs(statSync(join(folderOf("two"), "a")).mtimeMs - mtimeMs)).toBeLessThan(2);
 });
 
-test("two machines, killed one after the other while they write: every change that was answered is on the next one, whole", async () => {
+test("after two machines are killed while they write, the next machine has every acknowledged change complete", async () => {
   const file = join(root, "sessions.db");
   const script = new URL("./testing/writer-process.ts", import.meta.url).pathname;
-  let kept = -1;
+  let lastSaved = -1;
   for (const [round, name] of ["one", "two", "one", "two"].entries()) {
     const child = spawn(process.execPath, [script, file, join(root, name)], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    let said = "";
+    let printed = "";
     for await (const chunk of child.stdout) {
-      said += String(chunk);
-      // At the very moment of an answer, or in the middle of the next change.
-      if (said.split("\n").length > 3) {
+      printed += String(chunk);
+      // Kill right after an answer, or in the middle of the next change.
+      if (printed.split("\n").length > 3) {
         if (round % 2 === 1) await new Promise((resolve) => setTimeout(resolve, 7 * round));
         child.kill("SIGKILL");
         break;
       }
     }
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-    kept = Math.max(
-      kept,
-      ...said
+    lastSaved = Math.max(
+      lastSaved,
+      ...printed
         .split("\n")
         .filter((line) => line !== "")
         .map(Number),
@@ -339,9 +339,9 @@ test("two machines, killed one after the other while they write: every change th
       store,
       maxBytes: 100_000_000,
     }).open(owner);
-    for (let index = 0; index <= kept; index += 1)
+    for (let index = 0; index <= lastSaved; index += 1)
       expect((await next.readFile(`file-${index}`)) === `${index} `.repeat(400_000)).toBe(true);
     sessions.close();
   }
-  expect(kept).toBeGreaterThan(6);
+  expect(lastSaved).toBeGreaterThan(6);
 }, 60_000);

@@ -19,46 +19,49 @@ import { restoreWorkspace } from "./restore.ts";
 
 export interface PersistOptions {
   readonly store: WorkspaceStore;
-  /** Bytes of all files of a workspace. */
+  /** The limit for all files of one workspace, in bytes. */
   readonly maxBytes: number;
-  /** The fence of this machine's lease on the session's instance, asked when a workspace is opened: an opener keeps it. */
+  /** Returns the fence of this machine's lease on the session's instance. Called once per opened workspace. */
   readonly fenceOf?: ((key: SessionKey) => number | undefined) | undefined;
 }
 
-/** How often a workspace is read again that changes while it is read. */
-const readings = 5;
+/** Scans of a workspace that keeps changing before saving fails. */
+const maxScans = 5;
 
 /**
- * Keeps the workspaces of a sandbox in a store: what a call has changed is kept before the call gives its result, and the next
- * owner of the instance, on whichever machine, begins with it. For sandboxes whose workspaces are folders of the session's own.
+ * Saves the workspaces of a sandbox in a store: a call's changes are saved before the call returns, and the next
+ * owner of the instance starts with them, on any machine. For sandboxes whose workspaces belong to one session.
  */
 export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions): SandboxFactory {
-  /** How many sandboxes are open on each folder. */
+  /** Open sandboxes by folder. */
   const open = new Map<string, number>();
   const folderOf = (owner: SandboxOwner): string => {
-    const place = inner.locate?.(owner);
-    if (place === undefined || place.shared) throw notOwn(inner.name);
-    return place.folder;
+    const location = inner.locate?.(owner);
+    if (location === undefined || location.shared) throw noOwnWorkspace(inner.name);
+    return location.folder;
   };
-  /** A sandbox whose folder holds what the store has. */
-  const openKept = async (context: SandboxOwner, archive: (folder: string) => Archive): Promise<Sandbox> => {
-    // It makes the folder, and refuses one that leads elsewhere.
+  /** Opens a sandbox whose folder holds the files of the store. */
+  const openRestored = async (
+    context: SandboxOwner,
+    createArchive: (folder: string) => Archive,
+  ): Promise<Sandbox> => {
+    // `inner` creates the folder, and refuses one that is a link.
     let sandbox = await inner.open(context);
     try {
       const folder = folderOf(context);
-      const kept = archive(folder);
-      const isKept = await kept.restore();
-      if (isKept || (await isMarked(folder))) {
+      const archive = createArchive(folder);
+      const isStored = await archive.restore();
+      if (isStored || (await isMarked(folder))) {
         await sandbox.close();
-        if (!isKept) {
-          // Another machine has deleted the session: its files do not come back with the next one of that name.
+        if (!isStored) {
+          // Another machine deleted the session: a new session of that name must not find its files.
           await inner.remove?.(context);
           await rm(markOf(folder), { force: true });
         }
         sandbox = await inner.open(context);
       }
-      // A new workspace may begin with files. One that is too large opens, so that files can be removed.
-      await kept.save().catch((error: unknown) => {
+      // A new workspace can start with files. A workspace that is too large still opens, so that files can be removed.
+      await archive.save().catch((error: unknown) => {
         if (!(error instanceof KitError && error.code === "payload_too_large")) throw error;
       });
       open.set(folder, (open.get(folder) ?? 0) + 1);
@@ -67,7 +70,7 @@ export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions
         if (left > 0) open.set(folder, left);
         else open.delete(folder);
       });
-      return saving(sandbox, kept, close);
+      return withSaving(sandbox, archive, close);
     } catch (error) {
       await sandbox.close();
       throw error;
@@ -76,11 +79,11 @@ export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions
   return {
     ...inner,
     open: async (context) =>
-      await openKept(context, (folder) => new Archive(folder, keyOf(context), options)),
-    // Another machine may have changed it: what lies in the folder counts once the sandbox is open.
+      await openRestored(context, (folder) => new Archive(folder, keyOf(context), options)),
+    // Another machine may have changed the workspace, so the folder is valid only while its sandbox is open.
     locate(owner) {
-      const place = inner.locate?.(owner);
-      return place !== undefined && open.has(place.folder) ? place : undefined;
+      const location = inner.locate?.(owner);
+      return location !== undefined && open.has(location.folder) ? location : undefined;
     },
     async remove(owner) {
       const folder = inner.locate?.(owner)?.folder;
@@ -95,7 +98,7 @@ function keyOf({ agent, instance_id, session }: SandboxOwner): SessionKey {
   return { agent, instance_id, session };
 }
 
-/** Beside a folder whose files the store has had. */
+/** The marker file next to a folder whose files were once saved in the store. */
 function markOf(folder: string): string {
   return `${folder}.kept`;
 }
@@ -115,14 +118,14 @@ function closeOnce(sandbox: Sandbox, onClose: () => void): () => Promise<void> {
   };
 }
 
-/** A sandbox whose changing calls resolve once the change is kept. */
-function saving(inner: Sandbox, archive: Archive, close: () => Promise<void>): Sandbox {
-  const after =
-    <Arguments extends unknown[], Result>(call: (...given: Arguments) => Promise<Result>) =>
-    async (...given: Arguments): Promise<Result> => {
+/** A sandbox whose writing calls resolve once their changes are saved. */
+function withSaving(inner: Sandbox, archive: Archive, close: () => Promise<void>): Sandbox {
+  const savingAfter =
+    <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
+    async (...args: Arguments): Promise<Result> => {
       await archive.renew();
       try {
-        return await call.apply(inner, given);
+        return await call.apply(inner, args);
       } finally {
         await archive.save();
       }
@@ -130,16 +133,17 @@ function saving(inner: Sandbox, archive: Archive, close: () => Promise<void>): S
   return new Proxy(inner, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
-      if (name === "at") return (cwd: string) => saving(target.at(cwd), archive, close);
+      if (name === "at") return (cwd: string) => withSaving(target.at(cwd), archive, close);
       if (name === "close") return close;
       if (typeof value !== "function") return value;
-      if (changing.has(String(name))) return after(value as (...given: unknown[]) => Promise<unknown>);
+      if (writingCalls.has(String(name)))
+        return savingAfter(value as (...args: unknown[]) => Promise<unknown>);
       return value.bind(target) as unknown;
     },
   });
 }
 
-const changing = new Set(["writeFile", "writeBytes", "mkdir", "rm", "edit", "exec", "upload"]);
+const writingCalls = new Set(["writeFile", "writeBytes", "mkdir", "rm", "edit", "exec", "upload"]);
 
 /** The workspace of one session in the store, and on this machine. */
 class Archive {
@@ -151,25 +155,25 @@ class Archive {
   #version = 0;
   #manifest = "";
   #stored = new Set<string>();
-  /** A manifest whose commit got no answer: the store may have it. */
+  /** A manifest whose commit got no answer; the store may have accepted it. */
   #unanswered: string | undefined;
   /** Whether another writer has changed the workspace in the store. */
   #isBehind = false;
   #isMarked = false;
   #renewing: Promise<void> | undefined;
   #saving: Promise<void> = Promise.resolve();
-  /** A save that has not begun; those who ask meanwhile share it. */
+  /** A save that has not started; callers that ask for one meanwhile share it. */
   #next: Promise<void> | undefined;
 
   constructor(root: string, key: SessionKey, options: PersistOptions) {
     this.#root = root;
     this.#key = key;
     this.#options = options;
-    // A later lease of this machine is not the opener's: what it left half done is not kept under that.
+    // Under a later lease of this machine, changes that this opener left half done must not be saved.
     this.#fence = options.fenceOf?.(key);
   }
 
-  /** Makes the folder what the store has; where it has nothing (false), the folder stays as it is. */
+  /** Makes the folder match the store. Returns false, and leaves the folder as it is, if the store has nothing. */
   async restore(): Promise<boolean> {
     const { store } = this.#options;
     const found = await store.read(this.#key);
@@ -184,7 +188,7 @@ class Archive {
     return true;
   }
 
-  /** Begins a call: after a change by another writer, the folder is what that has made of it. */
+  /** Before a call: restores the folder if another writer has changed the workspace. */
   async renew(): Promise<void> {
     if (!this.#isBehind) return;
     this.#renewing ??= this.#restoreAfter(this.#saving);
@@ -201,7 +205,7 @@ class Archive {
     }
   }
 
-  /** Resolves once all that had changed when it was called is kept. */
+  /** Resolves once every change made before this call is saved. */
   save(): Promise<void> {
     this.#next ??= this.#saving
       .catch(() => undefined)
@@ -214,20 +218,20 @@ class Archive {
   }
 
   async #write(): Promise<void> {
-    for (let reading = 1; ; reading += 1) {
+    for (let scan = 1; ; scan += 1) {
       const entries = await scanWorkspace(this.#root, this.#known, this.#options.maxBytes);
       const manifest = JSON.stringify({ entries });
-      const isNothing = entries.length === 0 && this.#version === 0;
-      if ((manifest === this.#manifest || isNothing) && this.#unanswered === undefined) return;
+      const isEmpty = entries.length === 0 && this.#version === 0;
+      if ((manifest === this.#manifest || isEmpty) && this.#unanswered === undefined) return;
       if ((await this.#storePieces(entries)) && (await this.#commit(entries, manifest))) {
         await this.#mark();
         return;
       }
-      if (reading === readings) throw unsteady();
+      if (scan === maxScans) throw keepsChanging();
     }
   }
 
-  /** False where the store turns out to have an earlier commit of this writer, whose answer was lost. */
+  /** Returns false if the store already has an earlier commit of this writer whose answer was lost. */
   async #commit(entries: readonly ManifestEntry[], manifest: string): Promise<boolean> {
     const { store } = this.#options;
     const pieces = [...new Set(entries.flatMap(piecesOf))];
@@ -259,7 +263,7 @@ class Archive {
     this.#isBehind = false;
   }
 
-  /** A folder without the mark is of a time before workspaces were kept: the store's silence about it means nothing. */
+  /** An unmarked folder is older than the store's records, so it stays although the store has no workspace. */
   async #mark(): Promise<void> {
     if (this.#isMarked) return;
     await writeFile(markOf(this.#root), JSON.stringify(this.#key), { flag: "wx", mode: 0o600 }).catch(
@@ -270,7 +274,7 @@ class Archive {
     this.#isMarked = true;
   }
 
-  /** Writes the pieces that the store has not. False where a file has changed since it was read. */
+  /** Writes the pieces that the store lacks. Returns false if a file changed since the scan. */
   async #storePieces(entries: readonly ManifestEntry[]): Promise<boolean> {
     for (const entry of entries) {
       if (entry.kind !== "file" || entry.pieces.every((name) => this.#stored.has(name))) continue;
@@ -299,7 +303,7 @@ function piecesOf(entry: ManifestEntry): readonly string[] {
   return entry.kind === "file" ? entry.pieces : [];
 }
 
-function unsteady(): KitError {
+function keepsChanging(): KitError {
   return new KitError({
     code: "unavailable",
     message:
@@ -311,16 +315,17 @@ function unsteady(): KitError {
 function changedElsewhere(cause?: unknown): KitError {
   return new KitError({
     code: "conflict",
-    message: "Another writer has changed the files of this session: what this call has changed is not kept.",
-    hint: "The next call finds them as they are now. Do again what is missing.",
+    message:
+      "Another writer has changed the files of this session, so the changes of this call are not saved.",
+    hint: "The next call sees the current files. Make the missing changes again.",
     cause,
   });
 }
 
-function notOwn(name: string): KitError {
+function noOwnWorkspace(name: string): KitError {
   return new KitError({
     code: "invalid_request",
     message: `sandbox.persist saves workspaces that belong to one session, and the sandbox "${name}" has none on this machine.`,
-    hint: 'It goes with agent.sandbox = "virtual".',
+    hint: 'Set agent.sandbox to "virtual", or turn sandbox.persist off.',
   });
 }

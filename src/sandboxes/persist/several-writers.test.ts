@@ -27,7 +27,7 @@ function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
 const folderOf = (name: string): string =>
   String(virtual({ folder: join(root, name) }).locate?.(owner)?.folder);
 
-/** The texts of the files in a machine's folder; undefined for a folder. */
+/** The texts of the files in a machine's folder; `undefined` for a folder. */
 function contentOf(name: string): Record<string, string | undefined> {
   const folder = folderOf(name);
   const read = (path: string): string | undefined =>
@@ -35,7 +35,7 @@ function contentOf(name: string): Record<string, string | undefined> {
   return Object.fromEntries(readdirSync(folder).map((path) => [path, read(join(folder, path))]));
 }
 
-test("the files of a session that another machine has deleted do not come back with the next one of its name", async () => {
+test("a new session does not find the files of a deleted session of the same name", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("secret.txt", "of the first");
   await one.close();
@@ -49,7 +49,7 @@ test("the files of a session that another machine has deleted do not come back w
   expect((await store.read(owner))?.manifest).not.toContain("secret.txt");
 });
 
-test("files of a time before workspaces were kept stay, and are kept from then on", async () => {
+test("files written before workspaces were saved stay, and are saved from then on", async () => {
   const before = await virtual({ folder: join(root, "one"), isolation: "off" }).open(owner);
   await before.writeFile("old.txt", "old");
   await before.close();
@@ -58,7 +58,7 @@ test("files of a time before workspaces were kept stay, and are kept from then o
   expect(Object.keys(contentOf("two"))).toEqual(["old.txt"]);
 });
 
-test("a workspace is located once it is open: before that its folder may be of another time", async () => {
+test("a workspace has a location only while it is open, as its folder may be out of date before", async () => {
   const one = machine("one");
   expect(one.locate?.(owner)).toBeUndefined();
   const first = await one.open(owner);
@@ -70,17 +70,17 @@ test("a workspace is located once it is open: before that its folder may be of a
   expect(one.locate?.(owner)).toBeUndefined();
 });
 
-test("a change whose answer was lost is no conflict for the calls after it", async () => {
-  const answers = ["lost", "lost", "refused", "given", "lost", "given"];
+test("a commit whose answer was lost causes no conflict in later calls", async () => {
+  const answers = ["lost", "lost", "refused", "sent", "lost", "sent"];
   const broken: WorkspaceStore = {
     read: (key) => store.read(key),
-    readPiece: (...given) => store.readPiece(...given),
-    writePiece: (...given) => store.writePiece(...given),
+    readPiece: (...args) => store.readPiece(...args),
+    writePiece: (...args) => store.writePiece(...args),
     remove: (key) => store.remove(key),
-    async commit(...given) {
-      const answer = answers.shift() ?? "given";
-      if (answer !== "refused") await store.commit(...given);
-      if (answer !== "given") throw new KitError({ code: "unavailable", message: "The connection is lost." });
+    async commit(...args) {
+      const answer = answers.shift() ?? "sent";
+      if (answer !== "refused") await store.commit(...args);
+      if (answer !== "sent") throw new KitError({ code: "unavailable", message: "The connection is lost." });
     },
   };
   const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
@@ -100,20 +100,20 @@ test("a change whose answer was lost is no conflict for the calls after it", asy
   expect(contentOf("two")).toEqual(contentOf("one"));
 });
 
-test("after another writer's change one call is refused, and the next one finds it", async () => {
+test("after another writer's change one call fails, and the next call sees the change", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("a", "1");
   const two = await machine("two").open(owner);
   await two.writeFile("a", "2");
   await expect(one.writeFile("b", "1")).rejects.toMatchObject({
     code: "conflict",
-    hint: expect.stringContaining("Do again what is missing"),
+    hint: expect.stringContaining("Make the missing changes again"),
   });
   await Promise.all([one.writeFile("c", "1"), one.mkdir("d")]);
   expect(contentOf("one")).toEqual({ a: "2", c: "1", d: undefined });
 });
 
-test("a worker of an earlier lease keeps nothing under a later one of the same machine", async () => {
+test("a worker of an earlier lease saves nothing under a later lease of the same machine", async () => {
   const sessions = new InMemorySessionStore();
   store = sessions.workspaces;
   let fence = 1;
@@ -133,7 +133,7 @@ test("a worker of an earlier lease keeps nothing under a later one of the same m
   await next.writeFile("a", "done");
 });
 
-test("a workspace that has grown too large can be opened, so that files can be removed", async () => {
+test("a workspace that has grown too large opens, so that files can be removed", async () => {
   const one = await machine("one").open(owner);
   await one.writeBytes("large", new Uint8Array(200_000));
   const small = await machine("two", 100_000).open(owner);

@@ -6,11 +6,11 @@ const bench = useRemote(runloopSubject);
 
 remoteTests(bench);
 
-test("each call is one round trip, and a command that ends within a second, too", async () => {
+test("each call is one round trip, as is a command that ends within a second", async () => {
   const sandbox = await bench.open();
   const once = "POST /v1/devboxes/ID/execute";
   const first = await bench.requestsOf(() => sandbox.writeFile("a.txt", "one"));
-  // It looks for one with these labels in each state, page by page, and for its network policy.
+  // The driver lists machines with these labels in each state, page by page, and finds the network policy.
   const reads = /^GET \/v1\/devboxes$|network-policies$/;
   expect(first.filter((line) => !reads.test(line))).toEqual([
     "POST /v1/devboxes",
@@ -32,7 +32,7 @@ test("each call is one round trip, and a command that ends within a second, too"
   expect(await bench.requestsOf(fed)).toEqual([upload, upload, once]);
 });
 
-test("a command that takes longer is heard as it goes, and a stream that breaks is taken up where it was", async () => {
+test("the output of a longer command is streamed, and a broken stream is resumed", async () => {
   const sandbox = await bench.open();
   await sandbox.list();
   const received: string[] = [];
@@ -52,7 +52,7 @@ test("a command that takes longer is heard as it goes, and a stream that breaks 
   expect(requests.filter((line) => line.endsWith("_updates")).length).toBeGreaterThan(2);
 });
 
-test("output of more lines than the vendor hands out at once is read whole", async () => {
+test("output with more lines than the vendor returns at once is read completely", async () => {
   const sandbox = await bench.open();
   const { stdout } = await sandbox.exec({ command: "seq 1 120000" });
   expect(stdout.split("\n")).toHaveLength(120_001);
@@ -76,7 +76,7 @@ test.each([
   await expect((await bench.open()).list()).rejects.toMatchObject(expected);
 });
 
-test("network rules are a policy of the account, made once for the same hosts, and a machine reaches nothing without them", async () => {
+test("network rules become one account policy per list of hosts, and without rules a machine reaches no host", async () => {
   const policyOf = async (network?: readonly string[] | "any"): Promise<unknown> => {
     await (await bench.open(network === undefined ? {} : { network })).list();
     const asked = bench.fake.created.at(-1)?.launch_parameters;

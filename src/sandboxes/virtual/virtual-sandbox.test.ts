@@ -22,7 +22,7 @@ sandboxContract({
   reopen: () => virtual({ folder }).open({ ...owner, instance_id: String(count) }),
 });
 
-test("every agent, instance and session has a workspace of its own below .kit/sandboxes", async () => {
+test("every agent, instance and session has a separate workspace below .kit/sandboxes", async () => {
   const root = await mkdtemp(join(folder, "project-"));
   const factory = virtual({ root });
   const owners = [
@@ -43,7 +43,7 @@ test("every agent, instance and session has a workspace of its own below .kit/sa
   expect((await readdir(join(root, ".kit/sandboxes"))).length).toBe(owners.length);
 });
 
-test("any names give one folder below all workspaces, and no two meet", () => {
+test("any names yield one safe folder name, and different names never share one", () => {
   const hostile = fc.constantFrom(
     "..",
     ".",
@@ -74,7 +74,7 @@ test("any names give one folder below all workspaces, and no two meet", () => {
   );
 });
 
-test("a new workspace has the files it starts with, an old one is left as it is", async () => {
+test("a new workspace starts with the given files, and an existing one is not changed", async () => {
   const factory = virtual({ folder, files: { "docs/a.md": "# A", "b.bin": new Uint8Array([1, 2]) } });
   const seeded = { ...owner, session: "seeded" };
   const opened = await Promise.all([factory.open(seeded), factory.open(seeded), factory.open(seeded)]);
@@ -84,14 +84,14 @@ test("a new workspace has the files it starts with, an old one is left as it is"
   expect((await readdir(folder)).filter((name) => name.startsWith("."))).toEqual([]);
 });
 
-test("files that a workspace cannot have make none", async () => {
+test("files with invalid paths create no workspace", async () => {
   const factory = virtual({ folder, files: { "a.txt": "a", "../b.txt": "b" } });
   const wrong = { ...owner, session: "wrong" };
   await expect(factory.open(wrong)).rejects.toMatchObject({ code: "forbidden" });
   expect(await readdir(folder)).not.toContain(workspaceName(wrong));
 });
 
-test("commands have a home beside the workspace, and nothing of this process's environment", async () => {
+test("commands have a home outside the workspace, and no variables of this process", async () => {
   const sandbox = await virtual({ folder, env: { LISTED: "yes" } }).open({ ...owner, session: "env" });
   const { stdout } = await sandbox.exec({ command: ["env"] });
   const environment = new Map(stdout.split("\n").map((line) => line.split("=", 2) as [string, string]));
@@ -102,7 +102,7 @@ test("commands have a home beside the workspace, and nothing of this process's e
   expect(await sandbox.list()).toEqual([]);
 });
 
-test("a removed workspace is gone with its home, and opens empty", async () => {
+test("removing a workspace removes its home too, and it opens empty again", async () => {
   const factory = virtual({ folder });
   const gone = { ...owner, session: "gone" };
   const sandbox = await factory.open(gone);
@@ -115,7 +115,7 @@ test("a removed workspace is gone with its home, and opens empty", async () => {
   expect(await (await factory.open(gone)).list()).toEqual([]);
 });
 
-test("a link in the place of a workspace is refused", async () => {
+test("a link instead of a workspace folder is refused", async () => {
   const planted = { ...owner, session: "planted" };
   await symlink(tmpdir(), join(folder, workspaceName(planted)));
   await expect(virtual({ folder }).open(planted)).rejects.toMatchObject({ code: "unavailable" });

@@ -5,9 +5,9 @@ import { workspaceName } from "../host/workspace-name.ts";
 import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /**
- * A workspace of its own for every agent, instance and session, kept until `remove`. Paths cannot leave
- * it; a command runs as this process's user, with a home folder of the workspace's own and nothing of
- * this process's environment, but it is not walled in: grant commands with that in mind.
+ * A separate workspace for every agent, instance and session, kept until `remove`. File calls cannot leave it.
+ * Commands run as the user of this process, with their own home folder and without this process's environment;
+ * without a wall a command can do everything that the user can: allow commands with care.
  *
  * @example
  * import { createAgent } from "kit";
@@ -24,13 +24,13 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
     },
     async open(context) {
       context.signal?.throwIfAborted();
-      // A sandbox's code is loaded when the first one is opened, not when kit is imported.
+      // Load the code when the first sandbox is opened, not when kit is imported.
       const { openVirtual } = await import("./open-virtual.ts");
       return await openVirtual(options, context);
     },
     locate(owner) {
       const location = new OwnFolder(folderOfAll(options, owner), owner);
-      // The files of a new workspace are there once it is opened.
+      // With `files`, a workspace that does not exist yet would look empty.
       const isBare = options.files === undefined || Object.keys(options.files).length === 0;
       return isBare || existsSync(location.folder) ? location : undefined;
     },
@@ -41,7 +41,7 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
   };
 }
 
-/** Most sessions only talk: the name of a workspace, a hash, is computed on first use. */
+/** Most sessions never use their workspace, so its name, a hash, is computed on first use. */
 class OwnFolder implements WorkspaceLocation {
   readonly shared = false;
   readonly above: string;

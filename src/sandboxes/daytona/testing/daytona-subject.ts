@@ -6,10 +6,10 @@ import { startFakeDaytona } from "./fake-daytona.ts";
 
 const packages = fileURLToPath(new URL("../../../../vendors/node_modules", import.meta.url));
 
-/** Whether the vendor's package is there: `npm run test:vendors` installs it. */
+/** Whether the vendor's package is installed; `npm run test:vendors` installs it. */
 export const hasDaytona: boolean = existsSync(`${packages}/@daytona/sdk`);
 
-/** Daytona's own package, talking to the fake. */
+/** Daytona's own package, connected to the fake. */
 export const daytonaSubject: RemoteSubject = {
   name: "daytona",
   packages,

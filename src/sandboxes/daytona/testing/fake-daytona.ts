@@ -17,7 +17,7 @@ import {
 
 interface FakeCommand {
   readonly program: ChildProcess;
-  /** Frames as the vendor sends them: three bytes that name the stream, and output. */
+  /** The vendor's frames: three bytes that name the stream, then output. */
   readonly frames: Buffer[];
   readonly received: Set<() => void>;
   exitCode?: number;
@@ -27,7 +27,7 @@ type Shells = Map<string, Map<string, FakeCommand>>;
 
 const machinePrefix = "/toolbox/";
 
-/** Daytona as its package (0.216.0) speaks to it: the interface for sandboxes, and the toolbox of each of them. */
+/** A fake of the APIs that Daytona's package (0.216.0) uses: sandboxes, and the toolbox of each of them. */
 export async function startFakeDaytona(): Promise<FakeVendor> {
   const shells: Shells = new Map();
   let url = "";
@@ -184,7 +184,7 @@ async function execute(
     response.destroy();
     return true;
   }
-  // Both streams, mixed.
+  // The vendor mixes both streams.
   const result = Buffer.concat(frames.map((frame) => frame.subarray(3))).toString();
   return sendJson(response, 200, { exitCode, result });
 }
@@ -226,7 +226,7 @@ function start(machine: FakeMachine, line: string): FakeCommand {
   return command;
 }
 
-/** The output of a command, as it comes. */
+/** Streams the output of a command. */
 function listenForLogs(vendor: HttpFakeVendor, shells: Shells): void {
   const sockets = new WebSocketServer({ noServer: true });
   vendor.server.on("upgrade", (request, socket, head) => {

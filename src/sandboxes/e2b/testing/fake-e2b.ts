@@ -12,7 +12,7 @@ import {
 } from "../../remote/testing/fake-vendor.ts";
 
 /**
- * E2B as its package (2.51.0) speaks to it: the interface for sandboxes, and Connect with JSON to each of them.
+ * A fake of the APIs that E2B's package (2.51.0) uses: sandboxes, and Connect with JSON to each of them.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ function atVendor(state: FakeVendorState, request: FakeRequest, response: Server
     const found = [...state.machines.values()].filter(({ labels }) =>
       expected.every(([name = "", value]) => labels[name] === value),
     );
-    // Two a page, so that callers have to turn them.
+    // Two entries per page, so that callers need several pages.
     const from = Number(query.get("nextToken") ?? 0);
     if (from + 2 < found.length) response.setHeader("x-next-token", String(from + 2));
     return sendJson(response, 200, found.slice(from, from + 2).map(infoOf));
@@ -128,7 +128,7 @@ async function atMachine(
   { request, response }: { readonly request: FakeRequest; readonly response: ServerResponse },
 ): Promise<true | undefined> {
   const machine = machineOf(state, request);
-  // The answer of the vendor's gate for a machine that does not run.
+  // The vendor's gateway answers so for a machine that does not run.
   if (machine?.state !== "running") return sendJson(response, 502, { message: "The sandbox was not found" });
   const call = request.path.slice("/process.Process/".length);
   if (call === "Start") {
@@ -158,7 +158,7 @@ async function streamProgram(
   { machine, message, programs, response }: Started,
 ): Promise<true> {
   const { process: expected, stdin } = message;
-  // The real machine's login shell reads settings that tests have none of.
+  // The login shell of a real machine reads settings that tests do not have.
   const line = expected.args?.at(-1) ?? "";
   const program = machine.start({ words: ["/bin/sh", "-c", line], env: expected.envs ?? {} });
   const key = `${machine.id}:${program.pid}`;

@@ -4,7 +4,7 @@ import { isInside } from "../workspace-path.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Variables that a program needs to find others, its user's settings, and its language; no others are passed on. */
+/** Variables passed on by default: programs need them to find other programs, the user's settings and the language. */
 export const basicNames: readonly string[] = [
   "PATH",
   "HOME",
@@ -30,7 +30,7 @@ export const basicNames: readonly string[] = [
 
 /**
  * Commands are non-interactive: no pager, editor, password prompt or colour.
- * An editor that does nothing lets `git rebase --continue` and the like take the text that is there.
+ * The editor is `true`, so that `git rebase --continue` and the like accept the prepared text.
  */
 export const nonInteractive: Environment = {
   TERM: "dumb",
@@ -44,8 +44,8 @@ export const nonInteractive: Environment = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_ASKPASS: "true",
   SSH_ASKPASS: "true",
-  // A folder with files named like a repository's is none: its settings, which a model may have written, name
-  // programs. Whoever means a bare repository says so with --git-dir.
+  // A model can write files that look like a bare repository, whose settings name programs to run. Git must not
+  // discover such a folder; a bare repository needs --git-dir.
   GIT_CONFIG_COUNT: "1",
   GIT_CONFIG_KEY_0: "safe.bareRepository",
   GIT_CONFIG_VALUE_0: "explicit",
@@ -53,7 +53,6 @@ export const nonInteractive: Environment = {
 
 const fallbackPath = "/usr/local/bin:/usr/bin:/bin";
 
-/** Takes the variables of those names that are set. */
 export function pickEnvironment(
   names: readonly string[],
   from: Readonly<Record<string, string | undefined>>,
@@ -66,7 +65,7 @@ export function pickEnvironment(
   return picked;
 }
 
-/** The environment of a command: `parts` over what goes for every command, the later ones winning. */
+/** Merges `parts` over the non-interactive defaults; later parts win. Removes the workspace from `PATH`. */
 export function composeEnvironment(root: string, parts: readonly Environment[]): Record<string, string> {
   const environment: Record<string, string> = Object.assign({}, nonInteractive, ...parts);
   environment.PATH = outsidePath(environment.PATH ?? "", root) || fallbackPath;
@@ -74,8 +73,8 @@ export function composeEnvironment(root: string, parts: readonly Environment[]):
 }
 
 /**
- * The folders of a search path that are absolute and outside of the workspace: else a file that a
- * model wrote there would be run in place of the program of that name.
+ * Keeps the absolute folders outside the workspace: otherwise a file that a model wrote could run in place of
+ * the program of that name.
  */
 function outsidePath(path: string, root: string): string {
   return path
@@ -88,7 +87,7 @@ function realPathOf(folder: string): string {
   try {
     return realpathSync(folder);
   } catch {
-    // There is no such folder, so nothing is run from it.
+    // The folder does not exist, so nothing runs from it.
     return folder;
   }
 }

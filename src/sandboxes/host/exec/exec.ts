@@ -23,7 +23,7 @@ import { composeEnvironment } from "./environment.ts";
 const defaultTimeoutMs = 120_000;
 const defaultMaxOutputBytes = 1024 * 1024;
 
-/** Runs a command in a folder of the workspace, entered by the same walk as files are found. */
+/** Runs a command in a folder of the workspace. The folder is entered by descriptor, so that no link leads out. */
 export async function exec(view: View, request: ExecRequest): Promise<ExecResult> {
   const { signal } = request;
   signal?.throwIfAborted();
@@ -31,9 +31,9 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
     throw new KitError({ code: "unavailable", message: "The sandbox is closed." });
   }
   const [program, ...args] = argumentsOf(request.command);
-  if (program === undefined || program === "") throw invalid("There is no command to run.");
+  if (program === undefined || program === "") throw invalid("The command is empty.");
   if ([program, ...args].some((word) => word.includes("\0"))) {
-    throw invalid("A command has no NUL characters.");
+    throw invalid("A command cannot contain NUL characters.");
   }
   const { workspace } = view;
   return await withPlace(view, request.cwd ?? "", {
@@ -61,27 +61,27 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
 }
 
 function argumentsOf(command: ExecRequest["command"]): readonly string[] {
-  // A line that starts with a dash is not an option of the shell.
+  // With `--`, a line that starts with a dash is not read as an option of the shell.
   return typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
 }
 
 interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "onOutput"> {
-  /** Path of the folder for the system; it is entered before this returns. */
+  /** The folder's path for the system, which may name a descriptor; the process enters it before `runProcess` returns. */
   readonly folder: string;
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
-  /** Bytes of output that end the command; default 256 MiB. */
+  /** A command that writes more bytes is stopped; default 256 MiB. */
   readonly floodBytes?: number;
   /** Any of these ends the command. */
   readonly signals: readonly AbortSignal[];
 }
 
-/** A command that writes more is out of control, and reading it keeps this process from its work. */
+/** Reading more output would keep this process from its other work. */
 const defaultFloodBytes = 256 * 1024 * 1024;
 
 /**
- * Runs a program in a process group of its own, and resolves when it has ended with all that it
- * started. A program that cannot be started is a result as a shell gives it: 127 or 126.
+ * Runs a program in a new process group, and resolves when it and all processes that it started have ended.
+ * For a program that cannot be started, resolves with the exit code of a shell: 127 or 126.
  */
 export async function runProcess(options: RunProcessOptions): Promise<ExecResult> {
   const started = performance.now();
@@ -121,22 +121,22 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
   }
 }
 
-/** As a shell says it, for a program that a signal has ended: 128 and the signal's number. */
+/** The exit code of a shell: 128 plus the signal number for a program that a signal ended. */
 function exitCodeOf({ code, signal }: Exit): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
-/** The original message names folders of this machine, so it goes into the cause only. */
+/** Bubblewrap's message names folders of this machine, so it goes into the cause only. */
 function notWalledIn(text: string): KitError {
   return new KitError({
     code: "unavailable",
-    message: "The command was not run: its wall could not be built.",
-    hint: "Run 'kit doctor'. A folder that is renamed or removed just then is the other cause: try again.",
+    message: "The command was not run: its isolation could not be set up.",
+    hint: "Try again, in case a folder was renamed or removed at that moment; otherwise run 'kit doctor'.",
     cause: new Error(text.slice(0, 1_000)),
   });
 }
 
-/** The result that a shell gives; a machine that can start nothing more is an error. */
+/** The result that a shell reports; rethrows other errors, such as a machine that cannot start more processes. */
 function notStarted(error: unknown, program: string, durationMs: number): ExecResult {
   const reason = reasons.get(error instanceof Error && "code" in error ? error.code : undefined);
   if (reason === undefined) throw error;
@@ -184,17 +184,16 @@ function collectOutput(
   return { stdout: collect("stdout"), stderr: collect("stderr") };
 }
 
-/** The processes of a command, to be ended together. */
+/** The processes of a command, which end together. */
 interface Processes {
-  /** Asks them to end, or makes them. */
+  /** SIGTERM asks the processes to end; SIGKILL forces them. */
   signal(signal: "SIGTERM" | "SIGKILL"): void;
-  /** Resolves when none is left, the program having ended. */
+  /** Call after the program has ended. Resolves when no process is left. */
   end(): Promise<void>;
-  /** Whether the program was started at all; what keeps it in may have failed before. */
+  /** Whether the program was started; bubblewrap may have failed before. */
   started(): Promise<boolean>;
 }
 
-/** Processes of a program that is started without a wall. */
 function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
   return {
     signal,
@@ -206,8 +205,8 @@ function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
 }
 
 /**
- * Processes within the wall of bubblewrap. Its first process within ends with it, and with that one all others; the
- * processes outside see which it is on descriptor 3, and that the program was started.
+ * The processes inside bubblewrap. When bubblewrap ends, its first inner process ends, and with it all others.
+ * Descriptor 3 reports the id of that first process, and whether the program was started.
  */
 function walledIn(wall: RunningProcess): Processes {
   const status = wall.pipe(3);
@@ -227,7 +226,7 @@ function walledIn(wall: RunningProcess): Processes {
   return {
     signal(signal) {
       const inner = first();
-      // The wall itself is asked nothing: it would end before those in it have been asked.
+      // SIGTERM goes to the inner process only: bubblewrap itself would end before the processes inside can react.
       if (signal === "SIGTERM" && inner !== undefined) signalGroup(inner, signal);
       else wall.signal("SIGKILL");
     },
@@ -243,7 +242,7 @@ function walledIn(wall: RunningProcess): Processes {
   };
 }
 
-/** Whether a process is dead: it has ended, though its parent has not waited for it yet; so have all in its namespace. */
+/** False also for a zombie: a first process that has ended has no process left in its namespace. */
 function isAlive(id: number): boolean {
   try {
     const stat = readFileSync(`/proc/${id}/stat`, "latin1");

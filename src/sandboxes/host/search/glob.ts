@@ -14,7 +14,7 @@ interface GlobResult {
 const defaultMaxResults = 1_000;
 const budgetMs = 10_000;
 
-/** Lists files by a glob, and links to files of the workspace. */
+/** Lists the files that match a glob, and the links that match and lead to files of the workspace. */
 export async function glob(view: View, pattern: string, options: GlobOptions): Promise<GlobResult> {
   const { workspace, cwd } = view;
   const pace = createPace(options.signal, budgetMs);
@@ -55,7 +55,7 @@ export async function glob(view: View, pattern: string, options: GlobOptions): P
   }
 }
 
-/** Parts the folders at the beginning that are no pattern from the rest, so that only they are walked. */
+/** Splits leading folders without wildcards off a glob, so that a search walks only that folder. */
 export function splitGlob(pattern: string): { readonly folder: string; readonly rest: string } {
   const names = pattern.split("/");
   let literal = 0;
@@ -74,7 +74,7 @@ async function leadsToFile(root: string, path: string): Promise<boolean> {
       await place.close();
     }
   } catch {
-    // It leads nowhere, or out of the workspace.
+    // The target is missing, or lies outside the workspace.
     return false;
   }
 }

@@ -13,14 +13,14 @@ interface GrepResult {
 }
 
 const defaultMaxMatches = 1_000;
-/** Larger files of a folder are skipped, as sources are smaller; one that is named is searched. */
+/** A search of a folder skips larger files, as sources are smaller; a file named by `path` has the higher limit. */
 export const searchLimits: Readonly<Record<"maxFileBytes" | "maxNamedFileBytes", number>> = {
   maxFileBytes: 4 * 1024 * 1024,
   maxNamedFileBytes: 64 * 1024 * 1024,
 };
 const budgetMs = 10_000;
 
-/** Searches a file, or the files below a folder. Binary files have no lines. */
+/** Searches a file, or the files below a folder; skips binary files. */
 export async function grep(view: View, request: GrepRequest): Promise<GrepResult> {
   const pace = createPace(request.signal, budgetMs);
   const pattern = await compileLinePattern(request.pattern, request.ignoreCase ?? false);
@@ -52,7 +52,7 @@ interface Search {
   accepts(path: string): boolean;
 }
 
-/** False when there was more to find. */
+/** Returns false if the search stopped at a limit. */
 async function searchFolder(search: Search, { path }: Place): Promise<boolean> {
   const { workspace } = search.view;
   const start = await findPlace({ root: workspace.root, path, end: "folder", area: "workspace" });
@@ -92,7 +92,7 @@ async function searchBytes(search: Search, path: string, bytes: Buffer): Promise
   return !search.pace.isOver();
 }
 
-/** By the rule of Git: a NUL in the first 8,000 bytes. */
+/** Git's rule: a NUL in the first 8,000 bytes. */
 export function isBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8_000).includes(0);
 }

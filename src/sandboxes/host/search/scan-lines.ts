@@ -2,17 +2,17 @@ import { setImmediate } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 
 export interface LineMatch {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** Longer lines are shown around the place that matches. */
+/** For a longer line, only the part around the match is returned. */
 const maxShownLength = 500;
 
 /**
- * The lines of a text that match. Most texts match nowhere, which one look at many lines tells; how
- * many depends on how long the pattern takes, so that a slow one does not hold up others for long.
+ * Yields the lines of a text that match. Most texts have no match, so many lines are tested at once. Their
+ * number adapts to the pattern's speed, so that a slow pattern does not block other work for long.
  */
 export async function* scanLines(
   text: string,
@@ -25,7 +25,7 @@ export async function* scanLines(
     const to = endOfLine(text, Math.min(from + size, text.length) - 1);
     const started = performance.now();
     const chunk = text.slice(from, to);
-    // A line that makes the text much longer than was meant is cut before it is matched.
+    // A very long line makes the chunk too long for one test, so match its lines one by one.
     if (chunk.length > size + maxMatchedLength || pattern.mayMatch(chunk)) {
       const lines = chunk.split("\n");
       for (const [index, content] of lines.entries()) {
@@ -62,24 +62,22 @@ function shorten(line: string, at: number): string {
   return `${from > 0 ? "…" : ""}${line.slice(from, to)}${to < line.length ? "…" : ""}`;
 }
 
-/** A pattern to look for in lines. */
 export interface LinePattern {
-  /** False when no line of the text matches; true when one may. */
+  /** Whether a line of the text can match; false is certain. */
   mayMatch(text: string): boolean;
-  /** Where a line matches first; -1 when it does not. */
+  /** The index of the first match in a line; -1 if there is none. */
   indexIn(line: string): number;
 }
 
-/** More is not a pattern but a program. */
 const maxPatternLength = 1_000;
-/** Instructions of the compiled program: each costs time for every character, at worst. */
+/** Instructions of the compiled pattern; at worst, each costs time for every character. */
 const maxProgramSize = 1_000;
-/** An expression is matched against the beginning of a longer line only; a plain text is found anywhere. */
+/** A regular expression is matched against this many characters of a line; plain text is found anywhere. */
 const maxMatchedLength = 10_000;
 
 /**
- * Compiles a pattern of RE2 syntax, which is matched in linear time. Throws `invalid_request`, with
- * what is wrong, for one that is not valid.
+ * Compiles a pattern in RE2 syntax, which is matched in linear time. Throws `invalid_request` with the reason
+ * if the pattern is not valid.
  *
  * @see https://github.com/google/re2/wiki/Syntax
  */
@@ -99,15 +97,15 @@ export async function compileLinePattern(pattern: string, ignoreCase: boolean): 
     throw invalidPattern(reason, cause);
   }
   if (expression.programSize() > maxProgramSize) throw invalidPattern("its repetitions are too large");
-  // With `^` and `$` at every line, a text of many lines matches wherever one of them does, unless the
-  // pattern asks for the beginning or end of the whole text.
+  // In MULTILINE mode a text matches if one of its lines does, unless the pattern has anchors of the whole
+  // text (`\A`, `\z`) or turns the mode off.
   const usesTextAnchors = /\\[Az]|\(\?[a-zA-Z]*-/.test(pattern);
   return {
     mayMatch: (text) => usesTextAnchors || expression.test(text),
     indexIn(line) {
       const matched = line.length > maxMatchedLength ? line.slice(0, maxMatchedLength) : line;
       if (!expression.test(matched)) return -1;
-      // Where it begins matters only for lines that are too long to show.
+      // The position matters only for lines that `shorten` may cut.
       if (line.length <= 200) return 0;
       const matcher = expression.matcher(matched);
       return matcher.find() ? matcher.start() : -1;
@@ -119,16 +117,16 @@ function invalidPattern(reason: string, cause?: unknown): KitError {
   return new KitError({
     code: "invalid_request",
     message: `The pattern is not valid: ${reason}.`,
-    hint: "It is a regular expression of RE2 syntax: no look-around, no back-references.",
+    hint: "Use RE2 syntax, which has no look-around and no back-references.",
     cause,
   });
 }
 
-/** Keeps a long piece of work from holding up everything else, and from going on for ever. */
+/** Lets long synchronous work yield to other work, and limits its total time. */
 export interface Pace {
-  /** Call it often. A promise only when it is time to let others run; rejects with the signal's reason. */
+  /** Call it often. Returns a promise only if it is time to yield; the promise rejects with the signal's reason. */
   pause(): Promise<void> | undefined;
-  /** Whether the time for the whole work is used up. */
+  /** Whether the time budget of the whole work is used up. */
   isOver(): boolean;
 }
 

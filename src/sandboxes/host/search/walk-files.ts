@@ -17,7 +17,7 @@ import type { Workspace } from "../workspace-path.ts";
 export interface FoundFile {
   /** Relative to the root of the workspace. */
   readonly path: string;
-  /** Path of its folder for the system. */
+  /** The folder's path for the system, which may name a descriptor. */
   readonly folder: string;
   readonly name: string;
   readonly isLink: boolean;
@@ -32,12 +32,12 @@ interface Level {
   close(): void;
 }
 
-/** Folders deeper than this are not gone into: each one on the way is held open. */
+/** Deeper folders are not entered, because every folder on the way is held open. */
 const maxDepth = 128;
 
 /**
- * The files below an open folder, depth first, by name. Follows no link. Leaves out what is ignored,
- * and folders that hold no sources of anybody's own, such as `.git` and `node_modules`.
+ * Yields the files below an open folder, depth first, by name. Follows no link. Skips ignored files, and folders
+ * without the project's own sources, such as `.git` and `node_modules`.
  */
 export function* walkFiles(start: {
   readonly path: string;
@@ -84,22 +84,22 @@ function listFolder(folder: string): Dirent[] {
     const entries = readdirSync(folder, { withFileTypes: true });
     return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
   } catch {
-    // A folder that may not be read has nothing to find.
+    // An unreadable folder counts as empty.
     return [];
   }
 }
 
-/** Paths that a search leaves out. */
+/** The paths that a search skips. */
 interface SearchScope {
-  /** Undefined where nothing is ignored: in a folder that is ignored itself, and was asked for. */
+  /** `undefined` if nothing is ignored: the caller asked for a folder that is ignored itself. */
   readonly ignored: IgnoreScope | undefined;
-  /** The scope of a folder that is open at `folder`, below this one. */
+  /** Returns the scope of a folder below this one; `folder` is its path for the system. */
   enter(path: string, folder: string): SearchScope;
 }
 
 const maxIgnoreFileBytes = 1024 * 1024;
 
-/** The scope in which a search of the folder at `path` starts, by the ignore files above it. */
+/** The scope of the folder at `path`, by the ignore files above it. */
 export async function createSearchScope(workspace: Workspace, path: string): Promise<SearchScope> {
   const texts = new Map<string, string>();
   const outermost = createIgnoreScope({
@@ -129,14 +129,14 @@ export async function createSearchScope(workspace: Workspace, path: string): Pro
   return scope;
 }
 
-/** Compiles a glob of a search. Throws `invalid_request`, with the reason, for one that can match nothing. */
+/** Compiles a glob of a search. Throws `invalid_request` with the reason if it can match nothing. */
 export function compileSearchGlob(pattern: string): (path: string) => boolean {
   const glob = compileGlob(pattern);
   if (glob.invalid === undefined) return glob.matches;
   throw new KitError({ code: "invalid_request", message: `The glob is not valid: ${glob.invalid}.` });
 }
 
-/** The same for a filter, where a glob without a slash looks at names alone: `*.ts` is in any folder. */
+/** Compiles the glob of a filter: without a slash it is matched against file names, so `*.ts` matches in any folder. */
 export function compileNameOrPathGlob(pattern: string): (path: string) => boolean {
   return compileSearchGlob(pattern.includes("/") ? pattern : `**/${pattern}`);
 }

@@ -3,36 +3,36 @@ import { dirname } from "node:path";
 import { isInside } from "../workspace-path.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
-/** Where a command has its home, within the wall: not where this user has one, in which tools may be seen. */
+/** The home folder inside the wall. Not this user's home, because tools installed there may be visible. */
 export const innerHome: string = homedir() === "/home/kit" ? "/home/sandbox" : "/home/kit";
-/** Where a command finds the way to the hosts that it may reach. */
+/** The socket inside the wall of the proxy to allowed hosts. */
 export const innerSocket = "/run/kit/proxy.sock";
 
 /** The paths that one command can read and write. All are absolute and without links. */
 export interface WallPlan {
   readonly root: string;
-  /** Where the command starts: the root or a folder below it. */
+  /** The command's working folder: the root or a folder below it. */
   readonly folder: string;
   readonly write: boolean;
   readonly system: readonly Visible[];
-  /** Outside of the workspace: tools, and the repository of a linked worktree. */
+  /** Visible paths outside the workspace: tools, and the repository of a linked worktree. */
   readonly seen: readonly string[];
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
   /** Paths below the writable ones that are read-only. */
   readonly kept: readonly string[];
-  /** Folders that nothing is seen of: those of kit. */
+  /** Folders of kit, which appear empty. */
   readonly hidden: readonly string[];
-  /** The /etc of commands. */
+  /** The folder mounted as `/etc`. */
   readonly etc: string;
-  /** Folders of the sandbox's own on the host. */
+  /** The sandbox's own folders on the host. */
   readonly own: { readonly home: string; readonly temporary: string };
   /** The socket of the proxy, for a command that may reach hosts. */
   readonly socket: string | undefined;
   readonly memoryBytes: number;
 }
 
-/** Options of every command: namespaces of its own, no capabilities, and an end together with kit. */
+/** Options of every command: new namespaces, no capabilities, and it dies with kit. */
 export const enclosure: readonly string[] = [
   ...["--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
   ...["--unshare-cgroup-try", "--hostname", "sandbox"],
@@ -40,8 +40,8 @@ export const enclosure: readonly string[] = [
 ];
 
 /**
- * The arguments of bubblewrap for a plan. Later mounts lie on earlier ones: the workspace on the system, what
- * is kept and hidden on the workspace.
+ * The arguments of bubblewrap for a plan. Later mounts cover earlier ones: the workspace covers the system, and
+ * read-only and hidden paths cover the workspace.
  */
 export function toBubblewrap(plan: WallPlan): readonly string[] {
   const { root, own } = plan;
@@ -54,14 +54,14 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...plan.system.flatMap(({ path, linksTo }) =>
       linksTo === undefined ? readOnly(path) : ["--symlink", linksTo, path],
     ),
-    // As the superuser of the machine, a command could otherwise set what the kernel starts after a crash.
+    // A command that runs as root could otherwise set the program that the kernel starts after a crash.
     ...["--proc", "/proc", "--remount-ro", "/proc"],
     ...["--dev", "/dev", "--size", String(plan.memoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...temporaryOf(plan),
     ...["--symlink", "/tmp", "/var/tmp", "--bind", own.home, innerHome],
-    // The folder of kit's own files, when it lies in a folder of the system.
+    // kit's own folder, if it lies in a system folder.
     ...veiled.flatMap((path) => ["--tmpfs", path]),
-    // Below its home a command could put a link in the way of the next one's mounts.
+    // In its home, a command could put a link where the next command has a mount.
     ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),
     ...plan.changed.flatMap(changeable),
     ...plan.kept.filter(outside).flatMap(readOnly),
@@ -76,8 +76,8 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
 }
 
 /**
- * A folder of the sandbox's own, that the next command finds as this one left it. Where something is mounted
- * below /tmp, a command could put a link in its way for the next one: it has a /tmp for itself then.
+ * Usually the sandbox's own folder, which keeps its files for the next command. If something is mounted below
+ * /tmp, a command could put a link in the way of the next command's mounts, so each command gets a new /tmp.
  */
 function temporaryOf({ root, seen, own, memoryBytes }: WallPlan): readonly string[] {
   const isMounted = [root, ...seen].some((path) => isInside("/tmp", path));
@@ -87,8 +87,8 @@ function temporaryOf({ root, seen, own, memoryBytes }: WallPlan): readonly strin
 }
 
 /**
- * The folders between the root and what is kept, the outer ones first. Each becomes a mount, which cannot be
- * renamed: else a command puts another folder in its place, with what it likes in it.
+ * The folders between the root and the read-only paths, outer folders first. Each becomes a mount, which cannot be
+ * renamed: otherwise a command could replace it by a folder with other contents.
  */
 function heldFolders(root: string, kept: readonly string[]): readonly string[] {
   const folders = new Set<string>();
@@ -101,7 +101,7 @@ function heldFolders(root: string, kept: readonly string[]): readonly string[] {
     .sort((left, right) => left.length - right.length);
 }
 
-/** Whether a workspace can lie within a wall: one that holds the system's folders cannot. */
+/** Whether a wall can enclose this workspace: not if it contains system folders. */
 export function canHold(root: string): boolean {
   const needed = ["/usr", "/etc", "/proc", "/dev", "/sys", "/run", "/tmp", "/home", "/var"];
   return !needed.some((path) => isInside(root, path)) && !isInside(innerHome, root);

@@ -17,29 +17,28 @@ import { isMachineRoot } from "./system-folders.ts";
 
 export const defaultLimits: Required<CommandLimits> = { processes: 1_024, memoryMb: 4_096 };
 
-/** A control group of one command: the kernel holds all its processes together to the limits. */
+/** A control group of one command: the kernel applies the limits to all its processes together. */
 export interface ControlGroup {
-  /** Words before a command that put it into the group. */
+  /** Arguments to put before a command so that it joins the group. */
   readonly prefix: readonly string[];
   close(): Promise<void>;
 }
 
 /**
- * Words before a program that hold it to limits of its own, within the wall. Memory counts for each process
- * where no control group counts it for all; processes are counted where the kernel counts those of one wall
- * (Linux 5.14), and never for the superuser.
+ * Arguments to put before a program to limit it inside the wall. Without a control group, the memory limit applies
+ * to each process. The process limit needs a kernel that counts per wall (Linux 5.14), and never applies to root.
  */
-export function limitedShell(limits: Required<CommandLimits>, grouped: boolean): readonly string[] {
+export function limitedShell(limits: Required<CommandLimits>, hasGroup: boolean): readonly string[] {
   const { processes, memoryMb } = limits;
   const lines = ["ulimit -c 0"];
-  if (!grouped) lines.push(`ulimit -d ${memoryMb * 1024}`);
+  if (!hasGroup) lines.push(`ulimit -d ${memoryMb * 1024}`);
   if (countsProcesses())
     lines.push(`ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null`);
   return ["/bin/sh", "-c", `${lines.join("\n")}\nexec "$@"`, "sh"];
 }
 
-/** A sentence about the limits that hold here. */
-export function limitsInWords({ processes, memoryMb }: Required<CommandLimits>): string {
+/** Describes the limits that this machine enforces. */
+export function describeLimits({ processes, memoryMb }: Required<CommandLimits>): string {
   const together = controllers().length > 0;
   const memory = `${memoryMb} MiB of memory${together ? "" : " each"}`;
   return together || countsProcesses() ? `at most ${processes} processes, ${memory}` : `at most ${memory}`;
@@ -53,13 +52,13 @@ function countsProcesses(): boolean {
   return counts;
 }
 
-/** A folder in which groups can be made, and the files that hold their limits. */
+/** A folder in which this process can create groups, and the files that hold their limits. */
 interface Controller {
   readonly folder: string;
   readonly settings: (limits: Required<CommandLimits>) => Readonly<Record<string, number>>;
 }
 
-/** Makes a group; undefined where this process may make none. */
+/** Creates a group; returns `undefined` if this process is not allowed to. */
 export function openControlGroup(limits: Required<CommandLimits>): ControlGroup | undefined {
   const made: string[] = [];
   try {
@@ -72,7 +71,7 @@ export function openControlGroup(limits: Required<CommandLimits>): ControlGroup 
     }
   } catch {
     for (const group of made) rmdirSync(group);
-    // The system has taken the right away since: the next command does not ask again.
+    // The system has withdrawn the permission; do not try again for the next command.
     usable = [];
     return undefined;
   }
@@ -81,7 +80,7 @@ export function openControlGroup(limits: Required<CommandLimits>): ControlGroup 
   return { prefix: ["/bin/sh", "-c", enter, "sh", ...made, "--"], close: () => removeGroups(made) };
 }
 
-/** A group can be removed once the last of its processes is gone. */
+/** The kernel removes a group only after the last of its processes has ended. */
 async function removeGroups(groups: readonly string[]): Promise<void> {
   for (const group of groups) {
     for (let attempt = 0; attempt < 50; attempt += 1) {
@@ -104,7 +103,7 @@ function controllers(): readonly Controller[] {
   return usable;
 }
 
-/** Removes groups of processes that were killed before they could; one that is in use cannot be removed. */
+/** Removes groups of kit processes that were killed; the kernel refuses to remove a group in use. */
 function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const id = /^kit-(\d+)-/.exec(name)?.[1];
@@ -112,7 +111,7 @@ function removeAbandoned(folder: string): void {
     try {
       rmdirSync(join(folder, name));
     } catch {
-      // Another process was first, or still uses it.
+      // Another process removed the group first, or still uses it.
     }
   }
 }
@@ -153,7 +152,7 @@ function firstGeneration(pids: string, memory: string): readonly Controller[] {
   return found.every(({ folder }) => isWritable(folder)) ? found : [];
 }
 
-/** Beside the group of this process: one that holds processes hands no limits down. */
+/** Uses the parent of this process's group, because a group with processes cannot limit child groups. */
 function secondGeneration(own: string): readonly Controller[] {
   const folder = join("/sys/fs/cgroup", own === "/" ? own : dirname(own));
   const handed = readFileSync(join(folder, "cgroup.subtree_control"), "utf8").trim().split(" ");

@@ -17,25 +17,25 @@ export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Bubblewrap, which tells of the command on descriptor 3 and reads its filter, an open file, from 4. */
+  /** Set for bubblewrap, which writes its status to descriptor 3 and reads the system-call filter from descriptor 4. */
   readonly wall?: { readonly filter: number | undefined };
-  /** Ends what was opened for the command, once it has ended. */
+  /** Releases what was opened for the command; call it after the command has ended. */
   readonly close?: () => Promise<void>;
 }
 
 interface Command extends Launch {
-  /** Where it starts: absolute, without links. */
+  /** The working folder: absolute, without links. */
   readonly folder: string;
   readonly access: CommandAccess;
 }
 
-/** The wall around the commands of a workspace. */
+/** Describes the wall around the commands of a workspace. */
 export function workspaceIsolation({ root, isolation }: Workspace): Promise<SandboxIsolation> {
-  const obstacle = canHold(root) ? undefined : "the workspace holds folders of the system.";
+  const obstacle = canHold(root) ? undefined : "the workspace contains system folders.";
   return isolationOf(isolation, obstacle);
 }
 
-/** Puts a wall around a command where one stands. Throws `unavailable` where one is required and none does. */
+/** Wraps a command in this machine's wall. Throws `unavailable` if a wall is required and there is none. */
 export async function enclose(workspace: Workspace, command: Command): Promise<Launch> {
   const { wall, ...isolation } = await workspaceIsolation(workspace);
   checkRequired(workspace.isolation.isolation, { wall, ...isolation });
@@ -60,22 +60,22 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     kept: write
       ? [
           ...git.kept.filter((path) => !isInside(root, path)),
-          ...keepTogether(root, [...git.kept, ...keptOf(root, command.access)], cleanup),
+          ...holdReadOnly(root, [...git.kept, ...readOnlyPathsOf(root, command.access)], cleanup),
         ]
       : [],
     hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
   };
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
   const words = [command.program, ...command.args];
-  const way = network.length === 0 ? undefined : await openWay(own, network, cleanup);
-  const environment = { ...command.environment, ...(way?.environment ?? {}) };
+  const proxyAccess = network.length === 0 ? undefined : await openProxyAccess(own, network, cleanup);
+  const environment = { ...command.environment, ...(proxyAccess?.environment ?? {}) };
   const close = (): (() => Promise<void>) => {
     const opened = cleanup.move();
     return () => opened.disposeAsync();
   };
   if (found.wall === "seatbelt") {
     const hidden = plan.hidden.filter((path) => !isInside(path, root));
-    const profile = toSeatbeltProfile({ ...plan, hidden, own: own.folder, proxyPort: way?.port });
+    const profile = toSeatbeltProfile({ ...plan, hidden, own: own.folder, proxyPort: proxyAccess?.port });
     const args = ["-p", profile, ...limitedShell(limits, false), ...words];
     return {
       program: found.program,
@@ -94,15 +94,15 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     ...toBubblewrap({
       ...plan,
       folder: command.folder,
-      system: system(),
+      system: visibleSystemParts(),
       etc,
       own,
-      socket: way?.socket,
+      socket: proxyAccess?.socket,
       memoryBytes: limits.memoryMb * 1024 * 1024,
     }),
     ...["--json-status-fd", "3", ...(filter === undefined ? [] : ["--seccomp", "4"]), "--"],
     ...limitedShell(limits, group !== undefined),
-    ...(way === undefined ? [] : bridgeArguments(innerSocket)),
+    ...(proxyAccess === undefined ? [] : bridgeArguments(innerSocket)),
     ...words,
   ];
   return {
@@ -114,11 +114,11 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   };
 }
 
-/** A folder that is hidden; one that a link of the workspace leads to is hidden where it lies. */
+/** The real folder to hide; for a link in the workspace, its target. Empty if there is nothing to hide. */
 function hiddenFolder(root: string, path: string): readonly string[] {
   try {
     const real = realpathSync(path);
-    // Beyond the workspace a link leads to nothing that a command sees.
+    // A command cannot see the target of a link that leads out of the workspace.
     const isSeen = real === path || isInside(root, real);
     return isSeen && real !== root && statSync(real).isDirectory() ? [real] : [];
   } catch {
@@ -126,15 +126,15 @@ function hiddenFolder(root: string, path: string): readonly string[] {
   }
 }
 
-let systemSeen: readonly Visible[] | undefined;
-function system(): readonly Visible[] {
-  systemSeen ??= systemParts();
-  return systemSeen;
+let visibleSystem: readonly Visible[] | undefined;
+function visibleSystemParts(): readonly Visible[] {
+  visibleSystem ??= systemParts();
+  return visibleSystem;
 }
 
 const toolsByPath = new Map<string, readonly string[]>();
 
-/** The same for every command of a search path: it is looked for once. */
+/** Cached, as the result is the same for every command with the same search path. */
 function toolsOf(path: string, { root, hidden }: Workspace): readonly string[] {
   const key = JSON.stringify([path, root, hidden]);
   let tools = toolsByPath.get(key);
@@ -147,11 +147,11 @@ function toolsOf(path: string, { root, hidden }: Workspace): readonly string[] {
   return tools;
 }
 
-/** Each mount costs a command time; of packages that the process has loaded there may be hundreds of files. */
-const maxKeptOfPackages = 32;
+/** Each mount slows a command down, and there may be hundreds of loaded package files. */
+const maxPackageFiles = 32;
 
-/** The paths of the workspace that a command must leave as they are, those which are there; absolute. */
-function keptOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly string[] {
+/** The existing paths of the workspace that must stay read-only; absolute. */
+function readOnlyPathsOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly string[] {
   const real = readOnlyPaths.flatMap((path) => {
     try {
       const found = realpathSync(join(root, path));
@@ -160,26 +160,26 @@ function keptOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly s
       return [];
     }
   });
-  const ofPackages = real.filter((path) => path.includes("/node_modules/", root.length));
-  if (ofPackages.length <= maxKeptOfPackages) return real;
-  const folders = ofPackages.map((path) => path.slice(0, path.indexOf("/node_modules/", root.length) + 13));
-  return [...new Set([...real.filter((path) => !ofPackages.includes(path)), ...folders])];
+  const packageFiles = real.filter((path) => path.includes("/node_modules/", root.length));
+  if (packageFiles.length <= maxPackageFiles) return real;
+  const folders = packageFiles.map((path) => path.slice(0, path.indexOf("/node_modules/", root.length) + 13));
+  return [...new Set([...real.filter((path) => !packageFiles.includes(path)), ...folders])];
 }
 
-/** The paths that running commands with write access hold, by workspace. */
-const keeping = new Map<string, Set<ReadonlySet<string>>>();
+/** The read-only paths of running commands with write access, by workspace. */
+const heldPaths = new Map<string, Set<ReadonlySet<string>>>();
 
 /**
- * The ones of `paths` below the root that no running command can replace by a link; it holds them too.
- * Otherwise a command could have another one's wall lead out of the workspace while that is built.
+ * Keeps those `paths` below the root that every other running command has as read-only mounts too. A command for
+ * which a path is writable could replace it by a link, and so lead this command's mount out of the workspace.
  */
-function keepTogether(
+function holdReadOnly(
   root: string,
   paths: readonly string[],
   cleanup: AsyncDisposableStack,
 ): readonly string[] {
-  const running = keeping.get(root) ?? new Set();
-  keeping.set(root, running);
+  const running = heldPaths.get(root) ?? new Set();
+  heldPaths.set(root, running);
   const isKept = (path: string): boolean => [...running].every((kept) => kept.has(path));
   const inside = [...new Set(paths)].filter((path) => isInside(root, path) && isKept(path));
   const kept = new Set(
@@ -188,13 +188,13 @@ function keepTogether(
   running.add(kept);
   cleanup.defer(() => {
     running.delete(kept);
-    if (running.size === 0) keeping.delete(root);
+    if (running.size === 0) heldPaths.delete(root);
   });
   return [...kept];
 }
 
-/** Opens the way to the hosts that a command may reach, with the variables by which programs find it. */
-async function openWay(
+/** Opens the proxy to the allowed hosts, with the environment variables by which programs find it. */
+async function openProxyAccess(
   own: OwnFolders,
   allowed: readonly string[],
   cleanup: AsyncDisposableStack,
@@ -205,7 +205,7 @@ async function openWay(
 }> {
   const onSocket = process.platform === "linux";
   const socket = join(own.sockets, randomUUID().slice(0, 8));
-  // Beyond this machine's wall everybody reaches the loopback interface, so the proxy asks who it is.
+  // On macOS every process reaches the loopback interface, so the proxy needs a token.
   const token = onSocket ? undefined : randomUUID();
   const proxy = await openProxy({ allowed, ...(token === undefined ? { at: socket } : { at: 0, token }) });
   cleanup.defer(() => proxy.close());
@@ -218,7 +218,7 @@ async function openWay(
       ...Object.fromEntries(names.map((name) => [name, address])),
       NO_PROXY: "",
       no_proxy: "",
-      // Node's own fetch asks for it.
+      // Node's own fetch uses the proxy only if this is set.
       NODE_USE_ENV_PROXY: "1",
     },
   };

@@ -9,7 +9,7 @@ import { wallTest } from "./walled.suite.ts";
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
-test("required without a wall runs nothing, and says how to get one", () => {
+test("isolation 'required' without a wall runs no command, and the error says how to get a wall", () => {
   const none = {
     wall: "none",
     description: "Commands run without isolation: bubblewrap is not installed.",
@@ -24,15 +24,12 @@ test("required without a wall runs nothing, and says how to get one", () => {
 test.each([
   ["win32", "kit has no wall for Windows."],
   ["freebsd", "kit has no wall for freebsd."],
-] as const)(
-  "on %s commands have no wall, and the reason says where they have one",
-  async (platform, reason) => {
-    const wall = await findWallOf(platform);
-    expect(wall).toMatchObject({ wall: "none", reason, hint: expect.stringContaining("WSL 2") });
-  },
-);
+] as const)("on %s there is no wall, and the hint says where there is one", async (platform, reason) => {
+  const wall = await findWallOf(platform);
+  expect(wall).toMatchObject({ wall: "none", reason, hint: expect.stringContaining("WSL 2") });
+});
 
-test("a workspace that no wall can stand around is refused where one is required, and said to have none", async () => {
+test("a workspace that no wall can enclose reports none, and is refused if a wall is required", async () => {
   const sandbox = await local({ root: "/", isolation: "required" }).open(owner);
   await expect(sandbox.exec({ command: "true" })).rejects.toMatchObject({ code: "unavailable" });
   const plain = await local({ root: "/" }).open(owner);
@@ -43,7 +40,7 @@ test("a workspace that no wall can stand around is refused where one is required
   expect((await plain.exec({ command: "echo $HOME" })).stdout).toBe(`${process.env.HOME}\n`);
 });
 
-wallTest("a sandbox and its factory say in one line which wall stands", async () => {
+wallTest("a sandbox and its factory describe the wall in one line", async () => {
   for (const factory of [
     local({ root: join(import.meta.dirname) }),
     virtual({ folder: join(tmpdir(), "kit-none") }),
@@ -57,7 +54,7 @@ wallTest("a sandbox and its factory say in one line which wall stands", async ()
   }
 });
 
-test("an option goes before the configuration, but takes nothing back that it requires", () => {
+test("an option overrides the configuration, except 'required'", () => {
   expect(mergeIsolation({}, undefined).isolation).toBe("auto");
   expect(mergeIsolation({ isolation: "off" }, { isolation: "auto" }).isolation).toBe("off");
   expect(mergeIsolation({}, { isolation: "off" }).isolation).toBe("off");
@@ -69,7 +66,7 @@ test("an option goes before the configuration, but takes nothing back that it re
   });
 });
 
-test("a command sees programs and libraries of the search path, never a home or a project", () => {
+test("a command sees the programs and libraries of the search path, never a home or a project", () => {
   const home = "/home/ann";
   for (const path of ["/", home, "/home", "/etc", "/etc/..", "/work", "relative:", "/usr/bin:/bin"]) {
     const seen = toolFolders(path, [home, "/work"]);

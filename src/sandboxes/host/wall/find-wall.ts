@@ -4,10 +4,10 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import type { IsolationMode, IsolationOptions, SandboxIsolation } from "../../contract.ts";
 import { enclosure } from "./bubblewrap.ts";
-import { defaultLimits, limitsInWords } from "./command-limits.ts";
+import { defaultLimits, describeLimits } from "./command-limits.ts";
 import { systemParts } from "./system-folders.ts";
 
-/** The program that this machine has to wall commands in, or the reason why it has none. */
+/** This machine's program to isolate commands, or the reason why there is none. */
 export type FoundWall =
   | { readonly wall: "bubblewrap" | "seatbelt"; readonly program: string }
   | { readonly wall: "none"; readonly reason: string; readonly hint: string };
@@ -15,13 +15,13 @@ export type FoundWall =
 const probeTimeoutMs = 5_000;
 let found: Promise<FoundWall> | undefined;
 
-/** Tries the wall of this machine, once for the whole process. */
+/** Tests this machine's wall; cached for the whole process. */
 export function findWall(): Promise<FoundWall> {
   found ??= findWallOf(process.platform);
   return found;
 }
 
-/** The wall of a system: bubblewrap on Linux, seatbelt on macOS, and the reason why there is none elsewhere. */
+/** Uses bubblewrap on Linux and seatbelt on macOS; elsewhere returns the reason why there is no wall. */
 export async function findWallOf(platform: NodeJS.Platform): Promise<FoundWall> {
   if (platform === "darwin") return await findSeatbelt();
   if (platform === "linux") return await findBubblewrap();
@@ -32,10 +32,10 @@ export async function findWallOf(platform: NodeJS.Platform): Promise<FoundWall> 
   };
 }
 
-/** The wall around the commands of a sandbox. */
+/** Describes the wall around the commands of a sandbox. */
 export async function isolationOf(
   options: IsolationOptions,
-  /** Why a wall cannot stand around this workspace. */
+  /** Why no wall can enclose this workspace. */
   obstacle?: string,
 ): Promise<SandboxIsolation> {
   if (options.isolation === "off") {
@@ -48,14 +48,14 @@ export async function isolationOf(
   if (obstacle !== undefined)
     return { wall: "none", description: `Commands run without isolation: ${obstacle}` };
   const limits =
-    wall.wall === "bubblewrap" ? `; ${limitsInWords({ ...defaultLimits, ...options.limits })}` : "";
+    wall.wall === "bubblewrap" ? `; ${describeLimits({ ...defaultLimits, ...options.limits })}` : "";
   return {
     wall: wall.wall,
     description: `Commands are walled in by ${wall.wall}: they see the workspace, programs and libraries, and reach no host that the agent is not granted${limits}.`,
   };
 }
 
-/** Throws `unavailable` where a wall is required and none stands. */
+/** Throws `unavailable` if a wall is required and there is none. */
 export function checkRequired(mode: IsolationMode | undefined, isolation: SandboxIsolation): void {
   if (mode !== "required" || isolation.wall !== "none") return;
   throw new KitError({
@@ -65,7 +65,7 @@ export function checkRequired(mode: IsolationMode | undefined, isolation: Sandbo
   });
 }
 
-/** No option of a sandbox relaxes a requirement of the configuration; otherwise the option takes precedence. */
+/** `required` in the configuration always wins; otherwise the sandbox's option takes precedence. */
 export function mergeIsolation(
   option: IsolationOptions,
   configured: IsolationOptions | undefined,
@@ -89,7 +89,7 @@ async function findBubblewrap(): Promise<FoundWall> {
   return { wall: "none", reason: `bubblewrap does not work here: ${failure}.`, hint: hintFor(failure) };
 }
 
-/** Tries all that commands are run with; the first line of what bubblewrap says of it, or nothing. */
+/** Runs a trivial command with the options of every command. Returns bubblewrap's first error line, or `undefined`. */
 async function probe(program: string): Promise<string | undefined> {
   const system = systemParts().flatMap(({ path, linksTo }) =>
     linksTo === undefined ? ["--ro-bind", path, path] : ["--symlink", linksTo, path],
@@ -149,11 +149,11 @@ async function findSeatbelt(): Promise<FoundWall> {
   return {
     wall: "none",
     reason: "sandbox-exec does not work here.",
-    hint: "A process that is in a sandbox itself cannot make another: start kit outside of it.",
+    hint: "A process inside a sandbox cannot create another one: start kit outside of it.",
   };
 }
 
-/** A program from a folder that only the system's owner can write to, or else from the search path. */
+/** Prefers folders that only root can write to over the search path. */
 function findProgram(name: string): string | undefined {
   const folders = ["/usr/bin", "/bin", "/usr/local/bin", ...(process.env.PATH ?? "").split(delimiter)];
   return folders

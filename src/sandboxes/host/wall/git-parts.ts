@@ -2,61 +2,63 @@ import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, rmSync,
 import { basename, dirname, join, resolve } from "node:path";
 import { isInside } from "../workspace-path.ts";
 
-/** How the repository of a workspace lies within a wall. */
+/** The paths of a workspace's repository and their access inside the wall. */
 export interface GitParts {
-  /** Outside of the workspace, where a linked worktree has its repository: seen, and not changed. */
+  /** The repository of a linked worktree, outside the workspace: visible and read-only. */
   readonly seen: readonly string[];
-  /** The ones of these that `git commit` changes. */
+  /** The parts of `seen` that `git commit` writes. */
   readonly changed: readonly string[];
-  /** Read by the Git of the host, which runs what they name: not changed, whatever else may be. */
+  /** Files from which the host's Git reads which programs to run: read-only even in writable folders. */
   readonly kept: readonly string[];
-  /** Files that would say the same in another way. None is there; one that a command makes is removed. */
+  /** Missing files that would have the same effect; if a command creates one, it is removed. */
   readonly unwanted: readonly string[];
-  /** Links in the place of decisive parts: no mount keeps a link, so one that a command changes is made anew. */
+  /** Links in place of decisive files. A mount cannot protect a link, so a changed link is restored afterwards. */
   readonly links: ReadonlyMap<string, string>;
 }
 
-const none: GitParts = { seen: [], changed: [], kept: [], unwanted: [], links: new Map() };
+const noParts: GitParts = { seen: [], changed: [], kept: [], unwanted: [], links: new Map() };
 
-/** Files that decide which programs Git runs; `modules` and `worktrees` hold those of other repositories. */
+/** Files that decide which programs Git runs; `modules` and `worktrees` contain other repositories. */
 const decisive = ["config", "hooks", "config.worktree", "commondir", "gitdir", "modules", "worktrees"];
-/** Decisive files that an ordinary repository does not have. */
+/** Decisive files that ordinary repositories lack. */
 const otherwiseDecisive = ["config.worktree", "commondir"];
 
-/** Finds the repository whose worktree the root of a workspace is. */
+/** Finds the repository of the workspace root. */
 export function gitPartsOf(root: string, write: boolean): GitParts {
   const entry = join(root, ".git");
   const stats = lstatSync(entry, { throwIfNoEntry: false });
-  if (stats?.isDirectory() === true) return write ? ownParts(root, entry) : none;
-  if (stats?.isFile() !== true) return none;
+  if (stats?.isDirectory() === true) return write ? ownParts(root, entry) : noParts;
+  if (stats?.isFile() !== true) return noParts;
   const folder = linkedFolder(root, entry);
-  if (folder === undefined) return { ...none, kept: write ? [entry] : [] };
+  if (folder === undefined) return { ...noParts, kept: write ? [entry] : [] };
   const common = dirname(dirname(folder));
-  if (!write) return { ...none, seen: [common] };
+  if (!write) return { ...noParts, seen: [common] };
   return {
-    ...none,
+    ...noParts,
     seen: [common],
-    changed: [...["objects", "refs", "logs"].map((name) => join(common, name)), folder].filter(isThere),
-    kept: [entry, ...decisive.map((name) => join(folder, name))].filter(isThere),
+    changed: [...["objects", "refs", "logs"].map((name) => join(common, name)), folder].filter(
+      existsWithoutLink,
+    ),
+    kept: [entry, ...decisive.map((name) => join(folder, name))].filter(existsWithoutLink),
     unwanted: [join(folder, "config.worktree")].filter(isMissing),
   };
 }
 
 function ownParts(root: string, folder: string): GitParts {
   const hooks = join(folder, "hooks");
-  // Git takes a repository without hooks for what it is, and an empty folder can be held as it is.
-  if (isMissing(hooks) && isThere(join(folder, "HEAD"))) mkdirSync(hooks);
+  // A missing folder cannot be protected; an empty one can, and Git accepts it.
+  if (isMissing(hooks) && existsWithoutLink(join(folder, "HEAD"))) mkdirSync(hooks);
   const all = decisive.map((name) => join(folder, name));
-  const links = all.filter((path) => !isMissing(path) && !isThere(path));
+  const links = all.filter((path) => !isMissing(path) && !existsWithoutLink(path));
   return {
-    ...none,
-    kept: [...all.filter(isThere), ...links.flatMap((path) => targetOf(root, path))],
+    ...noParts,
+    kept: [...all.filter(existsWithoutLink), ...links.flatMap((path) => targetOf(root, path))],
     unwanted: otherwiseDecisive.map((name) => join(folder, name)).filter(isMissing),
     links: new Map(links.map((path) => [path, readlinkSync(path)])),
   };
 }
 
-/** The target of a link within the workspace; targets outside must not become visible. */
+/** The target of a link, if it lies in the workspace; targets outside must not become visible. */
 function targetOf(root: string, path: string): readonly string[] {
   try {
     const real = realpathSync(path);
@@ -66,21 +68,21 @@ function targetOf(root: string, path: string): readonly string[] {
   }
 }
 
-/** Undoes what a command has made of `unwanted` and of `links`. */
+/** Removes `unwanted` files and restores `links` after a command. */
 export function undoUnwanted({ unwanted, links }: GitParts): void {
   for (const path of unwanted) rmSync(path, { recursive: true, force: true });
   for (const [path, target] of links) {
-    if (!isMissing(path) && !isThere(path) && readlinkSync(path) === target) continue;
-    // With the repository gone there is nothing to mend.
-    if (!isThere(dirname(path))) continue;
+    if (!isMissing(path) && !existsWithoutLink(path) && readlinkSync(path) === target) continue;
+    // The command removed the repository, so there is nothing to restore.
+    if (!existsWithoutLink(dirname(path))) continue;
     rmSync(path, { recursive: true, force: true });
     symlinkSync(target, path);
   }
 }
 
 /**
- * The folder that the `.git` file of a linked worktree names. The file may be of a model's making and name any
- * folder, so what it names has to be outside of the workspace and name this very file in turn.
+ * The folder that the `.git` file of a linked worktree names. A model can write that file and name any folder, so
+ * the folder must lie outside the workspace and point back to this file.
  */
 function linkedFolder(root: string, entry: string): string | undefined {
   try {
@@ -90,25 +92,25 @@ function linkedFolder(root: string, entry: string): string | undefined {
     const worktrees = dirname(folder);
     const back = resolve(folder, readFileSync(join(folder, "gitdir"), "utf8").trim());
     const common = resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim());
-    const isOne =
+    const isLinkedWorktree =
       basename(worktrees) === "worktrees" &&
       common === dirname(worktrees) &&
       !isInside(root, folder) &&
       realpathSync(dirname(back)) === root &&
       basename(back) === ".git" &&
-      isThere(join(common, "objects")) &&
-      isThere(join(common, "HEAD"));
-    return isOne ? folder : undefined;
+      existsWithoutLink(join(common, "objects")) &&
+      existsWithoutLink(join(common, "HEAD"));
+    return isLinkedWorktree ? folder : undefined;
   } catch {
-    // It names nothing that is there: Git will say so.
+    // The named folder does not exist; Git will report it.
     return undefined;
   }
 }
 
 const isMissing = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) === undefined;
 
-/** Whether something lies there that is not a link. */
-function isThere(path: string): boolean {
+/** Whether the path exists and is not a link. */
+function existsWithoutLink(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats !== undefined && !stats.isSymbolicLink();
 }

@@ -6,21 +6,27 @@ import { createFolder, openWalled, wallTest } from "./walled.suite.ts";
 const folder = await createFolder();
 const limits = { processes: 64, memoryMb: 256 };
 
-wallTest("a command cannot start more processes than it may, and the machine can", async ({ skip }) => {
-  const { run, sandbox } = await openWalled(folder, { limits });
-  const { description = "" } = (await sandbox.isolation?.()) ?? {};
-  skip(!description.includes("64 processes"), "Nothing counts processes here: root without control groups.");
-  const { stdout, stderr } = await run(
-    "(i=0; while [ $i -lt 300 ]; do sleep 30 & i=$((i+1)); done); ls /proc | grep -c '^[0-9]'",
-  );
-  expect(stderr).toMatch(/fork/i);
-  expect(Number(stdout.trim() || 0)).toBeLessThan(70);
-  expect((await run("bomb() { bomb | bomb & }; bomb; sleep 0.5")).duration_ms).toBeLessThan(20_000);
-  expect((await run("echo fine")).stdout).toBe("fine\n");
-});
+wallTest(
+  "a command cannot exceed its process limit, and the machine can still start processes",
+  async ({ skip }) => {
+    const { run, sandbox } = await openWalled(folder, { limits });
+    const { description = "" } = (await sandbox.isolation?.()) ?? {};
+    skip(
+      !description.includes("64 processes"),
+      "Nothing counts processes here: root without control groups.",
+    );
+    const { stdout, stderr } = await run(
+      "(i=0; while [ $i -lt 300 ]; do sleep 30 & i=$((i+1)); done); ls /proc | grep -c '^[0-9]'",
+    );
+    expect(stderr).toMatch(/fork/i);
+    expect(Number(stdout.trim() || 0)).toBeLessThan(70);
+    expect((await run("bomb() { bomb | bomb & }; bomb; sleep 0.5")).duration_ms).toBeLessThan(20_000);
+    expect((await run("echo fine")).stdout).toBe("fine\n");
+  },
+);
 
 wallTest(
-  "a command cannot take more memory than it may, by itself or in files of /tmp and /dev/shm",
+  "a command cannot exceed its memory limit, in processes or in files of /tmp and /dev/shm",
   async () => {
     const { run } = await openWalled(folder, { limits });
     const grown = await run(
@@ -34,7 +40,7 @@ wallTest(
   },
 );
 
-test("a command that floods its output is ended, and what it wrote is kept in bounds", async () => {
+test("a command that floods its output is stopped, and its output stays bounded", async () => {
   const result = await runProcess({
     program: "yes",
     args: ["flood"],
@@ -50,7 +56,7 @@ test("a command that floods its output is ended, and what it wrote is kept in bo
   expect(result.stdout.length).toBeLessThan(1_100);
 });
 
-wallTest("a command is asked to end before it is made to, and nothing of it is left", async () => {
+wallTest("a command gets SIGTERM before SIGKILL, and leaves no process", async () => {
   const { run } = await openWalled(folder);
   const polite = await run(`trap 'echo ending; exit 5' TERM; echo begun; while :; do sleep 0.05; done`, {
     timeoutMs: 4_000,
@@ -63,7 +69,7 @@ wallTest("a command is asked to end before it is made to, and nothing of it is l
   await expect.poll(() => processesWith(mark)).toEqual([]);
 });
 
-wallTest("a program ends as it would without a wall: its code, its signal, its descriptors", async () => {
+wallTest("exit code, signal and descriptors are the same with and without a wall", async () => {
   const { run, sandbox } = await openWalled(folder);
   expect((await run("exit 7")).exit_code).toBe(7);
   expect((await run("kill -9 $$")).exit_code).toBe(137);
@@ -74,7 +80,7 @@ wallTest("a program ends as it would without a wall: its code, its signal, its d
   ).toMatch(/^total \d+\n$/);
 });
 
-wallTest("no control group and no folder of a command is left", async () => {
+wallTest("a command leaves no control group and no folder", async () => {
   const { run, sandbox } = await openWalled(folder);
   await run("sleep 0.1 & true");
   await sandbox.close();

@@ -21,7 +21,7 @@ const address = server.address();
 const port = address !== null && typeof address === "object" ? address.port : 0;
 let count = 0;
 
-/** A proxy on a socket; every name leads where `addresses` says. */
+/** Opens a proxy on a socket; `addresses` resolves the names. */
 async function open(
   allowed: readonly string[],
   more: Partial<ProxyOptions> & { addresses?: readonly string[] } = {},
@@ -34,7 +34,7 @@ async function open(
   return at;
 }
 
-/** The status and body of a request for an absolute address. */
+/** The status and body of a request with an absolute URL. */
 async function get(socketPath: string, url: string, headers: Record<string, string> = {}): Promise<string> {
   const sent = request({
     socketPath,
@@ -48,7 +48,7 @@ async function get(socketPath: string, url: string, headers: Record<string, stri
   return `${response.statusCode} ${body.trim()}`;
 }
 
-/** The answer of a tunnel to a place, with a request through it. */
+/** Opens a tunnel and sends a request through it; returns the answer. */
 async function tunnel(socketPath: string, to: string): Promise<string> {
   const socket = connect(socketPath);
   socket.write(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n\r\n`);
@@ -61,7 +61,7 @@ async function tunnel(socketPath: string, to: string): Promise<string> {
   return text;
 }
 
-test("hosts that are allowed are reached by name, with what the client sent and nothing of the proxy's", async () => {
+test("the proxy forwards requests to allowed hosts unchanged, without its own headers", async () => {
   const at = await open(["api.example.com", "127.0.0.1"]);
   expect(
     await get(at, `http://API.example.com.:${port}/a?b=c`, {
@@ -73,7 +73,7 @@ test("hosts that are allowed are reached by name, with what the client sent and 
   expect(await tunnel(at, `api.example.com:${port}`)).toContain("hello /through");
 });
 
-test("all others are refused, however they are spelled", async () => {
+test("all other hosts are refused, however they are spelled", async () => {
   const at = await open(["api.example.com:443", "*.wide.example"]);
   for (const host of [
     "api.example.com",
@@ -97,7 +97,7 @@ test("all others are refused, however they are spelled", async () => {
   expect(await get(at, `http://evil.example:${port}/`)).toMatch(/^403 /);
 });
 
-test("an allowed name that leads to this machine, its network or a cloud's own addresses is refused", async () => {
+test("an allowed name that resolves to this machine, its network or a cloud's metadata address is refused", async () => {
   const inner = [
     "127.0.0.1",
     "127.8.9.1",
@@ -132,7 +132,7 @@ test("an allowed name that leads to this machine, its network or a cloud's own a
     const host = allowed[0] ?? "";
     expect(await tunnel(await open(allowed), `${host}:${port}`), host).toContain("hello");
   }
-  // The proxy dials a public address; this one never answers.
+  // The proxy connects to a public address, which never answers.
   const at = await open(["api.example.com"], { addresses: ["10.0.0.1", "203.0.113.1"] });
   const trying = tunnel(at, `api.example.com:${port}`);
   expect(
@@ -140,7 +140,7 @@ test("an allowed name that leads to this machine, its network or a cloud's own a
   ).not.toMatch(/^HTTP\/1.1 403/);
 });
 
-test("a proxy that others could reach asks who it is", async () => {
+test("a proxy that other processes can reach requires its token", async () => {
   const at = await open(["127.0.0.1"], { token: "t0ken" });
   expect(await get(at, `http://127.0.0.1:${port}/`)).toMatch(/^407 /);
   expect(await tunnel(at, `127.0.0.1:${port}`)).toMatch(/^HTTP\/1.1 407 /);
@@ -148,7 +148,7 @@ test("a proxy that others could reach asks who it is", async () => {
   expect(await get(at, `http://127.0.0.1:${port}/known`, known)).toBe("200 hello /known");
 });
 
-test("a host is read in one way: a name, a name below another, an address, each with or without a port", () => {
+test("a host pattern is a name, a wildcard or an address, each with or without a port", () => {
   for (const text of [
     "",
     "*",
@@ -183,27 +183,24 @@ test("a host is read in one way: a name, a name below another, an address, each 
   );
 });
 
-wallTest(
-  "a command reaches the hosts of its access through the proxy, with the programs that know one, and no other",
-  async () => {
-    const { run } = await openWalled(folder);
-    const fetching = `fetch("http://localhost:${port}/node").then((r) => r.text()).then(console.log, (e) => console.log("failed"))`;
-    const line = `"${process.execPath}" -e '${fetching}'; exit 3`;
-    const network = [`localhost:${port}`];
-    expect(await run(line, { access: { write: false, network } })).toMatchObject({
-      stdout: "hello /node\n",
-      exit_code: 3,
-    });
-    for (const access of [{ network: ["localhost:1"] }, { network: [] }, {}]) {
-      const { stdout } = await run(line, { access: { write: false, ...access } });
-      expect(stdout).not.toContain("hello");
-    }
-    const around = `const s = require("node:net").connect(${port}, "127.0.0.1"); s.on("connect", () => console.log("hello")).on("error", () => {})`;
-    expect((await run(`"${process.execPath}" -e '${around}'`, { access: { network } })).stdout).toBe("");
-    await expect(run("true", { access: { network: ["http://x"] } })).rejects.toMatchObject({
-      code: "invalid_request",
-    });
-    expect((await run("kill -9 $$", { access: { network } })).exit_code).toBe(137);
-    expect(await run("no-such-program", { access: { network } })).toMatchObject({ exit_code: 127 });
-  },
-);
+wallTest("a command reaches its allowed hosts through the proxy, and no other host", async () => {
+  const { run } = await openWalled(folder);
+  const fetching = `fetch("http://localhost:${port}/node").then((r) => r.text()).then(console.log, (e) => console.log("failed"))`;
+  const line = `"${process.execPath}" -e '${fetching}'; exit 3`;
+  const network = [`localhost:${port}`];
+  expect(await run(line, { access: { write: false, network } })).toMatchObject({
+    stdout: "hello /node\n",
+    exit_code: 3,
+  });
+  for (const access of [{ network: ["localhost:1"] }, { network: [] }, {}]) {
+    const { stdout } = await run(line, { access: { write: false, ...access } });
+    expect(stdout).not.toContain("hello");
+  }
+  const around = `const s = require("node:net").connect(${port}, "127.0.0.1"); s.on("connect", () => console.log("hello")).on("error", () => {})`;
+  expect((await run(`"${process.execPath}" -e '${around}'`, { access: { network } })).stdout).toBe("");
+  await expect(run("true", { access: { network: ["http://x"] } })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  expect((await run("kill -9 $$", { access: { network } })).exit_code).toBe(137);
+  expect(await run("no-such-program", { access: { network } })).toMatchObject({ exit_code: 127 });
+});

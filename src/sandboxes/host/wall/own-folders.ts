@@ -8,7 +8,7 @@ import { innerHome } from "./bubblewrap.ts";
 import { syscallFilter } from "./syscall-filter.ts";
 import { etcNames, systemParts } from "./system-folders.ts";
 
-/** The folders of a sandbox beside its workspace, on the host. */
+/** The folders of a sandbox on the host, outside its workspace. */
 export interface OwnFolders {
   readonly folder: string;
   readonly home: string;
@@ -16,23 +16,23 @@ export interface OwnFolders {
   readonly sockets: string;
 }
 
-/** Host folders that the walls of this process share. */
+/** Files on the host that all walls of this process share. */
 export interface WallParts {
-  /** The /etc of commands. */
+  /** The folder mounted as `/etc`. */
   readonly etc: string;
-  /** The filter of system calls; undefined for a processor that has none. */
+  /** The file of the system-call filter; `undefined` for a processor without one. */
   readonly filter: string | undefined;
 }
 
 const ready = new WeakMap<Workspace["ownFolder"], Promise<OwnFolders>>();
 
-/** Makes the folders when the first command asks for them. */
+/** Creates the folders for the first command. */
 export function ownFoldersOf({ ownFolder }: Workspace): Promise<OwnFolders> {
   const made = ready.get(ownFolder);
   if (made !== undefined) return made;
   const making = make(ownFolder);
   ready.set(ownFolder, making);
-  // The next command tries again.
+  // After a failure, the next command tries again.
   making.catch(() => ready.delete(ownFolder));
   return making;
 }
@@ -46,7 +46,7 @@ async function make(ownFolder: Workspace["ownFolder"]): Promise<OwnFolders> {
 
 let parts: Promise<WallParts> | undefined;
 
-/** Makes what the walls have in common, once. Each mount costs a command time, so the small files are copied. */
+/** Creates the shared files once. Small files are copied, because each mount slows a command down. */
 export function wallParts(): Promise<WallParts> {
   parts ??= makeParts().catch((error: unknown) => {
     parts = undefined;
@@ -61,7 +61,7 @@ async function makeParts(): Promise<WallParts> {
   const etc = join(folder, "etc");
   await mkdir(etc, { mode: 0o755 });
   for (const name of etcNames) {
-    // A path that the system lacks, or that this user may not read, is left out for commands too.
+    // Skip a path that the system lacks or this user cannot read.
     await cp(join("/etc", name), join(etc, name), { recursive: true, verbatimSymlinks: true }).catch(
       () => undefined,
     );
@@ -78,7 +78,7 @@ async function makeParts(): Promise<WallParts> {
 const leftovers = new Set<string>();
 let isListening = false;
 
-/** Removes a folder when the process ends, at the latest. */
+/** Removes a folder when the process exits, unless `removeNow` did so before. */
 export function removeAtExit(folder: string): void {
   leftovers.add(folder);
   if (isListening) return;
@@ -88,7 +88,6 @@ export function removeAtExit(folder: string): void {
   });
 }
 
-/** The same, now. */
 export async function removeNow(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   leftovers.delete(folder);
@@ -96,12 +95,12 @@ export async function removeNow(folder: string): Promise<void> {
 
 async function ensureFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
-  // A link in its place would be seen in place of what it leads to.
+  // Mounting a link would make its target visible.
   if ((await lstat(path)).isDirectory()) return await chmod(path, 0o700);
-  throw new KitError({ code: "unavailable", message: "The sandbox's own folder has a link in its place." });
+  throw new KitError({ code: "unavailable", message: "A folder of the sandbox was replaced by a link." });
 }
 
-/** Files that name only the user of this process, and only this machine. */
+/** Files of `/etc` that name only the user of this process and only this machine. */
 function machineFiles(): Readonly<Record<string, string>> {
   const { uid, gid, username } = userInfo();
   const name = /^[a-z_][a-z0-9_-]*$/i.test(username) ? username : "kit";

@@ -11,15 +11,15 @@ import {
   parseHostPattern,
 } from "./host-pattern.ts";
 
-/** The addresses of a name. */
+/** Resolves a host name to its addresses. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
 
 export interface ProxyOptions {
-  /** Hosts that may be reached, as `allowNetwork` names them. */
+  /** Allowed hosts, in the forms of `allowNetwork`. */
   readonly allowed: readonly string[];
-  /** A socket's path, or 0 for a port of the loopback interface. */
+  /** The path of a socket, or 0 for a free port of the loopback interface. */
   readonly at: string | 0;
-  /** Asked of every client, where others than the command could reach the proxy. */
+  /** Required from every client, if other processes than the command can reach the proxy. */
   readonly token?: string;
   readonly lookup?: Lookup;
 }
@@ -30,23 +30,23 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-/** Reads a list of hosts. Throws `invalid_request` for one that is none. */
+/** Throws `invalid_request` for an entry that is not a host pattern. */
 function readHosts(allowed: readonly string[]): readonly HostPattern[] {
   return allowed.map((text) => {
     const pattern = parseHostPattern(text);
     if (pattern !== undefined) return pattern;
     throw new KitError({
       code: "invalid_request",
-      message: `"${text}" of allowNetwork is not a host.`,
+      message: `"${text}" in allowNetwork is not a host.`,
       hint: `Name ${hostPatternForm}.`,
     });
   });
 }
 
 /**
- * Opens the one way out of a wall: an HTTP proxy (`CONNECT` included) to the hosts that are allowed. It looks
- * names up itself, once, and refuses those that lead to this machine, its network or the cloud's own addresses,
- * unless the address is allowed too: whoever owns a name says where it leads.
+ * Opens the only way out of a wall: an HTTP proxy (`CONNECT` included) to the allowed hosts. The proxy resolves
+ * each name once. It refuses names that resolve to this machine, its network or cloud metadata addresses, unless
+ * that address is allowed too, because the owner of a name decides where it leads.
  */
 export async function openProxy(options: ProxyOptions): Promise<Proxy> {
   const patterns = readHosts(options.allowed);
@@ -57,7 +57,7 @@ export async function openProxy(options: ProxyOptions): Promise<Proxy> {
     options.token === undefined ||
     headers["proxy-authorization"] === `Basic ${Buffer.from(`kit:${options.token}`).toString("base64")}`;
   const server = createServer((request, response) => {
-    if (!isKnown(request)) return refuse(response, 407, "This proxy is another command's.");
+    if (!isKnown(request)) return refuse(response, 407, "This proxy belongs to another command.");
     forward(request, response, addressOf).catch((error: unknown) => refuse(response, ...faultOf(error)));
   });
   server.on("connect", (request, client, head) => {
@@ -67,7 +67,7 @@ export async function openProxy(options: ProxyOptions): Promise<Proxy> {
       );
     };
     client.on("error", () => client.destroy());
-    if (!isKnown(request)) return answer(407, "This proxy is another command's.");
+    if (!isKnown(request)) return answer(407, "This proxy belongs to another command.");
     tunnel({ to: request.url ?? "", client, head }, addressOf).then(
       (socket) => {
         open.add(socket);
@@ -114,7 +114,7 @@ function faultOf(error: unknown): readonly [status: number, text: string] {
   return [502, "The host cannot be reached."];
 }
 
-/** The address that is dialled for a host. Throws what the client is told for one that may not be reached. */
+/** The address to connect to for a host. Throws `Refused`, with the client's answer, if it is not allowed. */
 async function reachableAddress(
   target: Target,
   patterns: readonly HostPattern[],
@@ -131,14 +131,14 @@ async function reachableAddress(
   const addresses = await lookup(host).catch(() => {
     throw new Refused(502, `kit: ${host} has no address.`);
   });
-  // "localhost" by name is this machine and nothing else, so whoever names it means it.
-  const means = (address: string): boolean =>
+  // "localhost" can only mean this machine, so allowing the name allows its address.
+  const isIntended = (address: string): boolean =>
     (host === "localhost" && isLoopback(address)) || isAllowedHost({ host: address, port }, patterns);
-  const address = addresses.find((each) => !isPrivate(each) || means(each));
+  const address = addresses.find((each) => !isPrivate(each) || isIntended(each));
   if (address !== undefined) return address;
   throw new Refused(
     403,
-    `kit: ${host} leads to an address of this machine or its network; allowNetwork has to name that address as well.`,
+    `kit: ${host} resolves to an address of this machine or its network; add that address to allowNetwork as well.`,
   );
 }
 
@@ -168,7 +168,7 @@ async function tunnel(
   return socket;
 }
 
-/** Headers that are between a client and its proxy. */
+/** Hop-by-hop headers, which a proxy does not forward. */
 const betweenHops = new Set([
   "connection",
   "keep-alive",
@@ -217,12 +217,12 @@ function refuse(response: ServerResponse, status: number, text: string): void {
 }
 
 const loopback = toBlockList(["127.0.0.0/8", "::1/128"]);
-/** This machine, its networks, and where clouds tell machines their secrets. */
+/** This machine, its networks, and the metadata addresses of clouds. */
 const privateAddresses = toBlockList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
   ...["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "168.63.129.16/32"],
   ...["::/127", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
-  // IPv4 in other clothes: translated and tunnelled. Mapped ones are checked as the IPv4 they are.
+  // IPv4 inside IPv6: translated and tunnelled. BlockList checks mapped addresses as IPv4.
   ...[
     "64:ff9b::/96",
     "64:ff9b:1::/48",
@@ -248,14 +248,15 @@ const isLoopback = (address: string): boolean =>
 const isPrivate = (address: string): boolean =>
   privateAddresses.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** Where a command finds its proxy, within the wall. */
+/** The port of the proxy inside the wall. */
 export const bridgePort = 3128;
 
 /**
- * Runs within the wall, before the command: listens on its loopback interface, hands what comes to the socket of
- * kit's proxy, and ends as the command ends. A text, as it is started where kit's own files are not seen.
+ * Runs inside the wall and starts the command: listens on the loopback interface, forwards connections to the
+ * socket of kit's proxy, and exits with the command's exit code. Passed as text, because kit's own files are
+ * not visible there.
  */
-const script = `
+const bridgeScript = `
 const { connect, createServer } = require("node:net");
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
@@ -276,7 +277,7 @@ bridge.listen(Number(port), "127.0.0.1", () => {
 });
 `;
 
-/** Words before a command that give it the way to the proxy. */
+/** Arguments to put before a command so that it can reach the proxy. */
 export function bridgeArguments(socket: string): readonly string[] {
-  return [process.execPath, "-e", script, "--", socket, String(bridgePort)];
+  return [process.execPath, "-e", bridgeScript, "--", socket, String(bridgePort)];
 }

@@ -10,7 +10,7 @@ import { createFolder, openWalled, wallTest } from "./walled.suite.ts";
 const folder = await createFolder();
 const secret = "kit-host-secret";
 
-wallTest("nothing of the machine's files is seen beside programs, whatever leads there", async () => {
+wallTest("commands see no files of the machine except programs, by any path", async () => {
   await writeFile(join(folder, "id_rsa"), secret);
   const { root, run } = await openWalled(folder);
   await mkdir(join(root, ".kit"), { recursive: true });
@@ -27,7 +27,7 @@ wallTest("nothing of the machine's files is seen beside programs, whatever leads
   expect(stdout.replace(/^\/root:|^\/home\/kit:|^~root:|\/run.*/gm, "").trim()).toBe("");
 });
 
-wallTest("nothing of kit's environment and processes is seen, and none is reached", async () => {
+wallTest("commands neither see nor reach kit's environment and processes", async () => {
   process.env.KIT_WALL_TEST = secret;
   const other = spawn("sleep", ["60"]);
   afterAll(() => other.kill());
@@ -74,7 +74,7 @@ wallTest("descriptors that kit was started with do not reach a command", async (
   expect(printed.trim()).toBe("");
 });
 
-wallTest("no socket of the machine is reached: by port, by path or by an abstract name", async () => {
+wallTest("commands reach no socket of the machine: by port, by path or by an abstract name", async () => {
   const received: string[] = [];
   const listen = async (at: string | 0): Promise<number> => {
     const server = createServer((socket) => {
@@ -102,7 +102,7 @@ wallTest("no socket of the machine is reached: by port, by path or by an abstrac
   expect(received).toEqual([]);
 });
 
-wallTest("no workspace sees another, nor the home of its commands", async () => {
+wallTest("commands see neither another workspace nor its home folder", async () => {
   const all = join(folder, "all");
   const owner = { agent: "tester", session: "default" };
   const one = await virtual({ folder: all }).open({ ...owner, instance_id: "1" });
@@ -119,7 +119,7 @@ wallTest("no workspace sees another, nor the home of its commands", async () => 
 });
 
 wallTest(
-  "no rights are left, and none can be had: users, mounts, devices, kernel settings, tracing",
+  "commands have no privileges and can gain none: users, mounts, devices, kernel settings, tracing",
   async () => {
     const { run } = await openWalled(folder);
     const { stdout, stderr } = await run(
@@ -140,7 +140,7 @@ wallTest(
   },
 );
 
-wallTest("a hard link to a file that is kept, or of the system, cannot be made", async () => {
+wallTest("commands cannot create a hard link to a read-only file or to a system file", async () => {
   const { root, run, sandbox } = await openWalled(folder);
   await writeFile(join(root, "package.json"), "{}");
   await link(join(folder, "id_rsa"), join(root, "other-name")).catch(() => undefined);

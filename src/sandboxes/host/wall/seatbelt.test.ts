@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toSeatbeltProfile } from "./seatbelt.ts";
 
-// macOS is not there to try it on: these are about the text of the profile.
+// These tests check the text of the profile, as they do not run on macOS.
 const plan = {
   root: "/Users/ann/shop",
   write: false,
@@ -12,7 +12,7 @@ const plan = {
   hidden: ["/Users/ann/shop/.kit"],
 };
 
-test("a profile denies what it does not name, and the network", () => {
+test("a profile denies everything that it does not name, and the network", () => {
   const lines = toSeatbeltProfile(plan).split("\n");
   expect(lines.slice(0, 2)).toEqual(["(version 1)", "(deny default)"]);
   expect(lines).toContain("(deny network*)");
@@ -23,7 +23,7 @@ test("a profile denies what it does not name, and the network", () => {
   );
 });
 
-test("with allowWrite the workspace is written, and after that rule what is kept and hidden is taken out", () => {
+test("with allowWrite the workspace is writable, and later rules exclude read-only and hidden paths", () => {
   const text = toSeatbeltProfile({ ...plan, write: true, proxyPort: 4000 });
   const at = (part: string): number => {
     expect(text).toContain(part);
@@ -38,7 +38,7 @@ test("with allowWrite the workspace is written, and after that rule what is kept
   expect(at('(allow network-outbound (remote ip "localhost:4000"))')).toBeGreaterThan(at("(deny network*)"));
 });
 
-test("a path is a text, whatever stands in it", () => {
+test("a path is quoted, whatever characters it contains", () => {
   const root = '/Users/ann/a") (allow default) ("\\';
   expect(toSeatbeltProfile({ ...plan, root })).toContain(
     String.raw`(subpath "/Users/ann/a\") (allow default) (\"\\")`,

@@ -4,15 +4,15 @@ export interface SeatbeltPlan {
   readonly write: boolean;
   /** The private folder of the sandbox: its home and temporary files. */
   readonly own: string;
-  /** Outside of the workspace: tools, and the repository of a linked worktree. */
+  /** Visible paths outside the workspace: tools, and the repository of a linked worktree. */
   readonly seen: readonly string[];
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
   /** Paths below the writable ones that are read-only. */
   readonly kept: readonly string[];
-  /** Folders that nothing is seen of: those of kit. */
+  /** Folders of kit, which commands cannot read. */
   readonly hidden: readonly string[];
-  /** The proxy, for a command that may reach hosts. */
+  /** The port of the proxy, for a command that may reach hosts. */
   readonly proxyPort?: number | undefined;
 }
 
@@ -57,8 +57,8 @@ const devices = [
 ];
 
 /**
- * The profile of `sandbox-exec` for a plan. Later rules win: what is kept and hidden stands after what is
- * granted. A path is a quoted text; nothing of it is read as a rule.
+ * The profile of `sandbox-exec` for a plan. Later rules win, so denials follow grants. Paths are quoted, so that
+ * no part of them is read as a rule.
  */
 export function toSeatbeltProfile(plan: SeatbeltPlan): string {
   const readable = [...systemFolders, plan.root, plan.own, ...plan.seen];
@@ -78,13 +78,13 @@ export function toSeatbeltProfile(plan: SeatbeltPlan): string {
     rule("allow file-write*", writable.map(subpath)),
     ...(plan.write ? plan.kept : []).flatMap((path) => [
       rule("deny file-write*", [subpath(path)]),
-      // A folder on the way is not renamed: what is kept would lie elsewhere then.
+      // Renaming a folder on the way would move the read-only path out of its rule.
       rule("deny file-write-unlink", ancestors(path, plan.root).map(literal)),
     ]),
     ...plan.hidden.map((path) => rule("deny file-read* file-write*", [subpath(path)])),
     "(deny file-write-setugid)",
     "(deny network*)",
-    // The way out, where there is one.
+    // The proxy is the only way out.
     ...(plan.proxyPort === undefined
       ? []
       : [`(allow network-outbound (remote ip "localhost:${plan.proxyPort}"))`]),
@@ -98,7 +98,7 @@ const subpath = (path: string): string => `(subpath ${quote(path)})`;
 const literal = (path: string): string => `(literal ${quote(path)})`;
 const quote = (text: string): string => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
-/** The folders between a path and the root, the root itself excepted. */
+/** The folders between the root and a path, without the root. */
 function ancestors(path: string, root: string): readonly string[] {
   const found: string[] = [];
   for (let end = path.lastIndexOf("/"); end > root.length; end = path.lastIndexOf("/", end - 1)) {

@@ -4,7 +4,7 @@ import { syscallFilter } from "./syscall-filter.ts";
 const allowed = 0x7fff_0000;
 const refused = 0x0005_0000;
 
-/** Runs a filter as the kernel does, on one call. */
+/** Runs a filter on one call, as the kernel does. */
 function decide(program: Buffer, call: { arch: number; number: number; args?: readonly number[] }): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(call.number, 0);
@@ -50,12 +50,12 @@ const processors = [
 ];
 
 test.for(processors)(
-  "on $name it refuses what makes namespaces, mounts and hypervisor sockets, and nothing ordinary",
+  "on $name the filter refuses namespaces, mounts and hypervisor sockets, and allows ordinary calls",
   ({ name, arch, ...numbers }) => {
     const program = syscallFilter(name) ?? Buffer.alloc(0);
     const of = (number: number, ...args: readonly number[]): number =>
       decide(program, { arch, number, args });
-    // Opening a file, a thread, a process, TCP, and the size of a terminal.
+    // Open a file, start a thread or process, use TCP, read the size of a terminal.
     for (const [number, ...args] of [
       [numbers.open],
       [numbers.clone, 0x3d_0f00],
@@ -85,6 +85,6 @@ test.for(processors)(
   },
 );
 
-test("a processor it is not written for has none", () => {
+test("an unsupported processor has no filter", () => {
   expect(syscallFilter("s390x")).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 /**
- * A seccomp program that refuses what no build, test or script needs and what kernels were broken with: more user
- * namespaces and mounts, other processes' keys, BPF, io_uring, sockets to a hypervisor (a network namespace does
- * not close them), and typing into a terminal. Undefined for processors it is not written for.
+ * A seccomp program that refuses system calls which no build, test or script needs and which kernel exploits have
+ * used: new namespaces and mounts, kernel keyrings, BPF, io_uring, sockets to a hypervisor (a network namespace
+ * does not close them), and typing into a terminal. Returns `undefined` for an unsupported processor.
  */
 export function syscallFilter(processor: string): Buffer | undefined {
   const machine = machines[processor];
@@ -24,7 +24,7 @@ export function syscallFilter(processor: string): Buffer | undefined {
     load(offsets.architecture),
     ...unless(audit, errno(ENOSYS)),
     load(offsets.number),
-    // Numbers of the x32 interface, which mean other calls.
+    // Call numbers of the x32 ABI, which mean other calls.
     ...(processor === "x64" ? [[BPF_JMP_JGE, 0, 1, 0x4000_0000] as const, errno(ENOSYS)] : []),
     ...when(clone3, [errno(ENOSYS)]),
     ...refused.flatMap((name) => when(numbers[name], [errno(EPERM)])),
@@ -51,7 +51,7 @@ export function syscallFilter(processor: string): Buffer | undefined {
   return bytes;
 }
 
-/** Operation, how many lines to pass over when it is so and when it is not, value. */
+/** Operation, instructions to skip if its condition holds, instructions to skip if not, and operand. */
 type Instruction = readonly [code: number, yes: number, no: number, value: number];
 
 const BPF_LD_W_ABS = 0x20;
@@ -66,9 +66,9 @@ const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 /** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
 const newNamespaces = 0x7e02_0080;
-/** Its flags lie in memory that a filter cannot read; libraries fall back to `clone`. */
+/** A filter cannot read the flags of `clone3`, which are in memory. Refused, libraries fall back to `clone`. */
 const clone3 = 435;
-/** The same numbers everywhere: open_tree to fspick, mount_setattr, open_tree_attr, io_uring. */
+/** The same numbers on all processors: open_tree to fspick, mount_setattr, open_tree_attr, io_uring. */
 const newerCalls = [428, 429, 430, 431, 432, 433, 442, 467, 425, 426, 427];
 
 const machines: Readonly<
@@ -133,7 +133,7 @@ type CallName =
   | "socket"
   | "ioctl";
 
-/** Where `struct seccomp_data` holds what; of an argument, its lower half. */
+/** Byte offsets in `struct seccomp_data`; for an argument, of its lower half. */
 const offsets = { number: 0, architecture: 4, argument: (index: number): number => 16 + 8 * index } as const;
 
 const allow: Instruction = [BPF_RET, 0, 0, 0x7fff_0000];

@@ -10,7 +10,7 @@ import {
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { isInside } from "../workspace-path.ts";
 
-/** The folders of the machine that a command sees: never one that people keep files in. */
+/** The folders of the machine that commands see; none of them holds people's files. */
 const systemFolders = [
   "/usr",
   "/bin",
@@ -23,11 +23,11 @@ const systemFolders = [
   "/gnu/store",
 ];
 
-/** Settings that are seen where they lie: those of Java and of certificates are large. */
+/** Folders of /etc that are mounted instead of copied, because certificates and Java settings are large. */
 const etcFolders = ["pki/ca-trust/extracted", "pki/tls/certs", "crypto-policies"];
 const etcJava = /^java-\d+/;
 
-/** Further files of /etc that programs read: library paths, certificates, names of services, the time zone. */
+/** Other files of /etc that programs read, such as library paths, certificates, service names and the time zone. */
 export const etcNames: readonly string[] = [
   "ld.so.cache",
   "alternatives",
@@ -49,7 +49,7 @@ export const etcNames: readonly string[] = [
   "python3",
 ];
 
-/** A file or folder that is seen where it lies, or a link that is made anew. */
+/** A file or folder to mount at its own path, or a link to create with the same target. */
 export interface Visible {
   readonly path: string;
   readonly linksTo?: string;
@@ -65,14 +65,15 @@ export function systemParts(): readonly Visible[] {
   });
 }
 
-/** Whether a path is seen by every command. */
+/** Whether every command sees the path. */
 export function isOfSystem(path: string): boolean {
   return systemFolders.some((folder) => isInside(folder, path));
 }
 
 /**
- * The folders and files outside of the system's that a search path and Node need: the folders themselves, the
- * libraries beside them, and what links in them lead to. `avoid` are folders that must not be seen whole.
+ * The folders and files outside the system folders that the programs of a search path and Node need: the folders
+ * themselves, the libraries next to them, and the targets of their links. Never includes a folder of `avoid`, or
+ * one that contains it.
  */
 export function toolFolders(path: string, avoid: readonly string[]): readonly string[] {
   const found = new Set<string>();
@@ -83,14 +84,14 @@ export function toolFolders(path: string, avoid: readonly string[]): readonly st
   for (const folder of new Set(folders.map((each) => resolve(each)))) {
     if (!isFolder(folder)) continue;
     for (const part of partsOfTool(folder, avoid)) add(part);
-    // Most links of the system's own folders stay in the system; there are thousands.
+    // Skip the thousands of links in the system's own folders: most stay in the system.
     if (!/^(\/usr)?\/s?bin$/.test(folder)) for (const part of linkedParts(folder, avoid)) add(part);
   }
   const all = [...found];
   return all.filter((each) => !all.some((other) => other !== each && isInside(other, each)));
 }
 
-/** The folders beside a folder of programs that belong to them. */
+/** The folder of a tool, with the folders next to it that belong to the tool. */
 function partsOfTool(folder: string, avoid: readonly string[]): readonly string[] {
   const isSafe = (path: string): boolean =>
     ![...neverWhole, ...avoid].some((each) => isInside(path, each) || isInside(realPathOf(path), each));
@@ -108,7 +109,7 @@ function partsOfTool(folder: string, avoid: readonly string[]): readonly string[
   });
 }
 
-/** A search path may name anything; a folder that holds one of these is not a folder of programs. */
+/** A search path can name any folder; a folder that contains one of these is not a folder of programs. */
 const neverWhole = [
   "/etc",
   "/var",
@@ -123,7 +124,7 @@ const neverWhole = [
   "/mnt",
 ];
 
-/** Where links of a folder lead: `/usr/local/bin/node` to a Node somewhere else, for instance. */
+/** The targets of a folder's links, such as the Node installation behind `/usr/local/bin/node`. */
 function linkedParts(folder: string, avoid: readonly string[]): readonly string[] {
   return namesIn(folder).flatMap((name) => {
     const path = join(folder, name);
@@ -137,14 +138,14 @@ function linkedParts(folder: string, avoid: readonly string[]): readonly string[
   });
 }
 
-/** The outermost `node_modules` on the way. */
+/** The outermost `node_modules` folder of a path. */
 function modulesOf(path: string): string | undefined {
   const names = path.split("/");
   const index = names.indexOf("node_modules");
   return index === -1 ? undefined : names.slice(0, index + 1).join("/");
 }
 
-/** A folder that holds one installed tool, by what such a folder has: Node, Python, Java, Go. */
+/** Whether a folder holds one installed tool (Node, Python, Java, Go), recognized by a typical file. */
 function isDistribution(prefix: string): boolean {
   return ["lib/node_modules", "include/node", "pyvenv.cfg", "release", "go.env"].some((mark) =>
     existsSync(join(prefix, mark)),
@@ -159,7 +160,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-// A folder that this user may not enter is left out for its commands too.
+// Skip a folder that this user cannot enter.
 function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
@@ -184,7 +185,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** Whether this process is the superuser of the whole machine, whom the kernel holds to no number of processes. */
+/** Whether this process is root of the whole machine, for whom the kernel limits no number of processes. */
 export function isMachineRoot(): boolean {
   if (process.getuid?.() !== 0) return false;
   try {

@@ -8,10 +8,10 @@ import { findWall } from "./find-wall.ts";
 
 const found = await findWall();
 
-/** A test of commands within a wall; where none can stand, it is skipped and its name says so. */
+/** A test of commands inside bubblewrap; skipped where bubblewrap does not work. */
 export const wallTest: ReturnType<typeof test.skipIf> = test.skipIf(found.wall !== "bubblewrap");
 if (found.wall !== "bubblewrap") {
-  const reason = found.wall === "none" ? found.reason : "These are about bubblewrap.";
+  const reason = found.wall === "none" ? found.reason : "these tests need bubblewrap.";
   test.skip(`commands within a wall: ${reason}`, () => undefined);
 }
 
@@ -26,13 +26,13 @@ export async function createFolder(): Promise<string> {
 export interface Walled {
   readonly root: string;
   readonly sandbox: Sandbox;
-  /** Runs a shell line that may only read, unless told otherwise. */
+  /** Runs a shell line; by default with read access only. */
   run(command: string, more?: Partial<ExecRequest>): Promise<ExecResult>;
 }
 
 let count = 0;
 
-/** Opens `local()` on a new folder, or on one that is there. */
+/** Opens `local()` on a new folder, or on `options.root`. */
 export async function openWalled(
   folder: string,
   options: IsolationOptions & { root?: string } = {},

@@ -7,7 +7,7 @@ import { createFolder, openWalled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 
-/** Programs that write, or run others, with commands that look as if they read. */
+/** Commands that seem to only read, but write or run other programs. */
 const attempts = [
   "touch PWNED",
   "git config alias.zz '!touch PWNED'; git zz",
@@ -59,36 +59,30 @@ function createRepository(root: string): void {
   git("commit", "--quiet", "--message=first");
 }
 
-wallTest(
-  "without allowWrite nothing is written in the workspace nor in the user's home, by no program",
-  async () => {
-    const root = join(folder, "repository");
-    createRepository(root);
-    const home = join(folder, "user");
-    await mkdir(home);
-    await writeFile(
-      join(home, ".gitconfig"),
-      '[user]\n\tname = Ann "A" Example\n\temail = ann@example.com\n',
+wallTest("without allowWrite no program can write in the workspace or the user's home", async () => {
+  const root = join(folder, "repository");
+  createRepository(root);
+  const home = join(folder, "user");
+  await mkdir(home);
+  await writeFile(join(home, ".gitconfig"), '[user]\n\tname = Ann "A" Example\n\temail = ann@example.com\n');
+  const before = [await snapshot(root), await snapshot(home)];
+  const realHome = process.env.HOME;
+  process.env.HOME = home;
+  try {
+    const { run } = await openWalled(folder, { root });
+    const lines = attempts.map((line) => `( ${line} ) >/dev/null 2>&1 </dev/null`);
+    const { stdout } = await run(
+      `${lines.join("\n")}\necho all; git log --format=%s; find / -name PWNED -not -path '/proc/*' -not -path '/tmp/*' 2>/dev/null`,
+      { timeoutMs: 60_000 },
     );
-    const before = [await snapshot(root), await snapshot(home)];
-    const realHome = process.env.HOME;
-    process.env.HOME = home;
-    try {
-      const { run } = await openWalled(folder, { root });
-      const lines = attempts.map((line) => `( ${line} ) >/dev/null 2>&1 </dev/null`);
-      const { stdout } = await run(
-        `${lines.join("\n")}\necho all; git log --format=%s; find / -name PWNED -not -path '/proc/*' -not -path '/tmp/*' 2>/dev/null`,
-        { timeoutMs: 60_000 },
-      );
-      expect(stdout).toBe("all\nfirst\n");
-    } finally {
-      process.env.HOME = realHome;
-    }
-    expect([await snapshot(root), await snapshot(home)]).toEqual(before);
-  },
-);
+    expect(stdout).toBe("all\nfirst\n");
+  } finally {
+    process.env.HOME = realHome;
+  }
+  expect([await snapshot(root), await snapshot(home)]).toEqual(before);
+});
 
-wallTest("the same goes for a virtual workspace", async () => {
+wallTest("without allowWrite no program can write in a virtual workspace", async () => {
   const sandbox = await virtual({ folder: join(folder, "all"), files: { "a.txt": "touch PWNED\n" } }).open({
     agent: "a",
     instance_id: "1",
@@ -100,7 +94,7 @@ wallTest("the same goes for a virtual workspace", async () => {
   expect(await sandbox.readFile("a.txt")).toBe("touch PWNED\n");
 });
 
-wallTest("with allowWrite the workspace is written, and nothing beside it", async () => {
+wallTest("with allowWrite commands write in the workspace, and nowhere else", async () => {
   const { root, run, sandbox } = await openWalled(folder);
   await run(
     `echo in > in.txt; echo out > ../out.txt; echo out > ${folder}/out.txt; ln -s ${folder} up; echo out > up/out.txt; ln -s /etc etc; echo out > etc/kit`,
@@ -111,37 +105,40 @@ wallTest("with allowWrite the workspace is written, and nothing beside it", asyn
   expect(await readdir(root)).toEqual([".kit", "etc", "in.txt", "up"]);
 });
 
-wallTest("a commit works with allowWrite, and what the host's Git would run stays as it is", async () => {
-  const root = join(folder, "written");
-  createRepository(root);
-  const decisive = async (): Promise<unknown> => [
-    await readFile(join(root, ".git/config"), "utf8"),
-    await snapshot(join(root, ".git/hooks")),
-  ];
-  const before = await decisive();
-  const { run } = await openWalled(folder, { root });
-  const hostile = [
-    "git config alias.zz '!touch PWNED'",
-    "echo 'touch PWNED' > .git/hooks/post-commit",
-    "printf '[core]\\n\\tfsmonitor = touch PWNED\\n' > /tmp/c; cp /tmp/c .git/config; mv /tmp/c .git/config",
-    "mv .git away; mv .git/hooks .git/old; rm -rf .git/hooks; ln -sfn /tmp .git/hooks",
-    "mkdir -p evil; cp -r .git/objects .git/refs .git/HEAD evil; echo '[alias]' > evil/config",
-  ];
-  const { stdout } = await run(
-    `${hostile.map((line) => `( ${line} ) 2>/dev/null`).join("\n")}
+wallTest(
+  "with allowWrite a commit works, and programs that the host's Git would run cannot be changed",
+  async () => {
+    const root = join(folder, "written");
+    createRepository(root);
+    const decisive = async (): Promise<unknown> => [
+      await readFile(join(root, ".git/config"), "utf8"),
+      await snapshot(join(root, ".git/hooks")),
+    ];
+    const before = await decisive();
+    const { run } = await openWalled(folder, { root });
+    const hostile = [
+      "git config alias.zz '!touch PWNED'",
+      "echo 'touch PWNED' > .git/hooks/post-commit",
+      "printf '[core]\\n\\tfsmonitor = touch PWNED\\n' > /tmp/c; cp /tmp/c .git/config; mv /tmp/c .git/config",
+      "mv .git away; mv .git/hooks .git/old; rm -rf .git/hooks; ln -sfn /tmp .git/hooks",
+      "mkdir -p evil; cp -r .git/objects .git/refs .git/HEAD evil; echo '[alias]' > evil/config",
+    ];
+    const { stdout } = await run(
+      `${hostile.map((line) => `( ${line} ) 2>/dev/null`).join("\n")}
     echo b > b.txt; git add b.txt; git -c user.name=a -c user.email=a@b.c commit --quiet --message=second && git log --format=%s
     git checkout --quiet -b topic; git stash list; git status --short; echo ../evil > .git/commondir`,
-    { access: { write: true } },
-  );
-  expect(stdout).toBe("second\nfirst\n?? evil/\n");
-  expect(await decisive()).toEqual(before);
-  expect(await readdir(join(root, ".git"))).not.toContain("commondir");
-  expect(execFileSync("git", ["log", "--format=%s", "topic"], { cwd: root, encoding: "utf8" })).toBe(
-    "second\nfirst\n",
-  );
-});
+      { access: { write: true } },
+    );
+    expect(stdout).toBe("second\nfirst\n?? evil/\n");
+    expect(await decisive()).toEqual(before);
+    expect(await readdir(join(root, ".git"))).not.toContain("commondir");
+    expect(execFileSync("git", ["log", "--format=%s", "topic"], { cwd: root, encoding: "utf8" })).toBe(
+      "second\nfirst\n",
+    );
+  },
+);
 
-wallTest("a linked worktree is worked in, with its repository beside it kept", async () => {
+wallTest("a linked worktree is usable, and its repository outside is protected", async () => {
   const main = join(folder, "main");
   createRepository(main);
   const root = join(folder, "linked");
@@ -167,7 +164,7 @@ wallTest("a linked worktree is worked in, with its repository beside it kept", a
   );
 });
 
-wallTest("a .git file of a model's making opens no folder", async () => {
+wallTest("a .git file that a model wrote makes no folder visible", async () => {
   const other = join(folder, "other");
   createRepository(other);
   await mkdir(join(other, ".git/worktrees/x"), { recursive: true });
@@ -181,27 +178,24 @@ wallTest("a .git file of a model's making opens no folder", async () => {
   }
 });
 
-wallTest(
-  "paths that a caller names are kept: no command writes them, nor moves a folder above them away",
-  async () => {
-    const { root, run } = await openWalled(folder);
-    await mkdir(join(root, "src/agents"), { recursive: true });
-    await writeFile(join(root, "src/agents/a.ts"), "old");
-    await writeFile(join(root, "package.json"), "old");
-    const access = {
-      write: true,
-      readOnlyPaths: ["src/agents", "package.json", "none", "../out", "/etc/passwd"],
-    };
-    const { stdout } = await run(
-      `echo new > src/agents/a.ts; echo new > src/agents/b.ts; mv src away; mv src/agents away; rm -rf src
+wallTest("commands can neither write read-only paths nor rename a folder above them", async () => {
+  const { root, run } = await openWalled(folder);
+  await mkdir(join(root, "src/agents"), { recursive: true });
+  await writeFile(join(root, "src/agents/a.ts"), "old");
+  await writeFile(join(root, "package.json"), "old");
+  const access = {
+    write: true,
+    readOnlyPaths: ["src/agents", "package.json", "none", "../out", "/etc/passwd"],
+  };
+  const { stdout } = await run(
+    `echo new > src/agents/a.ts; echo new > src/agents/b.ts; mv src away; mv src/agents away; rm -rf src
     echo new > p; mv p package.json; rm package.json; echo new > src/b.ts && cat src/b.ts src/agents/a.ts package.json; ls src/agents`,
-      { access },
-    );
-    expect(stdout).toBe("new\noldolda.ts\n");
-  },
-);
+    { access },
+  );
+  expect(stdout).toBe("new\noldolda.ts\n");
+});
 
-wallTest("links where kit and Git keep what is theirs lead nowhere, and stay as they are", async () => {
+wallTest("links in place of kit's and Git's own files expose nothing, and are restored", async () => {
   const root = join(folder, "links");
   createRepository(root);
   await mkdir(join(folder, "outside"));

@@ -16,15 +16,15 @@ import {
 } from "./grpc-server.ts";
 
 export interface FakeModal extends FakeVendor {
-  /** Further faults; each happens once, with the next command. */
+  /** More faults; each happens once, with the next command. */
   readonly mishaps: {
-    /** The connection breaks while its output is read; the vendor knows the command on. */
+    /** The connection breaks while output is read; the vendor still knows the command. */
     breakOutput?: boolean;
-    /** It starts, and the answer to that is lost. */
+    /** The command starts, but the answer is lost. */
     dropStart?: boolean;
-    /** A start that is sent again starts it again, against what the vendor promises. */
+    /** A repeated start request starts the command again, although the vendor promises otherwise. */
     startAgain?: boolean;
-    /** A machine is made, and the answer to that is lost. */
+    /** A machine is created, but the answer is lost. */
     dropCreate?: boolean;
   };
 }
@@ -42,7 +42,7 @@ interface Fake {
   readonly state: FakeVendorState;
   readonly mishaps: FakeModal["mishaps"];
   readonly commands: Map<string, Command>;
-  /** Machines by the key of the request that made them. */
+  /** Machines by the key of the request that created them. */
   readonly made: Map<string, FakeMachine>;
   readonly ended: Set<string>;
   url: string;
@@ -56,7 +56,7 @@ const token = [{ alg: "none" }, { exp: 4_102_444_800 }]
   .concat("x")
   .join(".");
 
-/** Modal as its package (0.11.1) speaks to it: the control plane, and the router of commands, both over gRPC. */
+/** A fake of the APIs that Modal's package (0.11.1) uses: the control plane and the command router, both over gRPC. */
 export async function startFakeModal(): Promise<FakeModal> {
   const state = createFakeVendorState();
   const fake: Fake = { state, mishaps: {}, commands: new Map(), made: new Map(), ended: new Set(), url: "" };
@@ -125,7 +125,7 @@ const ofVendor: Readonly<Record<string, Handler>> = {
       .map((machine) => ({ machine, created: createdOf(state, machine) }))
       .filter(({ created }) => created < before)
       .sort((one, other) => other.created - one.created)
-      // Two a page, so that callers have to turn them.
+      // Two entries per page, so that callers need several pages.
       .slice(0, 2);
     return {
       1: found.map(({ machine, created }) => ({
@@ -137,7 +137,7 @@ const ofVendor: Readonly<Record<string, Handler>> = {
   },
   SandboxTagsGetV2: (fake, { request }) => ({ 1: tagsOf(machineOf(fake, request.text(1)).labels) }),
   SandboxWaitV2(fake, { request }) {
-    // TERMINATED, while the vendor still knows of it.
+    // TERMINATED; the vendor still lists the machine.
     if (fake.ended.has(request.text(1))) return { 1: { 1: 3 } };
     machineOf(fake, request.text(1));
     return {};
@@ -264,7 +264,7 @@ function machineOf({ state }: Fake, id: string): FakeMachine {
   return machine;
 }
 
-/** Variables that stand in the request itself. */
+/** Variables in the request itself. */
 function variablesOf(sources: readonly Received[]): Readonly<Record<string, string>> {
   const entries = sources.flatMap((source) => source.message(2).messages(1));
   return Object.fromEntries(entries.map((entry) => [entry.text(1), entry.text(2)]));
@@ -273,6 +273,6 @@ function variablesOf(sources: readonly Received[]): Readonly<Record<string, stri
 const tagsOf = (labels: Readonly<Record<string, string>>): readonly Message[] =>
   Object.entries(labels).map(([name, value]) => ({ 1: name, 2: value }));
 
-/** No two at the same time. */
+/** Runs calls one after the other. */
 const createdOf = (state: FakeVendorState, machine: FakeMachine): number =>
   1_790_000_000 + [...state.machines.keys()].indexOf(machine.id);

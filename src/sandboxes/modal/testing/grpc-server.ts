@@ -1,13 +1,13 @@
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 
-/** A message of protobuf by the numbers of its fields; a list is a field that repeats. */
+/** A protobuf message by field number; a list is a repeated field. */
 export interface Message {
   readonly [field: number]: Value | readonly Value[] | undefined;
 }
 type Value = string | number | boolean | Uint8Array | Double | Message;
 
-/** A number that goes as eight bytes. */
+/** A number encoded as eight bytes. */
 export class Double {
   readonly value: number;
   constructor(value: number) {
@@ -15,7 +15,7 @@ export class Double {
   }
 }
 
-/** A message that has arrived. Fields that are not there are empty. */
+/** A received message. Missing fields are empty. */
 export interface Received {
   text(field: number): string;
   texts(field: number): readonly string[];
@@ -27,17 +27,17 @@ export interface Received {
 }
 
 export interface GrpcCall {
-  /** The name of the method, without that of its service. */
+  /** The name of the method without its service. */
   readonly name: string;
   readonly request: Received;
   readonly headers: http2.IncomingHttpHeaders;
-  /** One message of an answer that is a stream. */
+  /** Sends one message of a streamed answer. */
   send(message: Message): void;
-  /** Ends the connection that the call came by. */
+  /** Closes the connection of the call. */
   cut(): void;
 }
 
-/** A call that fails with a status of gRPC. */
+/** Fails a call with a gRPC status. */
 export class GrpcFailure extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -46,10 +46,10 @@ export class GrpcFailure extends Error {
   }
 }
 
-/** Answers a call with a message, or by undefined once it has sent what there is. */
+/** Answers a call with a message; returns `undefined` after streaming its answer. */
 export type GrpcHandler = (call: GrpcCall) => Promise<Message | undefined> | Message | undefined;
 
-/** gRPC over plain HTTP/2, as far as a fake needs it. */
+/** The part of gRPC over plain HTTP/2 that a fake needs. */
 export async function startGrpcServer(
   handle: GrpcHandler,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {

@@ -6,10 +6,10 @@ import { startFakeModal } from "./fake-modal.ts";
 
 const packages = fileURLToPath(new URL("../../../../vendors/node_modules", import.meta.url));
 
-/** Whether the vendor's package is there: `npm run test:vendors` installs it. */
+/** Whether the vendor's package is installed; `npm run test:vendors` installs it. */
 export const hasModal: boolean = existsSync(`${packages}/modal`);
 
-/** Modal's own package, talking to the fake. */
+/** Modal's own package, connected to the fake. */
 export const modalSubject: RemoteSubject = {
   name: "modal",
   packages,

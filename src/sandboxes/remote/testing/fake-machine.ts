@@ -4,20 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * A vendor's machine for tests: a folder, which its commands know as `/home/user` or `/home/daytona`, and real processes.
- * Nothing keeps them apart from this computer, so nothing hostile runs on it.
+ * A vendor's machine for tests: a folder, which its commands see as `/home/user` or `/home/daytona`, and real processes.
+ * Its processes are not isolated from this computer, so no hostile code runs on it.
  */
 export interface FakeMachine {
   readonly id: string;
-  /** The folder that its commands know as `/home/user`. */
+  /** The folder that its commands see as `/home/user`. */
   readonly home: string;
   readonly createdAt: Date;
   readonly labels: Readonly<Record<string, string>>;
   state: "running" | "paused";
   start(program: FakeProgram): ChildProcess;
-  /** Where a path of the machine lies on this computer. */
+  /** Converts a path of the machine to one of this computer. */
   placeOf(path: string): string;
-  /** Ends all that runs. */
+  /** Ends all its processes. */
   stop(): void;
   destroy(): void;
 }
@@ -31,9 +31,9 @@ export interface FakeMachineOptions {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** Where its programs lie; default: the system's. */
+  /** The folder with its programs; default: the system's. */
   readonly path?: string | undefined;
-  /** Told of every line that it runs. */
+  /** Called with every line that it runs. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -86,7 +86,7 @@ export function createFakeMachine({ id, labels, env, path, onLine }: FakeMachine
   };
 }
 
-/** Every process of this computer that descends from the machine's, as their environment tells. */
+/** All processes that descend from the machine's, found by their environment. */
 function descendants(id: string): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -108,6 +108,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }

@@ -2,31 +2,31 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { createFakeMachine, type FakeMachine, type FakeMachineOptions } from "./fake-machine.ts";
 
-/** A local server that speaks a vendor's wire, and the machines that it has made. */
+/** A local server with a vendor's protocol, and its machines. */
 export interface FakeVendor {
   readonly url: string;
   readonly machines: ReadonlyMap<string, FakeMachine>;
   /** Method and path of each request, oldest first. */
   readonly requests: readonly string[];
-  /** The lines that machines were asked to run, as the vendor sees them. */
+  /** The command lines that the vendor saw. */
   readonly lines: readonly string[];
-  /** Has a machine vanish. */
+  /** Deletes a machine without a request. */
   lose(id: string): void;
   /** Faults to simulate. */
   readonly trouble: FakeTrouble;
-  /** The bodies of the requests that create a machine, newest last. */
+  /** The bodies of requests that create a machine, oldest first. */
   readonly created: readonly Readonly<Record<string, unknown>>[];
   close(): Promise<void>;
 }
 
 export interface FakeTrouble {
-  /** Answers every request but those of machines that run with this status and text. */
+  /** Answers every request, except those to running machines, with this status and text. */
   refuse?: { readonly status: number; readonly message: string } | undefined;
-  /** Ends the connection of the next command once it has begun. */
+  /** Closes the connection of the next command after its start. */
   cutNext?: boolean;
-  /** Milliseconds that each request takes to arrive. */
+  /** Delay of each request in milliseconds. */
   delayMs?: number | undefined;
-  /** Where the programs of new machines lie. */
+  /** The folder with the programs of new machines. */
   path?: string | undefined;
 }
 
@@ -39,12 +39,12 @@ export interface FakeRequest {
   json(): Record<string, unknown>;
 }
 
-/** One whose wire is HTTP/1. */
+/** A fake vendor with an HTTP/1 API. */
 export interface HttpFakeVendor extends FakeVendor {
   readonly server: http.Server;
 }
 
-/** Answers a request, or says by `undefined` that it knows no such one. */
+/** Answers a request; returns `undefined` for an unknown one. */
 export type FakeHandler = (
   request: FakeRequest,
   response: http.ServerResponse,
@@ -62,7 +62,7 @@ export interface FakeVendorState {
     asked: Readonly<Record<string, unknown>>,
   ): FakeMachine;
   lose(id: string): void;
-  /** Waits as long as the network is slow. */
+  /** Waits for the simulated network delay. */
   arrive(): Promise<void>;
 }
 
@@ -142,7 +142,7 @@ export function sendJson(response: http.ServerResponse, status: number, value?: 
   return true;
 }
 
-/** The text fields of a message that may hold anything. */
+/** The text fields of an unknown message. */
 export function textsOf(value: unknown): Readonly<Record<string, string>> {
   return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }

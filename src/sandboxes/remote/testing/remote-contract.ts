@@ -6,14 +6,14 @@ import { sandboxContract } from "../../contract.suite.ts";
 import type { SandboxFactory, SandboxOwner } from "../../contract.ts";
 import { type RemoteSubject, useRemote } from "./remote.suite.ts";
 
-/** The vendor itself, for who has a key and says so: `KIT_LIVE_SANDBOX_TESTS=1`. */
+/** The real vendor; tested only with a key and `KIT_LIVE_SANDBOX_TESTS=1`. */
 export interface LiveSubject {
-  /** The variable that holds the key. */
+  /** The environment variable with the key. */
   readonly key: string;
   readonly factory: SandboxFactory;
 }
 
-/** The whole contract, against the fake, and against the vendor itself where that is asked for. */
+/** Runs the whole contract against the fake, and on request against the real vendor. */
 export function remoteContract(subject: RemoteSubject, { key, factory }: LiveSubject): void {
   describe(`${subject.name} on its fake`, () => {
     const bench = useRemote(subject);

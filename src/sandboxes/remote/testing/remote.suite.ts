@@ -7,14 +7,14 @@ import { sandboxCases } from "../../contract-cases.ts";
 import type { RemoteOptions } from "../remote-options.ts";
 import type { FakeVendor } from "./fake-vendor.ts";
 
-/** A vendor under test: its fake, and the factory that talks to it through the vendor's real package. */
+/** A vendor under test: its fake, and the factory that connects to it through the vendor's real package. */
 export interface RemoteSubject {
   readonly name: string;
   readonly startFake: () => Promise<FakeVendor>;
   readonly factory: (fake: FakeVendor, options: RemoteOptions) => SandboxFactory;
-  /** The folder whose packages are taken, where the package is not kit's own. */
+  /** The folder with the vendor's package, if kit does not install it. */
   readonly packages?: string;
-  /** Whether its machines can be paused; default: they can. */
+  /** Whether its machines can be paused; default true. */
   readonly pauses?: boolean;
 }
 
@@ -26,9 +26,9 @@ export interface RemoteBench {
   factory(options?: RemoteOptions): SandboxFactory;
   /** The owner of a new instance. */
   nextOwner(): RemoteOwner;
-  /** A sandbox that is closed with the test. */
+  /** Opens a sandbox that is closed at the end of the test. */
   open(options?: RemoteOptions, owner?: RemoteOwner): Promise<Sandbox>;
-  /** The requests to the vendor during a call. */
+  /** Returns the requests to the vendor during a call. */
   requestsOf(work: () => Promise<unknown>): Promise<readonly string[]>;
 }
 
@@ -39,7 +39,7 @@ interface RemoteOwner {
   readonly project_root: string;
 }
 
-/** One fake and one project for the tests of a file. */
+/** Starts one fake and creates one project for the tests of a file. */
 export function useRemote(subject: RemoteSubject): RemoteBench {
   let fake: FakeVendor | undefined;
   let root = "";
@@ -85,27 +85,27 @@ export function useRemote(subject: RemoteSubject): RemoteBench {
 }
 
 /**
- * Cases that run in the quick suite; the whole contract is a campaign. The first are about the shell that kit starts, which is
- * one for all vendors, and run for one of them; the others are about how a vendor starts it.
+ * Cases of the quick suite; the whole contract is a campaign. The first cases test kit's shell scripts, which are the same
+ * for all vendors, so they run for one vendor; the others test how a vendor starts scripts.
  */
 const ofOneVendor: readonly string[] = [
-  "what Git ignores is left out, unless it is named",
-  "a program of the workspace does not stand in for one of the system",
-  "a sandbox that says of a wall keeps a command to its access",
+  "searches skip files that Git ignores, unless the path names them",
+  "a program of the workspace is not run in place of a system program",
+  "a sandbox that reports a wall enforces a command's access",
 ];
 const ofEachVendor: readonly string[] = [
-  "a text and bytes come back as they went in, in folders that a write makes",
-  "what is left in the background ends with its command",
-  "output is heard while the command runs",
+  "reading returns the text and bytes that were written, in folders that the write created",
+  "background processes end with their command",
+  "`onOutput` is called while the command runs",
 ];
 
-/** Cases that every vendor's sandboxes pass beside the contract of all sandboxes. */
+/** Registers the tests of all vendors' sandboxes, in addition to the contract of all sandboxes. */
 export function remoteTests(bench: RemoteBench): void {
   const slice = bench.name === "e2b" ? [...ofOneVendor, ...ofEachVendor] : ofEachVendor;
   for (const { name, run } of sandboxCases({ create: () => bench.open() }))
     if (slice.includes(name)) test(name, run);
 
-  test("a machine rests when nothing happens, comes back by its id after a restart, and goes with its session", async () => {
+  test("a machine is paused when idle, found by its id after a restart, and removed with its session", async () => {
     const resting = bench.pauses ? "paused" : "running";
     const owner = bench.nextOwner();
     const first = await bench.open({ idleMs: 300 }, owner);
@@ -125,7 +125,7 @@ export function remoteTests(bench: RemoteBench): void {
     expect(bench.fake.machines.has(id)).toBe(false);
   });
 
-  test("a machine that was made and never noted is found by its labels", async () => {
+  test("a machine without a record is found by its labels", async () => {
     const owner = bench.nextOwner();
     await (await bench.open({}, owner)).writeFile("a.txt", "kept");
     const machines = bench.fake.machines.size;
@@ -137,7 +137,7 @@ export function remoteTests(bench: RemoteBench): void {
     expect(bench.fake.machines.size).toBe(machines);
   });
 
-  test("a machine that is gone is told once, and the next call has a new one", async () => {
+  test("a lost machine fails one call, and the next call gets a new machine", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "lost");
     const [id = ""] = [...bench.fake.machines].at(-1) ?? [];
@@ -145,24 +145,21 @@ export function remoteTests(bench: RemoteBench): void {
     const gone = {
       code: "unavailable",
       meta: { reason: "gone" },
-      message: expect.stringContaining("with the files"),
+      message: expect.stringContaining("its files are lost"),
     };
     await expect(sandbox.exists("a.txt")).rejects.toMatchObject(gone);
     expect(await sandbox.exists("a.txt")).toBe(false);
   });
 
-  test.runIf(bench.pauses)(
-    "a machine that the vendor has paused meanwhile is resumed, and nothing is told of it",
-    async () => {
-      const sandbox = await bench.open();
-      await sandbox.writeFile("a.txt", "kept");
-      const [, machine] = [...bench.fake.machines].at(-1) ?? [];
-      if (machine !== undefined) machine.state = "paused";
-      expect((await sandbox.exec({ command: "cat a.txt" })).stdout).toBe("kept");
-    },
-  );
+  test.runIf(bench.pauses)("a machine that the vendor paused is resumed without an error", async () => {
+    const sandbox = await bench.open();
+    await sandbox.writeFile("a.txt", "kept");
+    const [, machine] = [...bench.fake.machines].at(-1) ?? [];
+    if (machine !== undefined) machine.state = "paused";
+    expect((await sandbox.exec({ command: "cat a.txt" })).stdout).toBe("kept");
+  });
 
-  test("a connection that is lost in mid-command is an unknown outcome, and what only reads is asked again", async () => {
+  test("a connection lost during a command is an unknown outcome, and calls that only read are retried", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "kept");
     bench.fake.trouble.cutNext = true;
@@ -177,10 +174,10 @@ export function remoteTests(bench: RemoteBench): void {
     expect((await sandbox.readFile("log.txt")).match(/begun/g)).toHaveLength(1);
   });
 
-  test("programs that a machine's image lacks are named at the first call, and the machine is removed again", async () => {
+  test("the first call names programs that the image lacks, and removes the machine", async () => {
     const empty = await mkdtemp(join(tmpdir(), "kit-busybox-"));
     onTestFinished(() => rm(empty, { recursive: true }));
-    // As in an image of busybox: the programs are there, and know fewer options.
+    // As in an image with BusyBox: the programs exist, but support fewer options.
     for (const name of ["sh", "mktemp", "rm", "mkdir", "base64", "gzip", "tar", "grep"]) {
       await symlink(`/usr/bin/${name}`, join(empty, name));
     }
@@ -193,13 +190,13 @@ export function remoteTests(bench: RemoteBench): void {
     await expect(sandbox.list()).rejects.toMatchObject({
       code: "unavailable",
       meta: { reason: "image" },
-      message: expect.stringMatching(/lacks what kit needs: .*realpath -m.*find -printf.*setsid/),
+      message: expect.stringMatching(/lacks tools that kit needs: .*realpath -m.*find -printf.*setsid/),
       hint: expect.stringContaining("apk add coreutils findutils"),
     });
     expect(bench.fake.machines.size).toBe(machines);
   });
 
-  test("variables of a call reach the command and no record of the vendor", async () => {
+  test("variables of a call reach the command, and no record of the vendor", async () => {
     const sandbox = await bench.open();
     const env = { TOKEN: "s3cret'value" };
     expect((await sandbox.exec({ command: 'printf %s "$TOKEN"', env })).stdout).toBe(env.TOKEN);
@@ -207,7 +204,7 @@ export function remoteTests(bench: RemoteBench): void {
     expect(JSON.stringify(bench.fake.lines)).not.toContain("s3cret");
   });
 
-  test("a command's own exit codes and messages are told as they are", async () => {
+  test("a command's own exit codes and messages are returned unchanged", async () => {
     const sandbox = await bench.open();
     const forged = await sandbox.exec({ command: "echo $KIT_COMMAND_ID:71 >&2; exit 71" });
     expect(forged).toMatchObject({ exit_code: 71, stderr: expect.stringContaining(":71") });
@@ -219,7 +216,7 @@ export function remoteTests(bench: RemoteBench): void {
     });
   });
 
-  test("a network that is slow costs one trip a call", async () => {
+  test("in a slow network, each call costs one round trip", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "one");
     await sandbox.exec({ command: "true" });

@@ -33,7 +33,7 @@ interface Call {
   readonly response: ServerResponse;
 }
 
-/** Runloop as its package (1.32.0) speaks to it. */
+/** A fake of the API that Runloop's package (1.32.0) uses. */
 export function startFakeRunloop(): Promise<FakeVendor> {
   return startFakeVendor(createHandler);
 }
@@ -87,7 +87,7 @@ function atVendor({ state, policies }: FakeState, { request, response }: Call): 
       const found = [...state.machines.values()].filter(
         (machine) => statusOf(machine) === query.get("status"),
       );
-      // Two a page, so that callers have to turn them.
+      // Two entries per page, so that callers need several pages.
       const from = found.findIndex(({ id }) => id === query.get("starting_after")) + 1;
       const devboxes = found.slice(from, from + 2).map((machine) => viewOf(machine));
       return sendJson(response, 200, { devboxes, has_more: from + 2 < found.length });
@@ -214,7 +214,7 @@ function ended(execution: FakeExecution, withinMs: number): Promise<void> {
   });
 }
 
-/** The vendor hands out the last lines alone. */
+/** Like the vendor, returns only the last lines. */
 function detailOf(machine: FakeMachine, { id, output, exitCode }: FakeExecution, lastLines: number) {
   const isOver = exitCode !== undefined;
   const last = (bytes: Buffer): string => bytes.toString().split("\n").slice(-lastLines).join("\n");
@@ -230,7 +230,7 @@ function detailOf(machine: FakeMachine, { id, output, exitCode }: FakeExecution,
   };
 }
 
-/** Events as a server sends them; output in pieces that end with a character. */
+/** Server-sent events; output is split at character boundaries. */
 async function sendStream(
   execution: FakeExecution,
   stream: "stdout" | "stderr",
