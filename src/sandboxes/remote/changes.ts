@@ -6,7 +6,7 @@ import type { SandboxChanges } from "../contract.ts";
 import { type ArchivedFile, readArchive, unpack } from "./archive.ts";
 import { git } from "./git.ts";
 import { walkRemotely } from "./remote-search.ts";
-import { runOnPath, failure, namesOf, type RemoteView } from "./remote-view.ts";
+import { failure, namesOf, type RemoteView, runOnPath } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
 import { staysInside } from "./seed.ts";
 

@@ -8,7 +8,7 @@ import { compileLinePattern, createPace, scanLines } from "../host/search/scan-l
 import { compileNameOrPathGlob, compileSearchGlob } from "../host/search/walk-files.ts";
 import { fromWorkingFolder } from "../host/workspace-path.ts";
 import { readArchive, unpack } from "./archive.ts";
-import { runOnPath, namesOf, pathIn, type RemoteView } from "./remote-view.ts";
+import { namesOf, pathIn, type RemoteView, runOnPath } from "./remote-view.ts";
 import { maxFetchedBytes, scripts, withInput } from "./scripts.ts";
 
 const budgetMs = 30_000;

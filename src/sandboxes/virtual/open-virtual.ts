@@ -4,11 +4,11 @@ import { KitError } from "../../base/kit-error.ts";
 import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
-import { readSkills } from "../project-files.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { pickEnvironment } from "../host/exec/environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { workspaceName } from "../host/workspace-name.ts";
+import { readSkills } from "../project-files.ts";
 import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 
 /** Opens the workspace of a session, and creates it if it is missing. */
