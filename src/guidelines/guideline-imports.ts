@@ -1,4 +1,4 @@
-import { codeSpans } from "../specs/markdown/code-spans.ts";
+import { codeSpans } from "../specs/markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../specs/markdown/scan-markdown.ts";
 import type { GuidelineDraft } from "./adapter.ts";
 

@@ -39,7 +39,7 @@ export type {
 export type { CustomDefaults, CustomSource } from "./adapters/custom/custom-adapter.ts";
 export { exportSpecs, type SpecExportFormat } from "./export/export-specs.ts";
 export { type FrameworkInfo, frameworkInfos, frameworkLabel, frameworkOf } from "./frameworks.ts";
-export type { FrontMatterCode, FrontMatterProblem } from "./markdown/diagnostics.ts";
+export type { FrontMatterCode, FrontMatterProblem } from "./markdown/front-matter.ts";
 export { type FrontMatter, readFrontMatter } from "./markdown/front-matter.ts";
 export {
   type Heading,

@@ -1,4 +1,7 @@
-import type { SpecAdapter } from "./adapter.ts";
+import { isRecord } from "../base/record.ts";
+import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
+import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
+import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
 import { claudeAdapter } from "./adapters/claude/claude-adapter.ts";
 import { cursorAdapter } from "./adapters/cursor/cursor-adapter.ts";
 import { type CustomSource, createCustomAdapter } from "./adapters/custom/custom-adapter.ts";
@@ -6,6 +9,7 @@ import { kiroAdapter } from "./adapters/kiro/kiro-adapter.ts";
 import { openspecAdapter } from "./adapters/openspec/openspec-adapter.ts";
 import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
 import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
+import { atMost } from "./data/read-records.ts";
 
 /** The adapters of a project, in the order in which they are asked. */
 export interface SpecRegistry {
@@ -48,4 +52,181 @@ export function createSpecRegistry(options: SpecRegistryOptions = {}): SpecRegis
   const others = [...builtIn, ...(custom.length === 0 ? [] : [createCustomAdapter(custom)]), tesslAdapter];
   const adapters = [...own, ...others.filter((adapter) => !names.has(adapter.name))];
   return { adapters, adapterFor: (path) => adapters.find((adapter) => adapter.matches(path)) };
+}
+
+type Untrusted = Readonly<Record<string, unknown>>;
+interface Fault {
+  readonly rule: DiagnosticRule;
+  readonly field: string;
+  readonly message: string;
+}
+
+/**
+ * The same adapter, held to what a draft has to be. A user's adapter is code that no type check may have
+ * seen: a draft without an id, title or place, or with a value outside its enum, becomes a diagnostic that
+ * names the file and the adapter. What a draft may leave out gets its default.
+ */
+export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
+  const { name, framework, write } = adapter;
+  return {
+    name,
+    framework,
+    // Called on the adapter itself: it may be an instance of a class.
+    matches: (path) => adapter.matches(path),
+    parse: (source) => parse(adapter, source),
+    ...(write !== undefined && { write: (blocks) => write.call(adapter, blocks) }),
+  };
+}
+
+function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
+  const toDiagnostic = (fault: Fault, line?: number): Diagnostic => ({
+    severity: "error",
+    rule: fault.rule,
+    code: "adapter_draft",
+    message: `The adapter "${adapter.name}": ${fault.message}`,
+    path: source.path,
+    ...(line !== undefined && { line }),
+    field: fault.field,
+  });
+  const parsed: unknown = adapter.parse(source);
+  if (!isRecord(parsed) || !Array.isArray(parsed.drafts)) {
+    const message = "parse must return { drafts, diagnostics } at once, not a promise or another value.";
+    return { drafts: [], diagnostics: [toDiagnostic({ rule: "structure", field: "drafts", message })] };
+  }
+  const given: readonly unknown[] = Array.isArray(parsed.diagnostics) ? parsed.diagnostics : [];
+  const diagnostics: Diagnostic[] = given.filter(isDiagnostic);
+  const faults: Diagnostic[] = [];
+  const drafts: SpecDraft[] = [];
+  for (const [index, draft] of parsed.drafts.entries()) {
+    const { checked, found } = checkDraft(draft, index);
+    for (const fault of found) faults.push(toDiagnostic(fault, lineOf(draft)));
+    if (checked !== undefined) drafts.push(checked);
+  }
+  return { drafts, diagnostics: [...diagnostics, ...atMost(faults, source.path)] };
+}
+
+function checkDraft(
+  draft: unknown,
+  index: number,
+): { readonly checked?: SpecDraft; readonly found: readonly Fault[] } {
+  const name = `draft ${index + 1}`;
+  if (!isRecord(draft)) {
+    const message = `${name} must be an object, not ${kindOf(draft)}.`;
+    return { found: [{ rule: "structure", field: "drafts", message }] };
+  }
+  const essential: Fault[] = [];
+  const other: Fault[] = [];
+  const titled = isText(draft.title) ? `${name} (${describeValue(draft.title)})` : name;
+  if (!isDraftId(draft.id)) {
+    const message = `${titled} has no id: { kind: "base" | "declared", value } or { kind: "sequence", prefix }.`;
+    essential.push({ rule: "required-field", field: "id", message });
+  }
+  for (const field of ["title", "content"] as const) {
+    if (isText(draft[field])) continue;
+    essential.push({ rule: "required-field", field, message: `${titled} has no ${field}.` });
+  }
+  const choose = (field: string, values: readonly string[], into: Fault[]): void => {
+    const value = draft[field];
+    if (typeof value === "string" && values.includes(value)) return;
+    const message = `${titled}: "${field}" must be one of ${values.join(", ")}, not ${describeValue(value)}.`;
+    into.push({ rule: "enum", field, message });
+  };
+  choose("framework", frameworks, essential);
+  choose("spec_type", specTypes, essential);
+  if (draft.lifecycle !== undefined) choose("lifecycle", lifecycles, other);
+  if (draft.priority !== undefined) choose("priority", priorities, other);
+  const expect = (field: string, isRight: boolean, kind: string): void => {
+    if (draft[field] === undefined || isRight) return;
+    const message = `${titled}: "${field}" must be ${kind}, not ${kindOf(draft[field])}.`;
+    other.push({ rule: "structure", field, message });
+  };
+  const { summary, tags, metadata, span, links, mentions, feature } = draft;
+  expect("summary", typeof summary === "string", "a text");
+  expect(
+    "tags",
+    isListOf(tags, (tag) => typeof tag === "string"),
+    "a list of texts",
+  );
+  expect("metadata", isRecord(metadata) && isJson(metadata), "an object that JSON can hold");
+  expect("span", isSpan(span), "{ start_line, end_line } in whole numbers from 1");
+  expect(
+    "links",
+    isListOf(links, (link) => isRecord(link) && isText(link.target)),
+    "a list of links",
+  );
+  expect(
+    "mentions",
+    isListOf(mentions, (one) => isRecord(one) && isText(one.path)),
+    "a list of mentions",
+  );
+  expect("feature", typeof feature === "string", "a text");
+  const found = [...essential, ...other];
+  if (essential.length > 0) return { found };
+  const wrong = new Set(other.map(({ field }) => field));
+  const right = Object.fromEntries(Object.entries(draft).filter(([key]) => !wrong.has(key)));
+  return { checked: withDefaults(right), found };
+}
+
+/** Missing and invalid fields get the default of the record. */
+function withDefaults(draft: Untrusted): SpecDraft {
+  const defined = Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined));
+  const defaults = {
+    tags: [],
+    lifecycle: "active",
+    priority: "medium",
+    metadata: {},
+    span: { start_line: 1, end_line: 1 },
+    links: [],
+    mentions: [],
+  };
+  // Checked field by field above.
+  return { ...defaults, ...defined } as unknown as SpecDraft;
+}
+
+function isDraftId(id: unknown): id is DraftId {
+  if (!isRecord(id)) return false;
+  if (id.kind === "sequence") return isText(id.prefix);
+  return (id.kind === "base" || id.kind === "declared") && isText(id.value);
+}
+
+function isSpan(span: unknown): boolean {
+  if (!isRecord(span)) return false;
+  const isLine = (line: unknown): line is number => Number.isSafeInteger(line) && Number(line) >= 1;
+  return isLine(span.start_line) && isLine(span.end_line) && span.end_line >= span.start_line;
+}
+
+function isDiagnostic(value: unknown): value is Diagnostic {
+  return isRecord(value) && isText(value.message) && isText(value.path) && isText(value.rule);
+}
+
+function isListOf(value: unknown, isRight: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isRight);
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function lineOf(draft: unknown): number | undefined {
+  return isRecord(draft) && isRecord(draft.span) && isSpan(draft.span)
+    ? Number(draft.span.start_line)
+    : undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
+}
+
+function describeValue(value: unknown): string {
+  if (typeof value !== "string") return kindOf(value);
+  return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
 }

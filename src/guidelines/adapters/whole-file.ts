@@ -1,16 +1,20 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SourceType } from "../../protocol/guideline.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
-import { frontMatterDiagnostics } from "../../specs/markdown/diagnostics.ts";
-import { type FrontMatter, readFrontMatter } from "../../specs/markdown/front-matter.ts";
-import { maxTitleLength } from "../../specs/markdown/heading-title.ts";
+import {
+  type FrontMatter,
+  frontMatterDiagnostics,
+  readFrontMatter,
+} from "../../specs/markdown/front-matter.ts";
 import {
   type Heading,
   lineKinds,
   lineText,
   type MarkdownScan,
+  maxTitleLength,
   scanMarkdown,
   textOfLines,
+  unclosedDiagnostics,
 } from "../../specs/markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../specs/markdown/segments.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "../adapter.ts";
@@ -290,11 +294,7 @@ function textDiagnostics(path: string, scan: MarkdownScan, frontMatter: FrontMat
     diagnostics.push({ severity: "warning", rule, code, message: about.message, path, line: about.line });
   };
   if (scan.text.trim() === "") warn("structure", "empty_file", { message: "This file is empty.", line: 1 });
-  for (const { kind, line } of scan.unclosed) {
-    if (kind === "front_matter") continue;
-    const message = `This ${kind === "fence" ? "code fence" : "comment"} is never closed, so the rest of the file belongs to it.`;
-    warn("structure", `${kind}_unclosed`, { message, line });
-  }
+  diagnostics.push(...unclosedDiagnostics(scan, path));
   const hidden = scan.text.search(bidirectional);
   if (hidden !== -1) {
     const message = "This line holds a mark that reorders text as it is shown; titles are kept without it.";

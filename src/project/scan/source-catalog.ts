@@ -4,13 +4,12 @@ import { guidelineAdapterFor, readGuidelines } from "../../guidelines/read-guide
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../specs/adapter.ts";
-import { checkedAdapter } from "../../specs/checked-adapter.ts";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { statedAuthor } from "../../specs/model/block-title.ts";
 import { isFixturePath } from "../../specs/model/mentions.ts";
 import { validateBlock } from "../../specs/model/validate.ts";
-import { createSpecRegistry } from "../../specs/registry.ts";
+import { checkedAdapter, createSpecRegistry } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project-config.ts";
 import { baseOf, toBlockEntry } from "../store/block-row.ts";
 import type { FileEntry } from "../store/index-writer.ts";

@@ -1,6 +1,6 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { namesIn, requirementLabels } from "../adapters/kiro/requirement-labels.ts";
+import { namesIn, requirementLabels } from "../adapters/kiro/kiro-document.ts";
 import { splitLines } from "../markdown/characters.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";

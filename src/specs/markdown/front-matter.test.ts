@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { readFrontMatter, readPlainFrontMatter, readYamlFrontMatter } from "./front-matter.ts";
+import { readPlainFrontMatter } from "../data/safe-yaml.ts";
+import { readFrontMatter, readYamlFrontMatter } from "./front-matter.ts";
 import { scanMarkdown } from "./scan-markdown.ts";
 
 const read = (text: string) => readFrontMatter(scanMarkdown(text));

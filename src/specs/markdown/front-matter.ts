@@ -1,13 +1,13 @@
 import { type Document, isMap, LineCounter, parseDocument } from "yaml";
-import { inspectYaml, isYamlTooDeep, maxYamlDepth, withoutPrototypeKeys } from "../data/safe-yaml.ts";
-import { splitOutsideBraces } from "./characters.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import {
-  duplicateKey,
-  type FrontMatterProblem,
-  type FrontMatterReading,
-  invalid,
-  quoteKey,
-} from "./diagnostics.ts";
+  inspectYaml,
+  isYamlTooDeep,
+  maxYamlDepth,
+  readPlainFrontMatter,
+  withoutPrototypeKeys,
+} from "../data/safe-yaml.ts";
+import { splitOutsideBraces } from "./characters.ts";
 import { lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
 export interface FrontMatter {
@@ -234,93 +234,55 @@ function isBalanced(text: string): boolean {
   return open.length === 0 && quotes % 2 === 0;
 }
 
-// Most front matter is a handful of `key: value` lines, and a cold index reads thousands of files.
-// `readYamlFrontMatter` reads everything that is not plainly simple; a property test compares the two.
+export type FrontMatterCode =
+  | "frontmatter_unterminated"
+  | "frontmatter_invalid"
+  | "frontmatter_not_a_mapping"
+  | "frontmatter_duplicate_key"
+  | "frontmatter_too_large";
 
-const plainKeyLine = /^([A-Za-z_][A-Za-z0-9_-]*):(?:[ ]+(.*))?$/;
-const listLine = /^( *)- +(.*)$/;
-const reservedKey = /^(?:null|true|false|__proto__)$/i;
-/** Plain scalars that begin like this can be neither a number (`.inf`, `.5`) nor an indicator. */
-const plainStart = /^(?:[A-Za-z/_]|\.[a-hj-mo-z])/;
-/** A glob that begins with a star; YAML takes it for an alias, so it is read literally. */
-const starGlob = /^\*(?:[A-Za-z0-9*/._, -]|\{[A-Za-z0-9*/._, -]*\})*$/;
-/**
- * Values that mean the same as YAML and literally: a list with a star glob is not YAML, and
- * all of its items are taken as they are written then, `true` too.
- */
-const besideStar = /^(?:"[^"\\]+"|'[^']+'|[^"'[\]{}]+)$/;
-const quotedList = /^\[ *(?:(?:"[^"\\]*"|'[^']*') *(?:, *(?:"[^"\\]*"|'[^']*') *)*)?\]$/;
-const notPlain = /:(?:[ \t]|$)|[ \t]#/;
-const unprintable = /[^\t\x20-\x7e\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
-const notRead: unique symbol = Symbol("not read");
-
-/** The data of trivially plain front matter (line ends are LF); undefined where YAML must parse it. */
-export function readPlainFrontMatter(text: string): Record<string, unknown> | undefined {
-  // An anchor would make a star the alias of something.
-  if (/[\s,[]&\S/.test(text)) return undefined;
-  const data: Record<string, unknown> = {};
-  let listKey: string | undefined;
-  let listIndent = -1;
-  let list: unknown[] = [];
-  let hasStar = false;
-  let isLiteral = true;
-  for (const line of text.split("\n")) {
-    if (line === "") continue;
-    if (unprintable.test(line)) return undefined;
-    const item = listKey === undefined ? null : listLine.exec(line);
-    if (item !== null) {
-      const indent = item[1]?.length ?? 0;
-      const value = scalarOf(item[2] ?? "");
-      if (value === notRead || value === null || (listIndent !== -1 && indent !== listIndent))
-        return undefined;
-      if (listIndent === -1 && listKey !== undefined) {
-        list = [];
-        hasStar = false;
-        isLiteral = true;
-        data[listKey] = list;
-        listIndent = indent;
-      }
-      list.push(value);
-      const source = item[2] ?? "";
-      if (source.startsWith("*")) hasStar = true;
-      else if (typeof value !== "string" || !besideStar.test(source.trimEnd())) isLiteral = false;
-      if (hasStar && !isLiteral) return undefined;
-      continue;
-    }
-    const match = plainKeyLine.exec(line);
-    const key = match?.[1];
-    if (key === undefined || reservedKey.test(key) || Object.hasOwn(data, key)) return undefined;
-    const value = scalarOf(match?.[2] ?? "");
-    if (value === notRead) return undefined;
-    data[key] = value;
-    listKey = value === null ? key : undefined;
-    listIndent = -1;
-  }
-  return data;
+/** A problem of a front matter; `line` is 1-based, in the file. */
+export interface FrontMatterProblem {
+  readonly code: FrontMatterCode;
+  readonly message: string;
+  readonly line: number;
+  readonly severity: "error" | "warning";
 }
 
-function scalarOf(source: string): unknown {
-  const text = source.trimEnd();
-  if (text === "") return null;
-  const first = text[0];
-  if (first === '"' || first === "'") {
-    const inner = text.slice(1, -1);
-    if (text.length < 2 || !text.endsWith(first) || inner.includes(first) || inner.includes("\\"))
-      return notRead;
-    return inner;
-  }
-  if (first === "*") return starGlob.test(text) ? text : notRead;
-  if (first === "[") {
-    if (!quotedList.test(text)) return notRead;
-    return Array.from(text.matchAll(/"([^"]*)"|'([^']*)'/g), (match) => match[1] ?? match[2]);
-  }
-  if (!plainStart.test(text) || notPlain.test(text)) return notRead;
-  switch (text.toLowerCase()) {
-    case "true":
-    case "false":
-    case "null":
-      return text === "true" ? true : text === "false" ? false : notRead;
-    default:
-      return text;
-  }
+/** The result of one parser of the text between the fences; lines are 1-based, in that text. */
+interface FrontMatterReading {
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly problems: readonly FrontMatterProblem[];
+}
+
+function duplicateKey(key: string, line: number): FrontMatterProblem {
+  const message = `The key "${quoteKey(key)}" occurs twice in the front matter; the last one counts.`;
+  return { code: "frontmatter_duplicate_key", message, line, severity: "error" };
+}
+
+function invalid(message: string, line: number): FrontMatterProblem {
+  return { code: "frontmatter_invalid", message, line, severity: "error" };
+}
+
+/** A key for a message: short and without control characters. */
+function quoteKey(key: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
+  return key.slice(0, 60).replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
+}
+
+/** Front matter as written, for writing it back: line ends are LF; "" where it is blank. */
+export function frontMatterText(raw: string): string {
+  return raw.trim() === "" ? "" : raw.replace(/\r\n?/g, "\n");
+}
+
+/** The problems of a file's front matter, as diagnostics of that file. */
+export function frontMatterDiagnostics(path: string, problems: readonly FrontMatterProblem[]): Diagnostic[] {
+  return problems.map(({ severity, code, message, line }) => ({
+    severity,
+    rule: "front-matter",
+    code,
+    message,
+    path,
+    line,
+  }));
 }

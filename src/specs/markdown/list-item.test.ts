@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { listItemEnd, listItemText, toListItem } from "./list-item.ts";
 import { scanMarkdown } from "./scan-markdown.ts";
+import { listItemEnd, listItemText, toListItem } from "./segments.ts";
 
 function itemOf(text: string): string {
   const scan = scanMarkdown(text);

@@ -4,8 +4,7 @@ import { describe, expect, test } from "vitest";
 import { contentOfCase, readMarkdownCases } from "../../../tests/security/markdown-case.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { maxTitleLength } from "./heading-title.ts";
-import { lineKinds, lineText, scanMarkdown, textOfLines } from "./scan-markdown.ts";
+import { lineKinds, lineText, maxTitleLength, scanMarkdown, textOfLines } from "./scan-markdown.ts";
 
 function headingsOf(text: string): [number, string][] {
   return scanMarkdown(text).headings.map(({ level, title }) => [level, title]);

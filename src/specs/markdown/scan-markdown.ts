@@ -1,5 +1,5 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { firstInk, isBlank, isSpace, runLength, splitLines } from "./characters.ts";
-import { maxTitleLength, toTitle, withoutClosing } from "./heading-title.ts";
 
 /** The kind of block that a line belongs to. Only `prose` lines carry structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
@@ -316,4 +316,50 @@ function isThematicBreak(text: string, from: number, end: number): boolean {
     else if (!isSpace(next)) return false;
   }
   return count >= 3;
+}
+
+/**
+ * Warnings about code fences and comments that are never closed: the scan finds no headings and no tasks after them. Front matter
+ * has its own diagnostics.
+ */
+export function unclosedDiagnostics(scan: MarkdownScan, path: string): Diagnostic[] {
+  return scan.unclosed.flatMap(({ kind, line }): Diagnostic[] => {
+    if (kind === "front_matter") return [];
+    const name = kind === "fence" ? "code fence" : "comment";
+    return [
+      {
+        severity: "warning",
+        rule: "structure",
+        code: `${kind}_unclosed`,
+        message: `This ${name} is never closed, so the rest of the file is part of it.`,
+        path,
+        line,
+      },
+    ];
+  });
+}
+
+/** Titles are cut here, so that ids, file names and tables stay small whatever a file holds. */
+export const maxTitleLength = 300;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f]+/g;
+
+/** A text as a title: one line, without control characters, at most `maxTitleLength` long. */
+export function toTitle(text: string): string {
+  const clean = text
+    .slice(0, 4 * maxTitleLength)
+    .replace(controlCharacters, " ")
+    .trim();
+  if (clean.length <= maxTitleLength) return clean;
+  return `${clean.slice(0, maxTitleLength - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+/** The text of an ATX heading without its closing sequence (`## A ##`). */
+function withoutClosing(text: string): string {
+  const trimmed = text.trimEnd();
+  let at = trimmed.length;
+  while (at > 0 && trimmed[at - 1] === "#") at -= 1;
+  if (at === trimmed.length) return trimmed;
+  return at === 0 || trimmed[at - 1] === " " || trimmed[at - 1] === "\t" ? trimmed.slice(0, at) : trimmed;
 }

@@ -1,5 +1,5 @@
 import type { DraftMention } from "../adapter.ts";
-import { type CodeSpan, codeSpans } from "../markdown/code-spans.ts";
+import { type CodeSpan, codeSpans } from "../markdown/characters.ts";
 import { lineKinds, type MarkdownScan, textOfLines } from "../markdown/scan-markdown.ts";
 
 /** A link destination longer than this is not read; it bounds the work on hostile lines. */

@@ -1,10 +1,9 @@
 import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { frontMatterDiagnostics, frontMatterText, readFrontMatter } from "../../markdown/front-matter.ts";
+import { scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf, writeSegments } from "../../markdown/segments.ts";
+import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 

@@ -9,12 +9,16 @@ import type {
   SpecSource,
   WrittenSpecs,
 } from "../../adapter.ts";
-import { blocksByPath, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { toListItem } from "../../markdown/list-item.ts";
-import { lineKinds, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
-import { headingLine, withoutBlankEdges } from "../../markdown/segments.ts";
+import { frontMatterDiagnostics, frontMatterText, readFrontMatter } from "../../markdown/front-matter.ts";
+import {
+  lineKinds,
+  type MarkdownScan,
+  scanMarkdown,
+  textOfLines,
+  unclosedDiagnostics,
+} from "../../markdown/scan-markdown.ts";
+import { headingLine, toListItem, withoutBlankEdges } from "../../markdown/segments.ts";
+import { blocksByPath, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf, statedAuthor } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";

@@ -1,6 +1,6 @@
 import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/characters.ts";
-import { markerWidth } from "../../markdown/list-item.ts";
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { markerWidth } from "../../markdown/segments.ts";
 
 /** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
 export interface ListedRule {

@@ -20,11 +20,15 @@ import {
   dataFormatOf,
   readRecords,
 } from "../../data/read-records.ts";
-import { blocksByPath, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { frontMatterDiagnostics, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
+import { frontMatterDiagnostics, readFrontMatter } from "../../markdown/front-matter.ts";
+import {
+  type MarkdownScan,
+  scanMarkdown,
+  textOfLines,
+  unclosedDiagnostics,
+} from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/segments.ts";
+import { blocksByPath, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { validateBlock } from "../../model/validate.ts";

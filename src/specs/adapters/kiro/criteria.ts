@@ -4,8 +4,8 @@ import { lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-mark
 import { headingsBetween } from "../../markdown/segments.ts";
 import { classifyCriterion, isEarsStatement, scenarioCriterion } from "../../model/scenario.ts";
 import type { LineRange } from "../../model/task-list.ts";
-import { isAcceptanceLine, isAcceptanceTitle, toDottedNumber } from "./kiro-document.ts";
-import type { RequirementSection } from "./requirement-sections.ts";
+import { toDottedNumber } from "./kiro-document.ts";
+import { isAcceptanceLine, isAcceptanceTitle, type RequirementSection } from "./requirement-sections.ts";
 
 /** The criteria of one requirement, in both shapes of the record; both lists have the same order. */
 export interface Criteria {

@@ -1,24 +1,23 @@
 import type { SpecBlock } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
-import { blocksByPath } from "../../export/blocks-by-path.ts";
-import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import { type MarkdownScan, scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
 import { headingLine, type Section, sectionsOf, withoutBlankEdges } from "../../markdown/segments.ts";
+import { blocksByPath } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { criteriaOfItems, criterionItems } from "./criteria.ts";
 import {
-  isAcceptanceTitle,
   type KiroDocument,
   kiroDocumentOf,
   nothingFound,
   requirementId,
-  requirementNumber,
+  requirementLabels,
+  requirementLinks,
   type SectionPart,
   sectionDraft,
 } from "./kiro-document.ts";
 import { parseRequirements } from "./parse-requirements.ts";
 import { parseTasks } from "./parse-tasks.ts";
-import { requirementLabels, requirementLinks } from "./requirement-labels.ts";
+import { isAcceptanceTitle, requirementNumber } from "./requirement-sections.ts";
 
 /** Kiro and cc-sdd: `.kiro/specs/<feature>/{requirements,bugfix,design,tasks}.md`. */
 export const kiroAdapter: SpecAdapter = {

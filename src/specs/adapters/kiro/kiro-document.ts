@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
-import type { SpecDraft } from "../../adapter.ts";
-import { type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
+import type { DraftLink, SpecDraft } from "../../adapter.ts";
+import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import type { LineRange } from "../../model/task-list.ts";
@@ -88,127 +88,172 @@ export function requirementTarget(feature: string, end: string): string {
   return `fw_a-${feature}-requirements-${end}`;
 }
 
-// The words that mark the parts of a requirement, as Kiro, cc-sdd and translated documents write them.
-
-const acceptanceWords = [
-  "acceptance criteri(?:a|on)",
-  "受け?入れ?(?:基準|条件)",
-  "验收(?:标准|准则|条件)",
-  "驗收(?:標準|準則|條件)",
-  "(?:수용|인수) ?(?:기준|조건)",
-  "akzeptanzkriterien",
-  "crit[eè]res d['’]acceptation",
-  "criterios de aceptaci[oó]n",
-  "crit[eé]rios? de aceit(?:a[cç][aã]o|e)",
-  "criterio de aceptaci[oó]n",
-  "criteri di accettazione",
-  "acceptatiecriteria",
-  "kryteria (?:akceptacji|akceptacyjne)",
-  "kabul kriterleri",
-  "tiêu chí (?:chấp nhận|nghiệm thu)",
-  "kriteria penerimaan",
-  "критерии при[её]мки",
-  "критер[иі]ї приймання",
-  "接[受收](?:标准|條件|条件)",
-  "(?:معايير|شروط) القبول",
-].join("|");
-
-const storyWords = [
-  "user stor(?:y|ies)",
-  "objective",
-  "用户故事",
-  "使用者故事",
-  "ユーザー?ストーリー",
-  "目的",
-  "目标",
-  "사용자 ?스토리",
-  "hist[oó]ria(?: d[eo] usu[aá]rio)?",
-  "storia utente",
-  "histoire utilisateur",
-  "récit utilisateur",
-  "benutzergeschichte",
-  "gebruikersverhaal",
-  "пользовательская история",
-  "قصة المستخدم",
-].join("|");
-
-const requirementWords =
-  "requirements?|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|vereiste|wymaganie|gereksinim|yêu cầu|требование|вимога|المتطلب|متطلب";
-
-const emphasis = "(?:\\*\\*|__|[*_])?";
-const acceptanceTitle = new RegExp(`(?:${acceptanceWords})`, "i");
-const acceptanceLine = new RegExp(
-  `^(?:[-*+>]\\s+)?${emphasis}(?:${acceptanceWords})[^*_:：]{0,40}[:：]?${emphasis}\\s*[:：]?$`,
-  "i",
-);
-const storyTitle = new RegExp(`^(?:${storyWords})\\s*[:：]?$`, "i");
-const storyLine = new RegExp(
-  `^(?:[-*+>]\\s*)?(?:(?:\\*\\*|__)(?:${storyWords})[^*_]{0,40}(?:\\*\\*|__)|(?:${storyWords})\\s*(?=[:：]))\\s*[:：]?\\s*(.*)$`,
-  "is",
-);
-const requirementTitle = new RegExp(
-  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R-?(?=\\d+(?:\\.\\d+)*\\s*(?:[:：.|—–]|-\\s|$)))(\\d+(?:\\.\\d+)*)(?!\\.?\\d)`,
-  "i",
-);
-
-/** Whether a heading, by its title, opens acceptance criteria. */
-export function isAcceptanceTitle(title: string): boolean {
-  return acceptanceTitle.test(title);
-}
-
-/** Whether a line is a label on its own, such as `**Acceptance Criteria:**`. */
-export function isAcceptanceLine(line: string): boolean {
-  return line.length < 200 && acceptanceLine.test(line.trim());
-}
-
-const constraintTitle =
-  /\bnon[- ]?functional\b|\bconstraints?\b|\blimitations?\b|\bquality attributes?\b|\bn[aã]o[- ]funciona|\bno[- ]funcionales\b|\brestri[cç](?:ciones|[oõ]es)\b|\bnon[- ]fonctionnelles\b|\bcontraintes\b|\bnicht[- ]?funktional|\b(?:rand|rahmen)bedingungen\b|\beinschränkungen\b|非機能|制約|非功能|约束|約束|비기능|제약|нефункциональн|غير الوظيفية/i;
-const constraintChapter = new RegExp(
-  `^(?:\\d+(?:\\.\\d+)*[.):]?\\s+)?(?:[\\p{L}]+\\s+)?(?:${constraintTitle.source})[\\p{L}\\s&/,()-]*$`,
-  "iu",
-);
-
-/** Whether a section limits all requirements of a document, by its title. */
-export function isConstraintTitle(title: string): boolean {
-  return constraintTitle.test(title);
-}
-
-/** Whether a title says nothing else: "4. Non-Functional Requirements", not "Rate limit constraints in v2". */
-export function isConstraintChapter(title: string): boolean {
-  return constraintChapter.test(title) && !/(?<!non[- ]?)\bfunctional\b/i.test(title);
-}
-
-/** Whether a heading says nothing but that a user story follows. */
-export function isStoryTitle(title: string): boolean {
-  return storyTitle.test(title);
-}
-
-/** The text behind a user story label on its line (perhaps ""); undefined without a label. */
-export function storyBehindLabel(line: string): string | undefined {
-  return storyLine.exec(line.trim())?.[1];
-}
-
-const sentenceStart =
-  /^(?:[-*+>]\s+)*["“«]?(?:\*\*|__|[*_])?(?:as an?|as the|como(?: un[ao]?)?|als|en tant qu[e’']|come|jako|作为|作為|身为|як|как|bir)(?:\*\*|__|[*_])?[\s\p{L}“"']/iu;
-const japaneseStory = /^(?:[-*+>]\s+)*.{1,60}(?:として|로서|으로서)[、,]?/u;
-const wish =
-  /\b(?:i(?:['’]d| would)? (?:want|need|like|can|expect|should be able)|we (?:want|need)|quiero|quero|queremos|desejo|deseo|necesito|preciso|gostaria|möchte|will ich|brauche|je (?:veux|souhaite|voudrais)|voglio|chcę)\b|我(?:们)?(?:想|希望|要|需要|能)|(?:し|が|で|せ|り|き|み|え|べ)?たい|できるように|하고 ?싶|хочу|хочем|أريد/iu;
-
-/** Whether a paragraph is a user story by its words alone: "As a clerk, I want …, so that …". */
-export function isStorySentence(text: string): boolean {
-  const head = text.slice(0, 600);
-  if (!sentenceStart.test(head) && !japaneseStory.test(head)) return false;
-  return wish.test(head.replace(/[*_]/g, ""));
-}
-
-/** The number in a title such as "Requirement 3: Login", "要件2：x", "US-012"; leading zeros go. */
-export function requirementNumber(title: string): string | undefined {
-  const plain = title.replace(/^[*_\s]+/, "");
-  const number = requirementTitle.exec(plain)?.[1];
-  return number === undefined ? undefined : toDottedNumber(number);
-}
-
 /** A number such as "01.02" as links and ids spell it: "1.2". */
 export function toDottedNumber(written: string): string {
   return written.includes("0") ? written.replace(/(^|\.)0+(?=\d)/g, "$1") : written;
+}
+
+/** A reference behind a label: a requirement by its number, a statement by its code, or all. */
+interface RequirementName {
+  /** The end of the target's id: "req3", "nfr-1", or "*" for all requirements of the document. */
+  readonly target: string;
+  /** The name of the criterion or requirement in coverage: "3.2", "3", "NFR-1". */
+  readonly number: string;
+}
+
+export interface RequirementLabel {
+  readonly kind: "implements" | "validates";
+  readonly line: number;
+  /** The text behind the label. */
+  readonly rest: string;
+  /** The line is nothing but the label, in emphasis, and what it names. */
+  readonly isOwnLine: boolean;
+  /** Empty where the words name nothing that has a number or a code. */
+  readonly names: readonly RequirementName[];
+}
+
+const words =
+  "(?:Requirements?|Reqs?|要件|需求|要求|요구 ?사항|Requisitos?|Requerimientos?|Exigences?|Anforderung(?:en)?|Requisiti|Требовани[ея]|المتطلبات)";
+const validatesWords = "(?:Validates|Valida|Valide|Validiert|检验|验证|驗證|検証|검증)";
+const implementsLabel = new RegExp(`(?:^|[_*])${words}[*_]{0,2}\\s*[:：]\\s*(.*)$`, "i");
+const validatesLabel = new RegExp(
+  `(?<![\\p{L}])${validatesWords}(?:\\s*[:：*_]+\\s*(?:${words}(?![a-z]))?|\\s+${words}(?![a-z]))\\s*[:：]?(.*)$`,
+  "iu",
+);
+/** A word that every label has; most sections and lines lack it, and are skipped. */
+const mayHaveLabel = /req|valid|exigence|anforderung|требован|要件|需求|要求|요구|验|驗|検証|검증|متطلب/i;
+const ownLine = /^\s*(?:[-*+]\s+)?[_*]{1,3}\p{L}/u;
+const bulletBefore = /^\s*(?:[-*+]\s+)?/;
+/** Another label on the same line, such as `_Design: …_` or `| Success: …`. */
+const nextLabel = /(?:\s\|\s+|[*_]{1,2}[\s,;|]+(?=[*_]))[*_]{0,2}\p{L}[\p{L} ]{0,40}[:：].*$/u;
+
+/** A range longer than this is taken for its two ends. */
+const longestRange = 200;
+/** A line that names more is read up to here; a few ranges could name millions. */
+const maxReferences = 1000;
+
+const between =
+  "\\s*(?:[-–—~〜～]|\\.{2,3}|…|\\b(?:to|through|thru|until|bis|até|hasta)\\b|から|至|到|a(?=\\s))\\s*";
+/** A number, or a code such as `NFR-PERF-006`, with the criterion behind it: `US-1.AC-3`. */
+const name = `(?:(${words}|\\p{L}{1,20}(?:[-_]\\p{Lu}{1,12}){0,3})[-_ #]{0,2})?(\\d+(?:\\.\\d+)*)(?:[. ]AC[-_ ]?(\\d+))?`;
+const namePattern = new RegExp(
+  `(?<![/#.\\d\\p{L}])${name}(?![\\p{L}\\d]|\\.\\d)(?:${between}${name}(?![\\p{L}\\d]))?`,
+  "giu",
+);
+/** Words in front of a number that say nothing but that it is a requirement's. */
+const plainWord = new RegExp(`^(?:${words}|r|no|nr|n|and|y|e|et|und|и|及|和|与|と|to|through)$`, "i");
+/** The usual codes of statements, in any case, also with a space before the number. */
+const familiar = /^(?:ac|us|fr|nfr|sc|br|ur|tr|uir|cr|ir|sr|dr|rf|rnf|nf|con|story|user ?story)$/i;
+const allOf =
+  /^[^\p{L}]*(?:all|every|alle?s?|tod[ao]s|tous|toutes|tutti|全般|全て|すべて|全部|所有|모두|전체|все|جميع|كل)(?:[^\p{L}]*$|[的の ]*(?:the |les |los |as |os )?(?:requirements?|要件|需求|要求|requisitos|exigences|anforderungen|требования|المتطلبات)(?![\p{L}]))|\ball (?:the )?requirements?\W*$|^全要件/iu;
+
+/**
+ * The labels of lines that name requirements: `_Requirements: 1.1, 2.3_` (in several languages) is of
+ * the kind `implements`, `Validates: Requirements 1.1` of the kind `validates`. Linear in the text.
+ */
+export function requirementLabels(scan: MarkdownScan, ranges: readonly LineRange[]): RequirementLabel[] {
+  const labels: RequirementLabel[] = [];
+  for (const { from, to } of ranges) {
+    if (!mayHaveLabel.test(textOfLines(scan, from, to))) continue;
+    for (let line = from; line <= to; line += 1) {
+      if (scan.kinds[line - 1] !== lineKinds.prose) continue;
+      const text = lineText(scan, line).slice(0, 4000);
+      const label = mayHaveLabel.test(text) ? labelOf(text) : undefined;
+      if (label === undefined) continue;
+      const rest = label.rest.replace(nextLabel, "").replace(/[_*\s]+$/, "");
+      labels.push({ kind: label.kind, line, rest, isOwnLine: ownLine.test(text), names: namesIn(rest) });
+    }
+  }
+  return labels;
+}
+
+/** The links of labels to blocks of a feature, each once, from the first line that has it. */
+export function requirementLinks(labels: readonly RequirementLabel[], feature: string): DraftLink[] {
+  const links = new Map<string, DraftLink>();
+  for (const { kind, line, names } of labels) {
+    for (const { target: end, number } of names) {
+      const target = requirementTarget(feature, end);
+      const isWhole = end === "*" || end === `req${number}`;
+      const key = `${kind} ${target} ${number}`;
+      if (links.has(key)) continue;
+      links.set(key, { kind, target, ...(isWhole ? {} : { criterion: number }), line });
+    }
+  }
+  return [...links.values()];
+}
+
+function labelOf(text: string): { kind: "implements" | "validates"; rest: string } | undefined {
+  const validates = validatesLabel.exec(text);
+  if (validates !== null) return { kind: "validates", rest: validates[1] ?? "" };
+  const implemented = implementsLabel.exec(text.replace(bulletBefore, ""));
+  return implemented === null ? undefined : { kind: "implements", rest: implemented[1] ?? "" };
+}
+
+/**
+ * The references in a list: "1.1, 2.3 and R4", "1.1–1.4", "AC-1.1 through AC-1.3", "NFR-PERF-006", "All".
+ *
+ * A number belongs to the requirement with its first part. A code is that of the statement which has
+ * it, and `AC-1.2` the second criterion of requirement 1.
+ */
+export function namesIn(list: string): RequirementName[] {
+  if (allOf.test(list)) return [{ target: "*", number: "*" }];
+  const names: RequirementName[] = [];
+  // Remarks such as "FR-3 (Real-Time Updates)" name nothing.
+  const plain = list.replace(/\([^()]{0,400}\)/g, (remark) =>
+    /^\([\p{Lu}\d\s.,;&_-]+\)$/u.test(remark) ? remark : " ",
+  );
+  for (const match of plain.matchAll(namePattern)) {
+    if (names.length > maxReferences) break;
+    const [, word = "", first = "", inner, lastWord = "", last] = match;
+    const family = familyOf(word, match[0]);
+    if (family === undefined) continue;
+    const isRange = last !== undefined && (lastWord === "" || familyOf(lastWord, lastWord) === family);
+    const numbers = isRange ? rangeOf(first, last) : [first];
+    for (const number of numbers) names.push(nameOf(family, number, inner));
+    if (last !== undefined && !isRange) {
+      const other = familyOf(lastWord, lastWord);
+      if (other !== undefined) names.push(nameOf(other, last, undefined));
+    }
+  }
+  return names;
+}
+
+/** "" for a requirement's number, the letters of a code in capitals, undefined where it is neither. */
+function familyOf(word: string, written: string): string | undefined {
+  if (written.includes("#") && !/^(?:req|要|需)/i.test(word)) return undefined;
+  if (word === "" || plainWord.test(word)) return "";
+  if (familiar.test(word)) return /story$/i.test(word) ? "US" : word.toUpperCase();
+  const isCode = /^\p{Lu}{1,8}(?:[-_]\p{Lu}{1,12})*$/u.test(word);
+  return isCode && !written.startsWith(`${word} `) ? word.replaceAll("_", "-") : undefined;
+}
+
+function nameOf(family: string, written: string, inner: string | undefined): RequirementName {
+  const number = toDottedNumber(written);
+  const dot = number.indexOf(".");
+  const stem = dot === -1 ? number : number.slice(0, dot);
+  const criterion = inner === undefined ? number : `${stem}.${toDottedNumber(inner)}`;
+  // A dotted AC-1.2 is a criterion of requirement 1, AC-2 the one that carries this code.
+  if (family === "" || (family === "AC" && dot !== -1)) return { target: `req${stem}`, number: criterion };
+  if (family === "US" && criterion.includes(".")) return { target: `us-${stem}`, number: criterion };
+  return { target: codeKey(`${family}-${stem}`), number: `${family}-${written}` };
+}
+
+/** One spelling for each code: `NFR-001`, `nfr 1` and `NFR1` are "nfr-1". */
+export function codeKey(code: string): string {
+  return code
+    .toLowerCase()
+    .replace(/[_ ]/g, "-")
+    .replace(/(?<=\p{L})(?=\d)/gu, "-")
+    .replace(/(^|[.-])0+(?=\d)/g, "$1");
+}
+
+/** The numbers from first to last where they differ in their last part only, else the two ends. */
+function rangeOf(first: string, last: string): string[] {
+  const stem = first.slice(0, first.lastIndexOf(".") + 1);
+  const from = Number(first.slice(stem.length));
+  const to = Number(last.slice(stem.length));
+  const isRange = last.startsWith(stem) && Number.isInteger(to) && to > from && to - from <= longestRange;
+  return isRange
+    ? Array.from({ length: to - from + 1 }, (_, step) => `${stem}${from + step}`)
+    : [first, last];
 }

@@ -1,40 +1,40 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecType } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
 import {
   lineKinds,
   lineText,
   type MarkdownScan,
   scanMarkdown,
   textOfLines,
+  unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import { headingsBetween, withoutBlankEdges } from "../../markdown/segments.ts";
 import { slugOf } from "../../model/block-title.ts";
 import type { LineRange } from "../../model/task-list.ts";
 import { criteriaOf } from "./criteria.ts";
 import {
+  codeKey,
   duplicateNumber,
-  isAcceptanceLine,
-  isAcceptanceTitle,
-  isConstraintTitle,
-  isStorySentence,
-  isStoryTitle,
   type KiroDocument,
   nothingFound,
   requirementId,
   requirementTarget,
   sectionDraft,
-  storyBehindLabel,
 } from "./kiro-document.ts";
-import { codeKey } from "./requirement-labels.ts";
 import {
   chapterNumber,
+  isAcceptanceLine,
+  isAcceptanceTitle,
+  isConstraintTitle,
   isStatementItem,
+  isStorySentence,
+  isStoryTitle,
   lastLineOf,
   type RequirementSection,
   type RequirementSections,
   requirementSections,
+  storyBehindLabel,
 } from "./requirement-sections.ts";
 
 /**

@@ -1,14 +1,24 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
-import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { toTitle } from "../../markdown/heading-title.ts";
-import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
+import {
+  type MarkdownScan,
+  scanMarkdown,
+  toTitle,
+  unclosedDiagnostics,
+} from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";
-import { duplicateNumber, type KiroDocument, nothingFound, toDottedNumber } from "./kiro-document.ts";
-import { type RequirementLabel, requirementLabels, requirementLinks } from "./requirement-labels.ts";
+import {
+  duplicateNumber,
+  type KiroDocument,
+  nothingFound,
+  type RequirementLabel,
+  requirementLabels,
+  requirementLinks,
+  toDottedNumber,
+} from "./kiro-document.ts";
 
 /**
  * The meaning of the character in a box. A queued task (`[~]`) waits to be run and is `open`; the

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../../../testing/processor-time.ts";
 import { scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { namesIn, requirementLabels, requirementLinks } from "./requirement-labels.ts";
+import { namesIn, requirementLabels, requirementLinks } from "./kiro-document.ts";
 
 function numbersIn(list: string): string[] {
   return namesIn(list).map(({ target, number }) =>

@@ -1,14 +1,6 @@
 import { type Heading, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { isEarsStatement } from "../../model/scenario.ts";
-import {
-  isAcceptanceLine,
-  isAcceptanceTitle,
-  isConstraintChapter,
-  isStorySentence,
-  isStoryTitle,
-  requirementNumber,
-  storyBehindLabel,
-} from "./kiro-document.ts";
+import { toDottedNumber } from "./kiro-document.ts";
 
 /** A section of a requirements.md that becomes a block: its heading, its own number, the lines below it. */
 export interface RequirementSection {
@@ -30,7 +22,7 @@ export interface RequirementSections {
 }
 
 /** Headings that decide where a section ends. */
-export interface SectionEdges {
+interface SectionEdges {
   readonly starts: ReadonlySet<Heading>;
   readonly parts: ReadonlySet<Heading>;
 }
@@ -164,4 +156,124 @@ function leadingNumber(title: string): string | undefined {
 /** The number in front of a title: "2" of "2. Orders". */
 export function chapterNumber(title: string): string | undefined {
   return /^(\d+(?:\.\d+)*)[.):]?\s/.exec(title)?.[1];
+}
+
+// The words that mark the parts of a requirement, as Kiro, cc-sdd and translated documents write them.
+
+const acceptanceWords = [
+  "acceptance criteri(?:a|on)",
+  "受け?入れ?(?:基準|条件)",
+  "验收(?:标准|准则|条件)",
+  "驗收(?:標準|準則|條件)",
+  "(?:수용|인수) ?(?:기준|조건)",
+  "akzeptanzkriterien",
+  "crit[eè]res d['’]acceptation",
+  "criterios de aceptaci[oó]n",
+  "crit[eé]rios? de aceit(?:a[cç][aã]o|e)",
+  "criterio de aceptaci[oó]n",
+  "criteri di accettazione",
+  "acceptatiecriteria",
+  "kryteria (?:akceptacji|akceptacyjne)",
+  "kabul kriterleri",
+  "tiêu chí (?:chấp nhận|nghiệm thu)",
+  "kriteria penerimaan",
+  "критерии при[её]мки",
+  "критер[иі]ї приймання",
+  "接[受收](?:标准|條件|条件)",
+  "(?:معايير|شروط) القبول",
+].join("|");
+
+const storyWords = [
+  "user stor(?:y|ies)",
+  "objective",
+  "用户故事",
+  "使用者故事",
+  "ユーザー?ストーリー",
+  "目的",
+  "目标",
+  "사용자 ?스토리",
+  "hist[oó]ria(?: d[eo] usu[aá]rio)?",
+  "storia utente",
+  "histoire utilisateur",
+  "récit utilisateur",
+  "benutzergeschichte",
+  "gebruikersverhaal",
+  "пользовательская история",
+  "قصة المستخدم",
+].join("|");
+
+const requirementWords =
+  "requirements?|要件|需求|要求|요구 ?사항|anforderung|exigence|requisito|requerimiento|vereiste|wymaganie|gereksinim|yêu cầu|требование|вимога|المتطلب|متطلب";
+
+const emphasis = "(?:\\*\\*|__|[*_])?";
+const acceptanceTitle = new RegExp(`(?:${acceptanceWords})`, "i");
+const acceptanceLine = new RegExp(
+  `^(?:[-*+>]\\s+)?${emphasis}(?:${acceptanceWords})[^*_:：]{0,40}[:：]?${emphasis}\\s*[:：]?$`,
+  "i",
+);
+const storyTitle = new RegExp(`^(?:${storyWords})\\s*[:：]?$`, "i");
+const storyLine = new RegExp(
+  `^(?:[-*+>]\\s*)?(?:(?:\\*\\*|__)(?:${storyWords})[^*_]{0,40}(?:\\*\\*|__)|(?:${storyWords})\\s*(?=[:：]))\\s*[:：]?\\s*(.*)$`,
+  "is",
+);
+const requirementTitle = new RegExp(
+  `^(?:(?:${requirementWords})\\s*[-#]?\\s*|(?:US|REQ|FR|BR)[-_ ]?|(?:user )?story\\s+|R-?(?=\\d+(?:\\.\\d+)*\\s*(?:[:：.|—–]|-\\s|$)))(\\d+(?:\\.\\d+)*)(?!\\.?\\d)`,
+  "i",
+);
+
+/** Whether a heading, by its title, opens acceptance criteria. */
+export function isAcceptanceTitle(title: string): boolean {
+  return acceptanceTitle.test(title);
+}
+
+/** Whether a line is a label on its own, such as `**Acceptance Criteria:**`. */
+export function isAcceptanceLine(line: string): boolean {
+  return line.length < 200 && acceptanceLine.test(line.trim());
+}
+
+const constraintTitle =
+  /\bnon[- ]?functional\b|\bconstraints?\b|\blimitations?\b|\bquality attributes?\b|\bn[aã]o[- ]funciona|\bno[- ]funcionales\b|\brestri[cç](?:ciones|[oõ]es)\b|\bnon[- ]fonctionnelles\b|\bcontraintes\b|\bnicht[- ]?funktional|\b(?:rand|rahmen)bedingungen\b|\beinschränkungen\b|非機能|制約|非功能|约束|約束|비기능|제약|нефункциональн|غير الوظيفية/i;
+const constraintChapter = new RegExp(
+  `^(?:\\d+(?:\\.\\d+)*[.):]?\\s+)?(?:[\\p{L}]+\\s+)?(?:${constraintTitle.source})[\\p{L}\\s&/,()-]*$`,
+  "iu",
+);
+
+/** Whether a section limits all requirements of a document, by its title. */
+export function isConstraintTitle(title: string): boolean {
+  return constraintTitle.test(title);
+}
+
+/** Whether a title says nothing else: "4. Non-Functional Requirements", not "Rate limit constraints in v2". */
+function isConstraintChapter(title: string): boolean {
+  return constraintChapter.test(title) && !/(?<!non[- ]?)\bfunctional\b/i.test(title);
+}
+
+/** Whether a heading says nothing but that a user story follows. */
+export function isStoryTitle(title: string): boolean {
+  return storyTitle.test(title);
+}
+
+/** The text behind a user story label on its line (perhaps ""); undefined without a label. */
+export function storyBehindLabel(line: string): string | undefined {
+  return storyLine.exec(line.trim())?.[1];
+}
+
+const sentenceStart =
+  /^(?:[-*+>]\s+)*["“«]?(?:\*\*|__|[*_])?(?:as an?|as the|como(?: un[ao]?)?|als|en tant qu[e’']|come|jako|作为|作為|身为|як|как|bir)(?:\*\*|__|[*_])?[\s\p{L}“"']/iu;
+const japaneseStory = /^(?:[-*+>]\s+)*.{1,60}(?:として|로서|으로서)[、,]?/u;
+const wish =
+  /\b(?:i(?:['’]d| would)? (?:want|need|like|can|expect|should be able)|we (?:want|need)|quiero|quero|queremos|desejo|deseo|necesito|preciso|gostaria|möchte|will ich|brauche|je (?:veux|souhaite|voudrais)|voglio|chcę)\b|我(?:们)?(?:想|希望|要|需要|能)|(?:し|が|で|せ|り|き|み|え|べ)?たい|できるように|하고 ?싶|хочу|хочем|أريد/iu;
+
+/** Whether a paragraph is a user story by its words alone: "As a clerk, I want …, so that …". */
+export function isStorySentence(text: string): boolean {
+  const head = text.slice(0, 600);
+  if (!sentenceStart.test(head) && !japaneseStory.test(head)) return false;
+  return wish.test(head.replace(/[*_]/g, ""));
+}
+
+/** The number in a title such as "Requirement 3: Login", "要件2：x", "US-012"; leading zeros go. */
+export function requirementNumber(title: string): string | undefined {
+  const plain = title.replace(/^[*_\s]+/, "");
+  const number = requirementTitle.exec(plain)?.[1];
+  return number === undefined ? undefined : toDottedNumber(number);
 }

@@ -12,24 +12,24 @@ import type {
   SpecSource,
   WrittenSpecs,
 } from "../../adapter.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { toListItem } from "../../markdown/list-item.ts";
 import {
   lineKinds,
   lineText,
   type MarkdownScan,
   scanMarkdown,
   textOfLines,
+  unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import {
   headingLine,
   type Segment,
   segmentsOf,
+  toListItem,
   type WritableSegment,
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
+import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { classifyCriterion, scenarioCriterion } from "../../model/scenario.ts";
 import { detailText, taskItemsIn, taskMarker, taskStatusOf } from "../../model/task-list.ts";

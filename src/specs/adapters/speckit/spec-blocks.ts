@@ -1,6 +1,5 @@
 import type { AcceptanceCriterion, EarsEntry, Priority, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { SpecDraft } from "../../adapter.ts";
-import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
 import {
   type Heading,
   lineKinds,
@@ -8,7 +7,7 @@ import {
   type MarkdownScan,
   textOfLines,
 } from "../../markdown/scan-markdown.ts";
-import { withoutBlankEdges } from "../../markdown/segments.ts";
+import { listItemEnd, listItemText, listMarker, withoutBlankEdges } from "../../markdown/segments.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { classifyCriterion, scenarioCriterion } from "../../model/scenario.ts";

@@ -1,11 +1,16 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { listMarker, toListItem } from "../../markdown/list-item.ts";
-import { type MarkdownScan, scanMarkdown } from "../../markdown/scan-markdown.ts";
-import { headingLine, type Segment, segmentsOf, writeSegments } from "../../markdown/segments.ts";
+import { type MarkdownScan, scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
+import {
+  headingLine,
+  listMarker,
+  type Segment,
+  segmentsOf,
+  toListItem,
+  writeSegments,
+} from "../../markdown/segments.ts";
+import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { taskMarker } from "../../model/task-list.ts";

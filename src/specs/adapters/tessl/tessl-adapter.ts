@@ -7,18 +7,19 @@ import type {
   SpecSource,
   WrittenSpecs,
 } from "../../adapter.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../export/blocks-by-path.ts";
-import { frontMatterDiagnostics, frontMatterText, unclosedDiagnostics } from "../../markdown/diagnostics.ts";
-import { readFrontMatter } from "../../markdown/front-matter.ts";
-import { listItemEnd, listItemText, listMarker } from "../../markdown/list-item.ts";
+import { frontMatterDiagnostics, frontMatterText, readFrontMatter } from "../../markdown/front-matter.ts";
 import {
   lineKinds,
   lineText,
   type MarkdownScan,
   scanMarkdown,
   textOfLines,
+  unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import {
+  listItemEnd,
+  listItemText,
+  listMarker,
   type Segment,
   type SegmentParent,
   segmentsOf,
@@ -26,6 +27,7 @@ import {
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
+import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { mentionsIn, toMentionPath } from "../../model/mentions.ts";
 import { classifyCriterion } from "../../model/scenario.ts";
