@@ -3,8 +3,7 @@ import { toSentence, unknownKey } from "../base/error-text.ts";
 import { isRecord } from "../base/record.ts";
 import { isStandardSchema } from "../base/standard-schema.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
-import type { WorkflowContext } from "./workflow-context.ts";
-import type { WorkflowSchema } from "./workflow-schema.ts";
+import type { WorkflowContext, WorkflowSchema } from "./workflow-context.ts";
 
 /** When a workflow runs by itself, as its file says it. */
 export interface WorkflowSchedule<Payload = Readonly<Record<string, unknown>>> {

@@ -18,5 +18,4 @@ export type {
   WorkflowPayload,
   WorkflowSchedule,
 } from "./define-workflow.ts";
-export type { KitContext, WorkflowContext, WorkflowLog } from "./workflow-context.ts";
-export type { WorkflowSchema } from "./workflow-schema.ts";
+export type { KitContext, WorkflowContext, WorkflowLog, WorkflowSchema } from "./workflow-context.ts";

@@ -1,7 +1,27 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Agent } from "../agents/harness.ts";
+import type { PromptOptions, PromptResult } from "../agents/operations/options.ts";
+import {
+  checkOutput,
+  type OutputSchema,
+  type TypedOutputAsked,
+  type TypedOutputAttempt,
+  TypedOutputError,
+} from "../agents/output/typed-output.ts";
 import type { Session } from "../agents/session/session.ts";
-import type { AgentJournal } from "./agent-journal.ts";
-import { journalSession } from "./journal-session.ts";
+import type { ToolRunOptions } from "../agents/turn/tool-calls.ts";
+import { KitError } from "../base/kit-error.ts";
+import { defined } from "../base/record.ts";
+import { isStandardSchema } from "../base/standard-schema.ts";
+import type { RunContext } from "../engine/contract.ts";
+import type { KitEvent } from "../protocol/event.ts";
+import { partialResults } from "../protocol/read-records.ts";
+
+/** The journal that records the operations of a run's agents. */
+export interface AgentJournal {
+  readonly step: RunContext["step"];
+  readonly validateJson: ToolRunOptions["validateJson"];
+}
 
 /**
  * An agent whose operations are steps of a run: each gives its recorded result in a replay. What only looks
@@ -49,4 +69,141 @@ export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
     subscribe: (listener) => agent.onEvent(listener),
     close: (options) => agent.close(options),
   };
+}
+
+/** The options of a journaled operation beside those of the caller. */
+interface OperationSettings {
+  /** The same in each attempt, so that an operation which a crash interrupted goes on. */
+  readonly operationId: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A session whose operations are steps of a run. Each takes its position in the journal when it is asked
+ * for, so that operations which are asked for together keep their order in every replay.
+ */
+function journalSession(session: Session, agent: string, journal: AgentJournal): Session {
+  const step = <Value>(
+    kind: string,
+    { signal }: { readonly signal?: AbortSignal | undefined },
+    work: (given: OperationSettings) => Promise<Value>,
+  ): Promise<Value> =>
+    journal
+      .step(`${kind} ${agent}/${session.name}`, (given) =>
+        work({
+          operationId: toOperationId(given.idempotencyKey),
+          signal: signal === undefined ? given.signal : AbortSignal.any([given.signal, signal]),
+        }).catch((error: unknown) => {
+          throw toRecorded(signal?.aborted === true ? toAborted(error) : error);
+        }),
+      )
+      .catch((error: unknown) => {
+        throw fromRecorded(error);
+      });
+
+  const operate = async <Result>(
+    kind: string,
+    options: PromptOptions<Result>,
+    run: (given: PromptOptions<Result>) => Promise<PromptResult<Result>>,
+  ): Promise<PromptResult<Result>> => {
+    const { result: schema } = options;
+    let live: PromptResult<Result> | undefined;
+    const recorded = await step(kind, options, async (given) => {
+      live = await run({ ...options, ...given });
+      // Such a schema may make a value that is not JSON: the journal records the answer's text, and reads it again.
+      return isStandardSchema(schema) ? { ...live, result: undefined } : live;
+    });
+    if (live !== undefined) return live;
+    const result = isStandardSchema(schema)
+      ? await readAgain(recorded.text, schema, journal.validateJson)
+      : recorded.result;
+    return { ...recorded, result: result as Result };
+  };
+
+  return {
+    name: session.name,
+    prompt: (text, options = {}) => operate("prompt", options, (given) => session.prompt(text, given)),
+    stream(text, options = {}) {
+      const begun = Promise.withResolvers<AsyncIterable<KitEvent> | undefined>();
+      const result = operate("stream", options, (given) => {
+        const live = session.stream(text, given);
+        begun.resolve(live);
+        return live.result;
+      });
+      // A replay has the result alone: its events were told before.
+      const over = (): void => begun.resolve(undefined);
+      result.then(over, over);
+      const events = {
+        async *[Symbol.asyncIterator](): AsyncGenerator<KitEvent, void> {
+          const live = await begun.promise;
+          if (live !== undefined) yield* live;
+        },
+      };
+      return { ...events, result, partialResults: () => partialResults(events) };
+    },
+    skill: (skill, options = {}) =>
+      operate("skill", options, (given) => session.skill(skill, { ...options, ...given })),
+    task: (text, options = {}) =>
+      operate("task", options, (given) => session.task(text, { ...options, ...given })),
+    shell: (command, options = {}) =>
+      step("shell", options, (given) => session.shell(command, { ...options, ...given })),
+    compact: (options = {}) => step("compact", options, (given) => session.compact({ ...options, ...given })),
+    runPython: (code, options) => session.runPython(code, options),
+    registerPythonDataclass: (dataclass: never) => session.registerPythonDataclass(dataclass),
+    dumpPython: () => session.dumpPython(),
+    loadPython: (dump) => session.loadPython(dump),
+    abort: () => session.abort(),
+    history: () => session.history(),
+    fs: () => session.fs(),
+  };
+}
+
+/** An operation that the caller's own signal stops rejects with any reason: the journal records `aborted`. */
+function toAborted(error: unknown): unknown {
+  if (error instanceof KitError) return error;
+  return new KitError({
+    code: "aborted",
+    message: "The operation was aborted.",
+    ...(error instanceof Error ? { hint: error.message } : {}),
+    cause: error,
+  });
+}
+
+/** A schema may give what JSON cannot hold, such as a date: it makes that again of the recorded answer. */
+async function readAgain<Result>(
+  text: string,
+  schema: StandardSchemaV1<unknown, Result>,
+  validateJson: AgentJournal["validateJson"],
+): Promise<Result> {
+  const check = await checkOutput<Result>(text, schema satisfies OutputSchema<Result>, validateJson);
+  if (check.ok) return check.value;
+  throw new KitError({
+    code: "replay_mismatch",
+    message: "The recorded answer of the run does not match the schema any more.",
+    hint: `A started run needs the schema that it started with: ${check.issues.join("; ")}.`,
+  });
+}
+
+/** An operation's id of a step's key, in the letters that ids have. */
+function toOperationId(key: string): string {
+  return `op_${key.replaceAll(/[^A-Za-z0-9]+/g, "_")}`;
+}
+
+type Recorded = TypedOutputAsked & { readonly attempts?: readonly TypedOutputAttempt[] };
+
+/** A journal keeps an error's code, texts and `meta`: the answers that did not fit go along there. */
+function toRecorded(error: unknown): unknown {
+  if (!(error instanceof TypedOutputError)) return error;
+  const { code, message, hint, attempts, meta } = error;
+  const recorded = { code, message, meta: { ...meta, attempts } };
+  return new KitError(hint === undefined ? recorded : { ...recorded, hint });
+}
+
+/** The error as the operation threw it: the same in a replay as the first time. */
+function fromRecorded(error: unknown): unknown {
+  if (!(error instanceof KitError) || error.code !== "typed_output") return error;
+  // Only `toRecorded` puts them there.
+  const { attempts, agent, skill } = (error.meta ?? {}) as Recorded;
+  if (attempts === undefined) return error;
+  return new TypedOutputError(attempts, defined({ agent, skill }));
 }

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { AgentDefinition } from "../agents/define/create-agent.ts";
 import type { Agent } from "../agents/harness.ts";
 import type { RunContext } from "../engine/contract.ts";
@@ -10,7 +11,11 @@ import type {
   StartRun,
   WorkflowReference,
 } from "../protocol/run-calls.ts";
-import type { WorkflowSchema } from "./workflow-schema.ts";
+
+/** A schema of zod, valibot, … (Standard Schema), or a JSON Schema. */
+export type WorkflowSchema<Input = unknown, Output = unknown> =
+  | StandardSchemaV1<Input, Output>
+  | { readonly [keyword: string]: unknown };
 
 /**
  * The context that a workflow's `run` receives.

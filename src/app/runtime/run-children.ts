@@ -4,8 +4,7 @@ import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
-import type { WaitFor, WorkflowContext } from "../../workflows/workflow-context.ts";
-import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import type { WaitFor, WorkflowContext, WorkflowSchema } from "../../workflows/workflow-context.ts";
 
 /** The origin of a run that is started, as the engine stores it. */
 export interface RunOrigin {

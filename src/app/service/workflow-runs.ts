@@ -22,7 +22,7 @@ import type {
   StartRunOptions,
   WorkflowReference,
 } from "../../protocol/run-calls.ts";
-import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { Sources } from "../sources/sources.ts";

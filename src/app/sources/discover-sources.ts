@@ -14,7 +14,7 @@ import {
   type WorkflowDefinition,
   type WorkflowSchedule,
 } from "../../workflows/define-workflow.ts";
-import type { WorkflowSchema } from "../../workflows/workflow-schema.ts";
+import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import { isHeld } from "./agent-writes.ts";
 import { faultOfProfile } from "./check-profile.ts";
 import { describeFailure, failureLine } from "./describe-failure.ts";
