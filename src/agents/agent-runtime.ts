@@ -2,6 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { AgentBackend, BackendChoice } from "../backends/contract.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ModelResolver } from "../models/contract.ts";
+import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
@@ -24,7 +25,6 @@ import type { SecretMask } from "./secrets.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { RetryPolicy } from "./turn/retry.ts";
-import type { ToolRunOptions } from "./turn/tool-calls.ts";
 
 /** The services that an agent runs on; the composition root provides them. */
 export interface AgentRuntime {
@@ -32,8 +32,8 @@ export interface AgentRuntime {
   /** Has a store of an agent's own refuse stale writers, where several machines share the work. Throws for one that cannot. */
   readonly guardStore?: ((own: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
-  /** Resolves the chosen backend; without a choice, kit's own loop. */
-  readonly resolveBackend: (choice: BackendChoice | undefined) => MaybePromise<AgentBackend | undefined>;
+  /** Resolves the chosen backend; undefined for `typed`, the own loop of kit. */
+  readonly resolveBackend: (choice: BackendChoice) => MaybePromise<AgentBackend | undefined>;
   /** Used where the profile names no model. */
   readonly defaultModel: ProfileModel;
   /** Used where the profile names no sandbox. */
@@ -67,7 +67,9 @@ export interface AgentRuntime {
   /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;
   /** The cause that error events report; without it, they report only what any reader may see. */
-  readonly causeOf?: ToolRunOptions["causeOf"];
+  readonly causeOf?:
+    | ((error: unknown, mask?: (text: string) => string) => ErrorCause | undefined)
+    | undefined;
   /** Whether commands get the trace context of their call as environment variables. */
   readonly tracesCommands?: boolean;
   /** The run step or trace that the calling code belongs to. */

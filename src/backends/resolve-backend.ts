@@ -1,10 +1,8 @@
 import { KitError } from "../base/kit-error.ts";
 import { type AgentBackend, type BackendChoice, faultOfBackend } from "./contract.ts";
 
-/** Gives the backend that is meant; undefined for kit's own loop. Throws `invalid_request` for what is none. */
-export function resolveBackend(
-  choice: BackendChoice = "typed",
-): AgentBackend | Promise<AgentBackend> | undefined {
+/** Loads a backend by its name. Returns `undefined` for `typed`, the own loop of kit; throws `invalid_request` for an unknown name. */
+export function resolveBackend(choice: BackendChoice): AgentBackend | Promise<AgentBackend> | undefined {
   if (typeof choice === "object") return choice;
   switch (choice) {
     case "typed":

@@ -46,7 +46,7 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
     tools,
     toolRun,
     // A turn with a schema of its own answers the backend, not the caller.
-    isTyped: loop.isTyped === true && schema === undefined,
+    partialResult: schema === undefined ? loop.partialResult : undefined,
     ...(native === undefined ? undefined : { settings: { ...loop.settings, ...native } }),
   };
   if (request.messages === undefined && request.aside !== true) return own;

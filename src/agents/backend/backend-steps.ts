@@ -5,11 +5,11 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/message.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
+import type { GatedCall } from "../approvals/call-gate.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { taskIdOf, taskOfPart } from "../events.ts";
 import { isSuspension, Postponed } from "../log/resume.ts";
-import type { GatedCall } from "../turn/tool-gate.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
 /**

@@ -19,11 +19,6 @@ import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn
 import { planRetry, waitToRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
 
-/** Whether the history leaves too little room for an answer. */
-export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
-  return settings.enabled && tokens > windowTokens - settings.reserveTokens;
-}
-
 /**
  * Shortens the active history: the older part becomes a summary, written by the model; the newer part
  * stays word for word. The log keeps everything. Returns false if there was nothing to shorten.

@@ -160,6 +160,11 @@ export function compactionOf({
   return { ...defaultCompaction, ...defined(compaction) };
 }
 
+/** Whether the history leaves too little room for an answer. */
+export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
+  return settings.enabled && tokens > windowTokens - settings.reserveTokens;
+}
+
 /** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
 export const budget = object(
   {

@@ -5,9 +5,13 @@ import { textOf } from "../../protocol/read-records.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
-import { compactWith, needsCompaction } from "../compaction/compact.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
-import { builtInToolNames, callSettingsOf, compactionOf } from "../define/profile-settings.ts";
+import {
+  builtInToolNames,
+  callSettingsOf,
+  compactionOf,
+  needsCompaction,
+} from "../define/profile-settings.ts";
 import type { PastOperation } from "../log/resume.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
@@ -59,9 +63,8 @@ export async function runPrompt<Result>(
   const { spending, state } = operation;
   spending.budget = { ...operation.live.profile.budget, ...options.budget };
   const past = pastPrompt(operation);
-  const { backend: choice = operation.live.profile.backend } = options;
-  const resolving = harness.runtime.resolveBackend(choice);
-  const backend = resolving instanceof Promise ? await resolving : resolving;
+  const { backend: choice = operation.live.profile.backend ?? "typed" } = options;
+  const backend = choice === "typed" ? undefined : await harness.runtime.resolveBackend(choice);
   const progress = past === undefined ? noProgressYet : await progressOf(past, backend);
   const given =
     progress.answer === undefined ? undefined : await loggedAnswer(harness, progress.answer, options);
@@ -73,7 +76,7 @@ export async function runPrompt<Result>(
   const prepared = await prepare(harness, operation, options);
   const plain: TurnLoop = {
     ...toLoop(harness, operation, { ...prepared, backend, runs: progress.runs }),
-    isTyped: options.result !== undefined,
+    partialResult: options.result === undefined ? undefined : await loadPartialResult(),
   };
   operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
@@ -273,6 +276,7 @@ function toLoop(
             settings,
           ),
     makeRoom: async (reason) => {
+      const { compactWith } = await import("../compaction/compact.ts");
       await compactWith(harness, operation, { reason, resolved: models.current });
       prepared.renew();
     },
@@ -297,6 +301,12 @@ function withOutput<Result>(
   const { output } = live.profile;
   if (options.result !== undefined || output === undefined || task_id !== undefined) return options;
   return { ...options, result: output as PromptOptions<Result>["result"] };
+}
+
+/** Creates the readers of typed answers. */
+async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {
+  const { PartialResult } = await import("../output/partial-result.ts");
+  return () => new PartialResult();
 }
 
 /** Where an operation's tools are called. */

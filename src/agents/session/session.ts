@@ -13,7 +13,6 @@ import type {
 } from "../../python/contract.ts";
 import type { ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { Harness, Operation, OperationRequest } from "../agent-runtime.ts";
-import { runCompact } from "../compaction/compact.ts";
 import type { Skill } from "../define/agent-profile.ts";
 import type { EventHub } from "../events.ts";
 import {
@@ -198,9 +197,10 @@ export class NamedSession implements Session {
 
   async compact(options: CompactOptions = {}): Promise<boolean> {
     checkOptions("compact", options);
-    return this.#operate({ kind: "compact" }, options, (operation) =>
-      runCompact(this.#harness, operation, options),
-    );
+    return this.#operate({ kind: "compact" }, options, async (operation) => {
+      const { runCompact } = await import("../compaction/compact.ts");
+      return runCompact(this.#harness, operation, options);
+    });
   }
 
   async abort(): Promise<boolean> {

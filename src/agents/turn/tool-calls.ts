@@ -3,10 +3,12 @@ import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
-import { type ErrorCause, messagesOf, thrownText } from "../../protocol/error-cause.ts";
+import { messagesOf, thrownText } from "../../protocol/error-cause.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { AgentRuntime } from "../agent-runtime.ts";
+import { passGate, type ToolGate } from "../approvals/call-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
@@ -24,7 +26,6 @@ import {
   toOutcome,
   toResult,
 } from "./running-call.ts";
-import { passGate, type ToolGate } from "./tool-gate.ts";
 
 /** Options that all tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -45,9 +46,7 @@ export interface ToolRunOptions {
   /** The operation's spans; undefined if tracing is off. */
   readonly tracing?: OperationTracing | undefined;
   /** The cause of a failure for its event. */
-  readonly causeOf?:
-    | ((error: unknown, mask?: (text: string) => string) => ErrorCause | undefined)
-    | undefined;
+  readonly causeOf?: AgentRuntime["causeOf"];
 }
 
 /** The turn that requested the calls. */

@@ -24,7 +24,6 @@ import { notRun, type OperationLog } from "../log/operation-log.ts";
 import { isSuspension, type Suspension, willResume } from "../log/resume.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
 import { composedEntry } from "../log/to-prompt.ts";
-import { PartialResult } from "../output/partial-result.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
@@ -79,8 +78,8 @@ export interface TurnLoop extends ModelParts {
   /** The settings of the profile and the call; those that the turn itself needs win. */
   readonly modelSettings?: ModelSettings | undefined;
   readonly hooks?: TurnHooks | undefined;
-  /** Whether answers are typed: their deltas carry the value as far as it has come. */
-  readonly isTyped?: boolean | undefined;
+  /** Creates the reader of a typed answer, whose deltas carry the result so far; absent for a plain text. */
+  readonly partialResult?: (() => { push(text: string): unknown }) | undefined;
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
@@ -219,7 +218,7 @@ export async function runModelTurn(
     const deltas = createDeltas({
       emit: (body) => loop.emit(body, turnId),
       mask: loop.toolRun.mask,
-      partial: loop.isTyped === true ? new PartialResult() : undefined,
+      partial: loop.partialResult?.(),
     });
     try {
       const asked = callOptions(loop);

@@ -13,7 +13,6 @@ import type { ProfileModel } from "../../agents/define/profile-settings.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
-import { resolveBackend } from "../../backends/resolve-backend.ts";
 import { systemClock } from "../../base/clock.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -236,7 +235,8 @@ export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentR
   return {
     store: parts.store,
     resolveModel: parts.resolveModel,
-    resolveBackend,
+    resolveBackend: async (choice) =>
+      (await import("../../backends/resolve-backend.ts")).resolveBackend(choice),
     defaultModel: parts.defaultModel,
     sandbox: parts.sandbox,
     projectRoot: parts.root,
