@@ -56,12 +56,12 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "build",
-    summary: "Make the project a folder that runs alone, with the files of a platform",
+    summary: "Build the project into a folder that runs alone, with the files of a platform",
     load: async () => (await import("./commands/build.ts")).build,
   },
   {
     name: "deploy",
-    summary: "Build, and hand the output to a platform by its own command line",
+    summary: "Build, and deploy the output with the platform's own command-line tool",
     load: async () => (await import("./commands/deploy.ts")).deploy,
   },
   {
@@ -81,7 +81,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "logs",
-    summary: "Show what a run of a workflow did, or does",
+    summary: "Show the events of a run of a workflow",
     load: async () => (await import("./commands/logs.ts")).logs,
   },
   {
@@ -104,12 +104,12 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "signal",
-        summary: "Hand a run what it waits for",
+        summary: "Send a run the signal that it waits for",
         load: async () => (await import("./commands/runs.ts")).runsSignal,
       },
       {
         name: "cancel",
-        summary: "Stop a run for good",
+        summary: "Cancel a run",
         load: async () => (await import("./commands/runs.ts")).runsCancel,
       },
       {
@@ -119,7 +119,7 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "check",
-        summary: "Say which runs in flight new code would break",
+        summary: "Check which runs in flight new code would break",
         load: async () => (await import("./commands/runs-check.ts")).runsCheck,
       },
     ],
@@ -141,12 +141,12 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "approve",
-        summary: "Let a call run",
+        summary: "Approve a call",
         load: async () => (await import("./commands/approvals.ts")).approvalsApprove,
       },
       {
         name: "deny",
-        summary: "Refuse a call; the model is told so",
+        summary: "Deny a call; the model reads the reason",
         load: async () => (await import("./commands/approvals.ts")).approvalsDeny,
       },
       {
@@ -163,7 +163,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "dispatches",
-    summary: "Inputs handed to agents: list, show, retry, cancel",
+    summary: "Inputs dispatched to agents: list, show, retry, cancel",
     examples: [
       "kit dispatches list --status failed",
       "kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8",
@@ -181,24 +181,24 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "retry",
-        summary: "Give a dead letter its attempts again",
+        summary: "Retry a dead letter",
         load: async () => (await import("./commands/dispatches.ts")).dispatchesRetry,
       },
       {
         name: "cancel",
-        summary: "Take back what waits, or stop what runs",
+        summary: "Cancel a queued input, or abort a running one",
         load: async () => (await import("./commands/dispatches.ts")).dispatchesCancel,
       },
     ],
   },
   {
     name: "sessions",
-    summary: "Histories that agents have: list, prune",
+    summary: "Sessions of agents: list, prune",
     examples: ["kit sessions list", "kit sessions prune --older-than 30d --dry-run"],
     commands: [
       {
         name: "list",
-        summary: "List the sessions, with when each was last touched",
+        summary: "List the sessions, with the time of their last use",
         load: async () => (await import("./commands/sessions.ts")).sessionsList,
       },
       {
@@ -230,7 +230,7 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "apply",
-        summary: "Bring what a session has changed into the project",
+        summary: "Apply what a session has changed to the project",
         load: async () => (await import("./commands/sandboxes.ts")).sandboxesApply,
       },
     ],
@@ -247,7 +247,7 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "show",
-        summary: "Show one spec block with its links and where it comes from",
+        summary: "Show one spec block with its links and its source",
         load: async () => (await import("./commands/specs.ts")).specsShow,
       },
       {
@@ -262,12 +262,12 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "impact",
-        summary: "Say which specs, tests and files a change affects",
+        summary: "Show which specs, tests and files a change affects",
         load: async () => (await import("./commands/specs-impact.ts")).specsImpact,
       },
       {
         name: "graph",
-        summary: "Print how specs, tests and files hang together",
+        summary: "Print how specs, tests and files are related",
         load: async () => (await import("./commands/specs-graph.ts")).specsGraph,
       },
       {
@@ -277,12 +277,12 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "coverage",
-        summary: "Say which acceptance criteria have a test that names them",
+        summary: "Show which acceptance criteria have a test that names them",
         load: async () => (await import("./commands/specs-coverage.ts")).specsCoverage,
       },
       {
         name: "results",
-        summary: "Hand in how tests ended: JUnit XML, or the JSON of Vitest or Jest",
+        summary: "Store results of tests: JUnit XML, or the JSON of Vitest or Jest",
         load: async () => (await import("./commands/specs-results.ts")).specsResults,
       },
       {
@@ -313,7 +313,7 @@ export const commandTable: readonly AnyEntry[] = [
       },
       {
         name: "explain",
-        summary: "Say which guidelines apply to a file, in which order, and why",
+        summary: "Show which guidelines apply to a file, in which order, and why",
         load: async () => (await import("./commands/guidelines.ts")).guidelinesExplain,
       },
       {
@@ -357,7 +357,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "doctor",
-    summary: "Check this machine and this project, and say what to do",
+    summary: "Check this machine and this project, and suggest what to do",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
 ];

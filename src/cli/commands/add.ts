@@ -17,7 +17,7 @@ import { safeLine } from "../text/safe-text.ts";
 import { loadProjectConfig } from "../with-project.ts";
 
 export const add: Command = defineCommand({
-  arguments: [{ usage: "[name]", description: "What to add; without it, all that can be added is listed" }],
+  arguments: [{ usage: "[name]", description: "What to add; default: list everything that can be added" }],
   options: {
     dryRun: flag("--dry-run", "Print what would be installed and written, and do neither"),
     manager: option(
@@ -28,7 +28,7 @@ export const add: Command = defineCommand({
   },
   examples: ["kit add anthropic", "kit add postgres --dry-run", "kit add"],
   details:
-    "Installs the packages at the version that kit is tested with, writes the keys into kit.toml, names the variable to set, and checks the result as 'kit doctor' does. What is there stays: newer packages that kit takes, and keys that say something else. For kit.config.ts it says what to write. No key or password goes into a file.",
+    "Installs the packages at the version that kit is tested with, writes the keys into kit.toml, names the variable to set, and checks the result as 'kit doctor' does. Keeps newer versions that kit supports, and configured keys with another value. For kit.config.ts it prints what to write. Never writes keys or passwords to a file.",
   run: ({ args: [name], options: { dryRun = false, manager } }, context) =>
     name === undefined ? list(context) : addOne(findAddition(name), { dryRun, manager }, context),
 });

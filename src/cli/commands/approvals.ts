@@ -33,7 +33,7 @@ export const approvalsList: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit approvals list", "kit approvals list reviewer pr-42"],
-  details: `Oldest first; --json has every argument of a call whole. Without an agent, runs that wait for a signal are listed, too. ${details}`,
+  details: `Oldest first; --json contains the complete arguments of each call. Without an agent, also lists runs that wait for a signal. ${details}`,
   run: async ({ args: [agent, id], options }, context) => {
     const { output } = context;
     const files = options.url === undefined ? new AgentWrites(realpathSync(context.root)).held() : [];
@@ -98,7 +98,7 @@ export const approvalsAllow: Command = defineCommand({
     url: urlOption,
   },
   examples: [`kit approvals allow ${exampleId}`, `kit approvals allow ${exampleId} --rule 2`],
-  details: `Shows the rules that would let such calls run without an approval, the narrowest first, as they would stand in kit.toml; --rule writes one of them. A rule waives what agent.approvals of kit.toml asks for, never what an agent, a tool or a policy does. ${details}`,
+  details: `Shows the rules that would let such calls run without an approval, the narrowest first, as kit.toml would contain them; --rule writes one of them. A rule waives only the approvals that agent.approvals of kit.toml requires, never those of an agent, a tool or a policy. ${details}`,
   run: async ({ args: [id = ""], options: { rule: number, url } }, context) => {
     const { output } = context;
     const client = await openClient(context, url);
@@ -146,7 +146,7 @@ export const approvalsAccept: Command = defineCommand({
   options: {},
   examples: ["git diff src/agents/reviewer.ts", "kit approvals accept src/agents/reviewer.ts"],
   details:
-    "kit loads no agent, workflow, webhook or configuration, and nothing that they import, from a file that an agent has written, until a person accepts it as it is. Look at it first: it runs with kit's rights and keys. A running kit dev takes it up at once. Needs no server.",
+    "kit does not load an agent, workflow, webhook or configuration, nor a file that they import, after an agent has written it, until a person accepts this version. Read it first: it runs with kit's rights and keys. A running 'kit dev' loads it at once. Needs no server.",
   run: async ({ args }, context) => {
     const writes = new AgentWrites(realpathSync(context.root));
     const files = args.map((path) => resolve(context.cwd, path));

@@ -19,7 +19,7 @@ export const build: Command = defineCommand({
     force: flag("--force", "Replace files that were changed by hand"),
   },
   examples: ["kit build", "kit build --target node --out dist", "kit build --check"],
-  details: `Puts agents, workflows, webhooks, skills, roles, specs and guidelines into one folder, with kit and the packages that they use. The targets: ${targetNames}. Needs the package rolldown: npm install --save-dev rolldown. Secrets are no part of an output: set them as variables where it runs.`,
+  details: `Puts agents, workflows, webhooks, skills, roles, specs and guidelines into one folder, with kit and the packages that they use. The targets: ${targetNames}. Needs the package rolldown: npm install --save-dev rolldown. An output contains no secrets: set them as variables where it runs.`,
   run: ({ options: { target: name = "node", out, check = false, force = false } }, context) =>
     withProject(context, async ({ project, loaded }) => {
       const [{ build: buildProject }, { findTarget }] = await Promise.all([

@@ -10,7 +10,7 @@ export const cluster: Command = defineCommand({
   options: { url: urlOption },
   examples: ["kit cluster", "kit cluster --json"],
   details:
-    "Asks the server that runs for this project; without one it reads the engine's store. Ends with 1 when something is wrong: a node that is silent, different versions, clocks that differ, work without an owner. Where one process does all of the work, it is the one node.",
+    "Asks the server that runs for this project; without one it reads the engine's store. Exits with 1 when there is a problem: a silent node, different versions, clocks that differ, work without an owner. If one process does all of the work, it is the only node.",
   run: ({ options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const state = await work.cluster();

@@ -23,7 +23,7 @@ export const deploy: Command = defineCommand({
     "KIT_API_KEYS=$(openssl rand -hex 24) kit deploy --target docker",
   ],
   details:
-    "Builds, then calls the platform's own command line (docker, fly, railway, gh, glab), which must be installed and signed in, and prints what it prints. Ends with the address and a check of its health, or with the exit code of that tool. Values of secrets are handed to it by the environment or by its input, never as arguments.",
+    "Builds, then calls the platform's own command-line tool (docker, fly, railway, vercel, netlify, wrangler, gh, glab), which must be installed and signed in, and prints its output. At the end prints the address and a check of its health, or exits with the tool's exit code. Passes values of secrets to the tool by the environment or by its input, never as arguments.",
   run: ({ options: { target: name, out, dryRun = false, force = false } }, context) =>
     withProject(context, async ({ project, loaded }): Promise<ExitCode> => {
       if (name === undefined)

@@ -19,7 +19,7 @@ export const dev: Command = defineCommand({
   options: serveOptions,
   examples: ["kit dev", "kit dev --cwd examples/shop --port 3000"],
   details:
-    "As 'kit start', with a line on stderr for every request, for what agents and workflows do and for every change of a file, and with hint and stack in error replies. Agents and workflows are read again when their files change; sessions continue. Not for a server that others can reach.",
+    "Like 'kit start', with a line on stderr for every request, for what agents and workflows do and for every changed file, and with hint and stack in error replies. Loads agents and workflows again when their files change; sessions continue. Do not use it for a server that others can reach.",
   run: ({ options }, context) => {
     const { output } = context;
     const log = (text: string): void => output.note(`${output.noteStyle("dim", clock())}  ${text}`);

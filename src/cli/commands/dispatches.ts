@@ -58,7 +58,7 @@ export const dispatchesRetry: Command = defineCommand({
   arguments: [idArgument],
   options: { url: urlOption },
   examples: ["kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
-  details: `It goes to the end of its session's queue. ${details}`,
+  details: `Puts it at the end of its session's queue. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.retryDispatch(id), context);

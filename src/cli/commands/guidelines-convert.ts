@@ -17,7 +17,7 @@ export const guidelinesConvert: Command = defineCommand({
     write: flag("-w, --write", "Write the result into the project instead of printing it"),
     plan: option(
       "--plan <file>",
-      "With --write: the output of an earlier --json; writes nothing where it would write anything else",
+      "With --write: the output of an earlier --json; writes nothing if the result would differ from it",
       String,
     ),
     overwrite: flag("--overwrite", "Replace a steering file that has other content"),
@@ -27,7 +27,7 @@ export const guidelinesConvert: Command = defineCommand({
     "kit guidelines convert 3f2a9c1e5b7d8046 --format claude --write",
   ],
   details:
-    "Prints the result; with --write, a steering file goes to .kiro/steering, and a section into CLAUDE.md or .cursorrules, whose other text stays as it is.",
+    "Prints the result; with --write, a steering file goes to .kiro/steering, and a section into CLAUDE.md or .cursorrules, whose other text stays unchanged.",
   run: ({ args: [id = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;

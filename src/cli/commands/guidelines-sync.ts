@@ -26,7 +26,7 @@ export const guidelinesSync: Command = defineCommand({
     check: flag("--check", "Write nothing, and exit with 1 when a file is not up to date (for CI)"),
     plan: option(
       "--plan <file>",
-      "With --write: the output of an earlier --json; writes nothing where it would write anything else",
+      "With --write: the output of an earlier --json; writes nothing if the result would differ from it",
       String,
     ),
     overwrite: flag("--overwrite", "With --write: replace files that were edited by hand, too"),
@@ -40,7 +40,7 @@ export const guidelinesSync: Command = defineCommand({
     "kit guidelines sync --check",
   ],
   details:
-    "Without --write, shows each file with what would change in it. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
+    "Without --write, shows the changes of each file. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const {

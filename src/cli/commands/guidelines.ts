@@ -96,7 +96,7 @@ export const guidelinesExplain: Command = defineCommand({
     "kit guidelines explain src/app.ts --tool codex --user",
   ],
   details:
-    "Lists what applies in the order in which it is read, why it applies, about how many tokens it costs, and what is shadowed by what.",
+    "Lists the guidelines that apply, in the order in which the tool reads them, with the reason and the approximate number of tokens, and the guidelines that others shadow.",
   run: ({ args: [file = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const path = toProjectPath(file, context);

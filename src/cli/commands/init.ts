@@ -11,12 +11,15 @@ import { makeNamedFolder } from "../write-files.ts";
 
 export const init: Command = defineCommand({
   arguments: [
-    { usage: "[dir]", description: "The project's folder, made when it is missing; default: this one" },
+    {
+      usage: "[dir]",
+      description: "The project's folder, created if it is missing; default: the current one",
+    },
   ],
   options: {},
   examples: ["kit init my-agents", "kit init"],
   details:
-    "Writes an agent, a workflow, a skill, a role, a configuration and tests. Files that exist are kept. 'kit run' works at once; 'npm install' is for tests, types and editors.",
+    "Writes an agent, a workflow, a skill, a role, a configuration and tests. Keeps files that exist. 'kit run' works at once; 'npm install' is for tests, types and editors.",
   async run({ args: [dir = "."] }, context) {
     const { output } = context;
     const folder = resolve(context.cwd, dir);

@@ -27,7 +27,7 @@ export const invoke: Command = defineCommand({
   options: {
     payload: option(
       "--payload <json>",
-      'What the route takes; an agent: {"message": "…", "session"?, "model"?, "backend"?, "role"?, "thinking_level"?}',
+      'The body for the route; for an agent: {"message": "…", "session"?, "model"?, "backend"?, "role"?, "thinking_level"?}',
       parsePayload,
     ),
     message: option("-m, --message <text>", "The message, without a payload; - reads it from stdin", asText),
@@ -48,7 +48,7 @@ export const invoke: Command = defineCommand({
     `kit invoke review-file --payload '{"file": "src/app.ts"}'`,
   ],
   details:
-    "Asks the server that runs for this project, or the one named with --url. Keys come from KIT_API_KEY. A tool call that needs approval is asked about at the terminal. A workflow run continues after this command ends.",
+    "Asks the server that runs for this project, or the one named with --url. Keys come from KIT_API_KEY. Asks at the terminal about tool calls that need approval. A workflow run continues after this command ends.",
   run: async ({ args: [name = "", id], options }, context) => {
     const { payload = {}, stream = false, dispatch = false, key } = options;
     const message = options.message === "-" ? await readText(context.input) : options.message;

@@ -31,7 +31,7 @@ export const logs: Command = defineCommand({
     "kit logs run_01M7Y2ZJNPKAA8N21S3HAQ99FR --receipts",
   ],
   details:
-    "Asks the server that runs for this project; without one it reads what is on disk. With --follow it waits for the next server when one ends. Rules, specs, skills and memories are named when they come before the model; --receipts names all of them with each turn. With --json every event is a line, with what is new in each receipt. Exits with 1 when the run has failed.",
+    "Asks the server that runs for this project; without one it reads the state on disk. With --follow it waits for the next server when one stops. Names rules, specs, skills and memories when a model first gets them; --receipts names all of them with each turn. With --json prints an event per line, with the new items of each receipt. Exits with 1 if the run has failed.",
   run: ({ args: [runId], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       if (runId === undefined) {

@@ -12,7 +12,7 @@ export const mcp: Command = defineCommand({
     `    "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
   ],
   details:
-    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start: tools that say which guidelines apply to a file, search the specs, and tell what a change affects. Ends when stdin does.",
+    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends.",
   run: (_, context) =>
     withProject(
       context,

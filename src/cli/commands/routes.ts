@@ -11,7 +11,7 @@ export const routes: Command = defineCommand({
   options: {},
   examples: ["kit routes", "kit routes --json"],
   details:
-    "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and says when they run by themselves and which of them it cannot use.",
+    "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and lists their schedules and the files that it cannot use.",
   run: (_line, context) =>
     withProject(context, async ({ project, loaded }) => {
       const { openProjectService } = await import("../../app/service/open-project-service.ts");

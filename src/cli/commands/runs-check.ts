@@ -20,7 +20,7 @@ export const runsCheck: Command = defineCommand({
   },
   examples: ["kit runs check", "kit runs check --against ../release --json"],
   details:
-    "Replays each run that has not ended, in this project's engine, with the workflows as they are in the folder. Steps are not run and nothing is written, so it can be done beside a server, and in CI before a deploy: with KIT_ENGINE_URL, against the database that several machines share. The code around the steps does run, as in each replay. Ends with 1 when a run would end in replay_mismatch, or fail.",
+    "Replays each run that has not ended, in this project's engine, with the workflows of the folder. Runs no step and writes nothing, so you can use it next to a running server, and in CI before a deploy: with KIT_ENGINE_URL, against the database that several machines share. The code between the steps does run, as in each replay. Exits with 1 if a run would fail, with replay_mismatch or otherwise.",
   async run({ options }, context) {
     const against = folderOf(options.against, context);
     const loaded = await loadProjectConfig(context, { dotEnv: true });

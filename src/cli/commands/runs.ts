@@ -43,7 +43,7 @@ export const runsShow: Command = defineCommand({
   arguments: [idArgument],
   options: { url: urlOption },
   examples: ["kit runs show run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details: `Its record, with payload and result; 'kit logs' shows what it did. ${details}`,
+  details: `Prints its record, with payload and result; 'kit logs' shows its events. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.getRun(id), context);
@@ -92,7 +92,7 @@ export const runsRerun: Command = defineCommand({
   arguments: [idArgument],
   options: { url: urlOption },
   examples: ["kit runs rerun run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details: `Prints the id of the new run, which begins at the start: it does again what the earlier one had done. ${details}`,
+  details: `Prints the id of the new run. It starts from the beginning, and repeats what the earlier run had done. ${details}`,
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const receipt = await work.rerun(id);

@@ -35,7 +35,7 @@ export const sandboxesPrune: Command = defineCommand({
     dryRun: flag("--dry-run", "Print what would be removed, and remove nothing"),
   },
   examples: ["kit sandboxes prune --dry-run", "kit sandboxes prune --yes"],
-  details: `Removes the machines of this project that no session uses, such as those left by a crash. Never those of another project. ${details}`,
+  details: `Removes the machines of this project that no session uses, such as those left by a crash. Never removes machines of another project. ${details}`,
   run: ({ options }, context) =>
     withMachines(context, async (vendors) => {
       const { output } = context;
@@ -74,7 +74,7 @@ export const sandboxesDiff: Command = defineCommand({
   arguments: target,
   options: { session },
   examples: ["kit sandboxes diff fixer pr-42", "kit sandboxes diff fixer pr-42 > changes.patch"],
-  details: `What the session has changed of the files that its machine started with, as a patch. ${details}`,
+  details: `Prints, as a patch, what the session has changed since its machine started. ${details}`,
   run: ({ args, options }, context) =>
     withChanges({ args, session: options.session, context }, async ({ changes }) => {
       const { output } = context;
@@ -96,7 +96,7 @@ export const sandboxesApply: Command = defineCommand({
     ),
   },
   examples: ["kit sandboxes apply fixer pr-42", "kit sandboxes apply fixer pr-42 --yes"],
-  details: `Shows what the session has changed, asks, and applies it to the files here: whole, or not at all. Nothing is committed. ${details}`,
+  details: `Shows what the session has changed, asks, and applies all of it to the files here, or nothing. Commits nothing. ${details}`,
   run: ({ args, options }, context) =>
     withChanges({ args, session: options.session, context }, async ({ changes, machines }) => {
       const { output } = context;

@@ -21,7 +21,7 @@ export const sessionsList: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit sessions list", "kit sessions list -n 1000 --json"],
-  details: `In the order in which they were made, with when something was last added. ${details}`,
+  details: `Lists sessions in the order of their creation, with the time of their last entry. ${details}`,
   run: ({ options }, context) =>
     withSessionAdmin(context, options.url, async (admin) => {
       const { limit = 50, cursor } = options;

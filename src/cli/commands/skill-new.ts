@@ -8,7 +8,11 @@ import { usageError } from "../report-error.ts";
 export const skillNew: Command = defineCommand({
   arguments: [{ usage: "<name>", description: "The skill's name: lower case, words joined by hyphens" }],
   options: {
-    description: option("-d, --description <text>", "What the skill does, in one sentence", (text) => text),
+    description: option(
+      "-d, --description <text>",
+      "The purpose of the skill, in one sentence",
+      (text) => text,
+    ),
   },
   examples: ["kit skill new release-notes", 'kit skill new triage --description "Sorts new issues."'],
   details: "Writes .agents/skills/<name>/SKILL.md. Agents of the project then run it by name.",

@@ -34,7 +34,7 @@ export const specsCoverage: Command = defineCommand({
     "kit specs coverage --format github",
   ],
   details:
-    "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. Similar words only suggest.",
+    "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. A test with similar words is only a suggestion.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const { feature, failUnder = 0, all = false, limit, cursor, format } = options;

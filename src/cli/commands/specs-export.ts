@@ -32,7 +32,7 @@ export const specsExport: Command = defineCommand({
     "kit specs export --format kiro --out backup",
   ],
   details:
-    "JSON and JSON Lines hold every spec; a framework's files hold those of the framework. What they cannot hold is listed, as is text of spec files that is in no spec.",
+    "JSON and JSON Lines contain every spec; a framework's files contain the specs of that framework. Lists what a format cannot express, and text of spec files that is in no spec.",
   run: ({ options }, context) =>
     withProject(context, async (opened) => {
       const { output, json } = context;

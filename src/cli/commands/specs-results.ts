@@ -15,11 +15,15 @@ const maxBytes = 64 * 1024 * 1024;
 export const specsResults: Command = defineCommand({
   arguments: [{ usage: "<file>", description: "The report: JUnit XML, or the JSON of vitest or jest" }],
   options: {
-    format: option("--format <name>", "junit or vitest; default: told from the report", parseReportFormat),
+    format: option(
+      "--format <name>",
+      "junit or vitest; default: detected from the report",
+      parseReportFormat,
+    ),
   },
   examples: ["kit specs results junit.xml", "kit specs results results.json --json"],
   details:
-    "Keeps the results in .kit, so that 'kit specs coverage' and a server tell which criteria pass, fail, or never ran. Replaces what was known of the files in the report, and keeps the rest. A test that is renamed is unknown until it runs again.",
+    "Stores the results in .kit, so that 'kit specs coverage' and a server show which criteria pass, fail, or never ran. Replaces the results of the files in the report, and keeps all others. A renamed test has no result until it runs again.",
   run: ({ args: [file = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;

@@ -28,7 +28,7 @@ export const specsStale: Command = defineCommand({
     "kit specs stale --check",
   ],
   details:
-    "A spec is stale when a file that it names changed in Git after the spec did. Acceptances are kept in a file that belongs into Git.",
+    "A spec is stale when a file that it names changed in Git after the spec did. Acceptances are stored in a file that belongs in Git.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const { output, signal } = context;

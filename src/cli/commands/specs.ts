@@ -79,7 +79,7 @@ export const specsList: Command = defineCommand({
     rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
   },
   details:
-    "Leaves out the rules of instruction files where there is anything else, unless a filter or --rules asks for them; so does --json.",
+    "Leaves out the rules of instruction files if there are other specs, unless a filter or --rules selects them; so does --json.",
   examples: [
     "kit specs list",
     "kit specs list --framework kiro --type requirement",
@@ -104,7 +104,7 @@ export const specsQuery: Command = defineCommand({
   arguments: [{ usage: "<text...>", description: "Words to find in titles, summaries, contents and tags" }],
   options: specFilters,
   examples: ["kit specs query refund", 'kit specs query "rate limit" --type requirement --limit 5'],
-  details: "The best match comes first; specs that are deprecated or of low priority count less.",
+  details: "The best match comes first; specs that are deprecated or of low priority come later.",
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const query = { ...toSpecQuery(options, context), q: args.join(" ") };

@@ -22,7 +22,7 @@ export const start: Command = defineCommand({
     "KIT_API_KEYS=secret kit start --host 0.0.0.0 --log json",
   ],
   details:
-    "Follows changes of the files. KIT_API_KEYS asks every request for a key: Authorization: Bearer <key>. The lines of --log hold no query and no body; with json, errors, warnings and the end of every operation and run are lines of JSON, too, with the ids of their traces. --otel sends traces and metrics; OTEL_EXPORTER_OTLP_ENDPOINT alone does, too. Ctrl-C and SIGTERM let replies under way finish.",
+    "Updates its index when files change. With KIT_API_KEYS, every request needs a key: Authorization: Bearer <key>. The lines of --log contain no query and no body; with json, errors, warnings and the end of every operation and run are lines of JSON too, with the ids of their traces. --otel sends traces and metrics; so does OTEL_EXPORTER_OTLP_ENDPOINT alone. After Ctrl-C and SIGTERM, running replies can finish.",
   run: ({ options: { log, ...options } }, context) =>
     serve(options, context, { dev: false, ...(log === "json" ? jsonLog : textLog)(context.output, log) }),
 });

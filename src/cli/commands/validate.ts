@@ -13,7 +13,7 @@ export const specsValidate: Command = defineCommand({
     "kit specs validate --format sarif > specs.sarif",
     "kit specs validate --format github --max-warnings 0",
   ],
-  details: "Exits with 1 when there is an error.",
+  details: "Exits with 1 if there is an error.",
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const paths = args.map((path) => toProjectPath(path, context));
@@ -36,7 +36,7 @@ export const guidelinesLint: Command = defineCommand({
   options: diagnosticOptions,
   examples: ["kit guidelines lint", "kit guidelines lint --format github --max-warnings 0"],
   details:
-    "Finds the same rule in two sources, one heading with two meanings, globs that match no file, rules that never apply, and files that cannot be read. Ends with 1 when there is an error.",
+    "Finds the same rule in two sources, one heading with two meanings, globs that match no file, rules that never apply, and files that cannot be read. Exits with 1 if there is an error.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const diagnostics = [...project.guidelines.diagnostics(), ...project.guidelines.lint()];
