@@ -11,10 +11,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { Application } from "./application.ts";
+import { writeApplication, writeTargetFiles } from "./build.ts";
 import { bundleCode, type CodeBundle } from "./bundle-code.ts";
 import { loadBundler } from "./bundler.ts";
 import { findReferences, withPlace } from "./code-references.ts";
-import { writeApplication, writeTargetFiles } from "./write-output.ts";
 
 const folders: string[] = [];
 

@@ -33,8 +33,7 @@ export async function main(
   const program = createProgram(output, async (globals, { run, drains }) => {
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
-    const { createContext } = await import("./create-context.ts");
-    const { useProjectPackages } = await import("./create-context.ts");
+    const { createContext, useProjectPackages } = await import("./create-context.ts");
     const { signal } = interrupt;
     const context = createContext(globals, { output, input, signal, platform, startedIn: cwd });
     useProjectPackages(context.root);

@@ -6,7 +6,6 @@ import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { createActivityLog } from "../dev/activity-log.ts";
-import { followChanges } from "../dev/follow-changes.ts";
 import { updateProjectTypes, usesProjectTypes } from "../dev/update-project-types.ts";
 import type { Output, Style } from "../print/output.ts";
 import { count } from "../print/table.ts";
@@ -60,6 +59,38 @@ export const dev: Command = defineCommand({
     });
   },
 });
+
+/** How often the files are checked, in ms: a check costs a `stat` for each of a few files. */
+const periodMs = 300;
+
+/** Polls for a change and then calls `reload`. Errors are reported, and polling continues. */
+function followChanges(options: {
+  readonly hasChanged: () => Promise<boolean>;
+  readonly reload: () => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}): AsyncDisposable {
+  let isClosed = false;
+  let check: Promise<void> = Promise.resolve();
+  const checkForChanges = async (): Promise<void> => {
+    try {
+      if (await options.hasChanged()) await options.reload();
+    } catch (error) {
+      options.onError(error);
+    }
+    if (!isClosed) timer = setTimeout(begin, periodMs);
+  };
+  const begin = (): void => {
+    check = checkForChanges();
+  };
+  let timer = setTimeout(begin, periodMs);
+  return {
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      clearTimeout(timer);
+      await check;
+    },
+  };
+}
 
 /** Each call returns whether the file's modification time has changed since the call before, or the file is gone. */
 function fileChanges(file: string): () => Promise<boolean> {
