@@ -5,23 +5,23 @@ import type { ManualClock } from "./manual-clock.ts";
 
 export interface WaitAnswers {
   /**
-   * The results of `ctx.waitFor(name)`, by the signal's name: a value, or a function of the run that waits, which the
-   * test calls each time.
+   * The results of `ctx.waitFor(name)`, by the signal's name: a value, or a function of the waiting run, which is called
+   * for each wait.
    */
   readonly signals?: Readonly<Record<string, unknown>> | undefined;
-  /** Runs at the speed of the system's clock, and is brought to the end of a wait that only time ends. */
+  /** Runs at the speed of the system's clock. During a wait with a time limit, it is advanced to the end of the wait. */
   readonly clock?: ManualClock | undefined;
 }
 
-/** Between two looks at the runs, in ms. */
+/** The time between two checks of the runs, in ms. */
 const pollMs = 10;
 const minuteMs = 60_000;
-/** A wait that ends by itself within this time is waited for, in ms. */
+/** A wait that ends within this time is not cut short, in ms. */
 const patienceMs = 5_000;
 
 /**
- * Answers what runs wait for, until it is disposed of. `stuck` rejects with `conflict` for a run that would wait for ever,
- * or for longer than a test should: it is cancelled, and the message says what it waits for.
+ * Answers what runs wait for, until it is disposed of. A run that would wait for ever, or longer than a test should, is
+ * cancelled, and `stuck` rejects with `conflict`, whose message names what the run waits for.
  */
 export function answerWaits(
   engine: Engine,
@@ -48,13 +48,13 @@ export function answerWaits(
     const ends = waits.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
     const left = Math.min(...ends) - (clock?.now() ?? Date.now());
     if (clock !== undefined && ends.length > 0) {
-      // The machine sleeps but for the last minute: what polls every few milliseconds would poll a million times in a
-      // day. Sleepers look at the time each minute.
+      // The machine is asleep except for the last minute: code that polls every few milliseconds would poll a million
+      // times in a day. Sleepers check the time each minute.
       const last = Math.min(Math.max(0, left), minuteMs);
       clock.suspend(left - last);
       await clock.advance(last);
     } else if (left > patienceMs) {
-      // First the reason: the run's own end says only that it was cancelled.
+      // Before the cancellation, because the run's own error only says that it was cancelled.
       stuck.reject(stuckError(run, waits));
       await engine.cancelRun(run.run_id);
     }

@@ -6,16 +6,16 @@ import type { SpecBlock } from "../protocol/spec-block.ts";
 import { assembleBlocks } from "../specs/model/assemble-blocks.ts";
 import { createSpecRegistry } from "../specs/registry.ts";
 
-/** A real repository's spec and guideline files, and what an independent count found in them. */
+/** The spec and guideline files of a real repository, and an independent count of their contents. */
 export interface CorpusProject {
   readonly name: string;
-  /** POSIX, relative to the project's root, in order. Real files only. */
+  /** POSIX paths relative to the project's root, in order. Real files only. */
   readonly files: readonly { readonly path: string; readonly text: string }[];
-  /** Zero counts are left out. */
+  /** Counts of zero are left out. */
   readonly expected: Readonly<Record<string, number>>;
 }
 
-/** The corpus lies beside a checkout in some places, and in others does not. */
+/** The corpus is next to some checkouts only. */
 const folder = join(import.meta.dirname, "..", "..", "..", "shared", "corpus");
 
 export const hasCorpus: boolean = existsSync(join(folder, "corpus.tar.gz"));
@@ -43,7 +43,7 @@ function readFiles(root: string): CorpusProject["files"] {
     .filter((entry) => entry.isFile())
     .map((entry) => {
       const file = join(entry.parentPath, entry.name);
-      // Without `ignoreBOM` the decoder drops the byte order mark; what is not UTF-8 becomes U+FFFD.
+      // Without `ignoreBOM` the decoder drops the byte order mark. Bytes that are not UTF-8 become U+FFFD.
       const text = new TextDecoder().decode(readFileSync(file));
       return { path: file.slice(root.length + 1).replaceAll("\\", "/"), text };
     })
@@ -52,7 +52,7 @@ function readFiles(root: string): CorpusProject["files"] {
 
 const registry = createSpecRegistry();
 
-/** The spec blocks of a project of the corpus, as an index of it would have them. */
+/** The spec blocks of a project of the corpus, as its index would contain them. */
 export function blocksOfProject({ files }: CorpusProject): readonly SpecBlock[] {
   const paths = new Set(files.map(({ path }) => path));
   const parsed = files.flatMap(({ path, text }) => {

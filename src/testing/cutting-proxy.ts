@@ -3,16 +3,16 @@ import { connect, createServer, type Socket } from "node:net";
 
 export interface CuttingProxy {
   readonly url: string;
-  /** How many connections were made. */
+  /** How many connections clients have opened. */
   readonly made: number;
-  /** Cuts all connections that are open. */
+  /** Cuts all open connections. */
   cutAll(): void;
   close(): Promise<void>;
 }
 
 /**
- * A way to a server that breaks: `cuts` says after how many bytes of answers each connection is cut, in
- * the order in which they are made; those beyond the list live.
+ * A proxy that cuts connections: `cuts` has, for each connection in the order of their opening, the number of bytes of
+ * answers after which it is cut. Connections beyond the list are not cut.
  */
 export async function openCuttingProxy(port: number, cuts: readonly number[] = []): Promise<CuttingProxy> {
   const open = new Set<Socket>();

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * A port that nothing listens on, and that systems assign to no program or connection that asks for any: it stays free
- * until its server is up, and while that is down.
+ * Returns a port that nothing listens on, outside the range that systems assign to programs that ask for any port. So it
+ * stays free until the test's server starts, and while that server is down.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

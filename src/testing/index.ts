@@ -1,4 +1,4 @@
-/** `kit/testing`: a model that follows a script, agents and apps in memory, and the promises of stores, sandboxes, engines and backends. */
+/** `kit/testing`: a scripted model, agents and apps in memory, and the test cases of stores, sandboxes, engines and backends. */
 
 import "../base/require-node.ts";
 

@@ -2,16 +2,16 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 
 export interface ManualClock extends Clock {
-  /** Lets time pass: wakes who sleeps, one after the other, and lets them get on. */
+  /** Advances the clock: wakes the sleepers one after the other, and lets their work continue. */
   advance(ms: number): Promise<void>;
-  /** Sets the time (ms since 1970), as a user sets a system's clock. Sleepers sleep on. */
+  /** Sets the time (ms since 1970), as a user sets a system's clock. Wakes no sleeper. */
   set(ms: number): void;
-  /** The machine falls asleep, and wakes so much later. Sleepers sleep on: a timer counts only while it is awake. */
+  /** The machine sleeps for this long. Wakes no sleeper: a timer counts only while the machine is awake. */
   suspend(ms: number): void;
 }
 
 /**
- * A clock that stands still until it is told to go on.
+ * A clock that stands still until the test advances it.
  *
  * @example
  * ```ts

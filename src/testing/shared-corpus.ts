@@ -7,13 +7,13 @@ import { promisify } from "node:util";
 
 const folder = join(import.meta.dirname, "../../../shared/corpus");
 
-/** The corpus of real repositories lies beside a checkout in some places only; tests skip without it. */
+/** The corpus of real repositories is next to some checkouts only; without it, tests skip. */
 export const hasSharedCorpus: boolean = existsSync(join(folder, "corpus.tar.gz"));
 
 /** One real repository: its text files, decoded, without their byte order marks. */
 export interface CorpusProject {
   readonly name: string;
-  /** Counted by tools that know no Markdown; a count of zero is left out. */
+  /** Counted by tools that do not know Markdown; counts of zero are left out. */
   readonly expected: Readonly<Record<string, number>>;
   /** By project-relative path, in the order of `readdir`; links are left out. */
   readonly files: ReadonlyMap<string, CorpusFile>;
@@ -21,7 +21,7 @@ export interface CorpusProject {
 
 export interface CorpusFile {
   readonly text: string;
-  /** As it lies on disk. */
+  /** The bytes on disk. */
   readonly bytes: Buffer;
 }
 

@@ -4,13 +4,13 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Stops a process (SIGSTOP) at a moment when it writes to no `*.db` below a folder. One that is stopped in the
- * middle of a write keeps SQLite's lock until it wakes or dies, and no other process can take its work over.
+ * Stops a process (SIGSTOP) at a moment when it writes to no `*.db` below a folder. A process that is stopped during
+ * a write keeps SQLite's lock until it wakes or dies, and no other process can take over its work.
  */
 export async function stopBetweenWrites(pid: number, folder: string): Promise<void> {
   for (;;) {
     process.kill(pid, "SIGSTOP");
-    // The signal is delivered soon, not at once.
+    // The signal is not delivered at once.
     await delay(20);
     const names = await readdir(folder, { recursive: true });
     const databases = names.filter((name) => name.endsWith(".db"));
@@ -21,7 +21,7 @@ export async function stopBetweenWrites(pid: number, folder: string): Promise<vo
 }
 
 function canWrite(file: string): boolean {
-  // Others that write let go of the lock within that time.
+  // Other writers release the lock within that time.
   const database = new DatabaseSync(file, { timeout: 500 });
   try {
     database.exec("BEGIN IMMEDIATE; ROLLBACK");

@@ -1,6 +1,6 @@
 /**
- * A process of its own that swaps `race` in a folder between a folder and a link out of there, as fast
- * as rename(2) goes, until it is killed. Argument: the folder, which also holds `evil`, the link.
+ * A process that swaps `race` in a folder between a folder and a link to somewhere outside, as fast
+ * as rename(2) allows, until it is killed. Argument: the folder, which also contains `evil`, the link.
  */
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -21,17 +21,17 @@ function move(from: string, to: string): void {
   }
 }
 
-/** A write has just created the folder anew, and may be busy in it. */
+/** Ignores errors: another process may have created the folder again, and be writing in it. */
 function discard(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // The next attempt will do.
+    // The next attempt will succeed.
   }
 }
 
-/** Each state lasts for up to 0.02 ms: attempts meet both, and the change between them; checking a path before
- * opening it leaks hundreds of times in 20,000 then. */
+/** Each state lasts for up to 0.02 ms, so that attempts meet both states and the change between them. Code that checks a
+ * path before it opens it leaks hundreds of times in 20,000 attempts. */
 function stay(): void {
   const end = performance.now() + Math.random() * 0.02;
   while (performance.now() < end);

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
-/** A real folder of its own for one test, and a real Git repository once `init` was called. */
+/** A real folder for one test; a real Git repository after `init`. */
 export interface TemporaryRepository {
   /** Absolute, with links resolved. */
   readonly root: string;
   write(path: string, text: string): Promise<void>;
-  /** Runs Git in the root and returns its output without the last line feed. */
+  /** Runs Git in the root and returns its output without the last line break. */
   git(...args: readonly string[]): Promise<string>;
   init(): Promise<void>;
   /** Commits everything at the given time (seconds since 1970) and returns the commit. */
@@ -18,8 +18,8 @@ export interface TemporaryRepository {
 }
 
 /**
- * `git init` and `git config` write this: starting Git three times for it takes longer than most tests. A commit starts no
- * upkeep of the repository either.
+ * The files that `git init` and `git config` write. Starting Git three times for them takes longer than most tests. The
+ * settings also keep commits from starting maintenance of the repository.
  */
 const config = `[core]
 \trepositoryformatversion = 0
@@ -35,7 +35,7 @@ const config = `[core]
 \tauto = false
 `;
 
-/** Creates the folder with the given files in it. The caller disposes of it. */
+/** Creates a folder with these files. The caller disposes of it. */
 export async function createTemporaryRepository(
   files: Readonly<Record<string, string>> = {},
 ): Promise<TemporaryRepository> {

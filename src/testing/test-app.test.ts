@@ -4,7 +4,7 @@ import { createScriptedModel } from "./scripted-model.ts";
 import { createTemporaryRepository } from "./temporary-repository.ts";
 import { openTestApp, type TestAppOptions } from "./test-app.ts";
 
-test("agents of a test have what the configuration gives to all, and the test's own on top", async () => {
+test("agents of a test get the configuration's settings, and the test's settings override them", async () => {
   const toml = '[agent]\ninstructions = "Be brief."\nallow_write = true\nallow_shell = true\n';
   const folder = await createTemporaryRepository({ "kit.toml": toml });
   onTestFinished(() => folder[Symbol.asyncDispose]());
@@ -36,7 +36,7 @@ async function openWaiting(options: Pick<TestAppOptions, "signals" | "clock">) {
   return app;
 }
 
-test("a workflow of a test that waits has its signals and its time from the test", async () => {
+test("a waiting workflow of a test gets its signals and its time from the test", async () => {
   const clock = createManualClock();
   const started = clock.now();
   const app = await openWaiting({ clock, signals: { approval: () => ({ approved: true }) } });
@@ -45,7 +45,7 @@ test("a workflow of a test that waits has its signals and its time from the test
   expect(clock.now() - started).toBeLessThan(86_460_000);
 });
 
-test("a workflow of a test never hangs: what nothing ends is an error that says what it waits for", async () => {
+test("a workflow of a test never hangs: a wait that nothing ends fails with an error that names it", async () => {
   const unsignalled = await openWaiting({ clock: createManualClock() });
   await expect(unsignalled.run("release")).rejects.toMatchObject({
     code: "conflict",

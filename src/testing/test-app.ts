@@ -16,30 +16,30 @@ import type { SessionStore } from "../stores/contract.ts";
 import { answerWaits, type WaitAnswers } from "./answer-waits.ts";
 
 export interface TestAppOptions extends WaitAnswers {
-  /** The project: its agents, workflows, skills, roles, specs and guidelines are the real ones. */
+  /** The project. Its agents, workflows, skills, roles, specs and guidelines are used as they are. */
   readonly root: string;
-  /** Answers for every model string, whatever an agent asks for. Either this or `recording` is given. */
+  /** Answers for every model string. Pass either this or `recording`. */
   readonly model?: LanguageModelV4;
-  /** Answers in the place of providers: a file that `KIT_RECORD` wrote, or `readRecording(file)` of it. */
+  /** Answers in place of providers: a file that `KIT_RECORD` wrote, or `readRecording(file)` of it. */
   readonly recording?: string | Recording;
   /** The variables that agents and workflows find in `env`; default: none. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The test's own to close. Default: in memory. */
+  /** The store, which the test closes. Default: in memory. */
   readonly store?: SessionStore;
   /** Default: an empty workspace per session, removed when the app is closed. */
   readonly sandbox?: SandboxFactory;
-  /** Python for agents whose files ask for it; default false. Its package must be there. */
+  /** Runs Python for agents whose files ask for it, if its package is installed; default false. */
   readonly python?: boolean;
   /** Starts the MCP servers of the project's configuration when an agent works; default false. */
   readonly mcp?: boolean;
-  /** Laid under every agent's own profile, over the `agent` table of the configuration. */
+  /** Default fields of every agent's profile, which override the `agent` table of the configuration. */
   readonly defaults?: AgentProfile;
 }
 
 /**
- * Opens a project as kit runs it, with a model of the test's own and histories in memory: no network,
- * no key. Workflows that wait have their signals from `signals` and their time from `clock`; a run that would wait
- * without them is cancelled, and `run` rejects with `conflict`. Close it at the end of the test.
+ * Opens a project like kit, with the test's model and with histories in memory, without a network and
+ * without a key. `signals` answers the waits of workflows, and `clock` ends their sleeps. A run that would wait
+ * for ever is cancelled, and `run` rejects with `conflict`. Close the app at the end of the test.
  *
  * @example
  * import { createScriptedModel, openTestApp } from "kit/testing";
@@ -137,7 +137,7 @@ export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnsw
   };
 }
 
-/** The models of a test: one for all names, or those of a recording. */
+/** Returns the models of a test: one for all names, or those of a recording. */
 async function modelsOf(
   { model, recording }: Pick<TestAppOptions, "model" | "recording">,
   providers: ProviderConfigs | undefined,
@@ -167,7 +167,7 @@ async function modelsOf(
   return {
     resolveModel: createModelResolver({
       fetchFor,
-      // No request leaves the process; a provider wants a key nevertheless.
+      // No request leaves the process, but providers require a key.
       env: Object.fromEntries(keys.map((name) => [name, "recorded"])),
       providers,
     }),
@@ -175,7 +175,7 @@ async function modelsOf(
   };
 }
 
-/** Opens the parts that run in processes of their own, as far as the test asks for them. */
+/** Opens the parts that run in separate processes, if the test asks for them. */
 async function openOthers(
   root: string,
   config: McpConfig | undefined,
@@ -194,7 +194,7 @@ async function openOthers(
     parts.mcp = createMcpClient({
       config: config ?? {},
       root,
-      // Where programs are found is not a secret, and a server is one.
+      // PATH is not a secret, and a server needs it to find programs.
       env: { PATH: process.env.PATH, ...env },
       validateJson: createJsonValidator({ isLenient: true }),
     });

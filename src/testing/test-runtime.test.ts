@@ -3,7 +3,7 @@ import { defineTool } from "../agents/define/tool.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createTestAgent } from "./test-runtime.ts";
 
-test("a test's agent holds arguments and results to their JSON Schema, as any agent does", async () => {
+test("a test's agent validates arguments and results by their JSON Schema, like any agent", async () => {
   const schema = { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] };
   const pay = defineTool({ name: "pay", description: "Pays.", input: schema, execute: () => "paid" });
   const model = createScriptedModel([
@@ -18,7 +18,7 @@ test("a test's agent holds arguments and results to their JSON Schema, as any ag
   expect(messages.some((message) => message.role === "user" && message.source === "repair")).toBe(true);
 });
 
-test("a model that is asked past the end of its script says so, once", async () => {
+test("a model that is called past the end of its script fails once, with an error that says so", async () => {
   const model = createScriptedModel([{ text: "one" }]);
   const session = createTestAgent(model).session();
   await session.prompt("first");

@@ -8,7 +8,7 @@ import { systemClock } from "../base/clock.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 
 /**
- * A runtime in memory around one model: no files, no network. Fields given replace the defaults.
+ * A runtime in memory for one model: no files, no network. Fields that you pass replace the defaults.
  *
  * @example
  * ```ts

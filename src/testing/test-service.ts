@@ -7,20 +7,20 @@ import type { WaitAnswers } from "./answer-waits.ts";
 import { openTestParts, type TestAppOptions } from "./test-app.ts";
 
 export interface TestServiceOptions extends Omit<TestAppOptions, keyof WaitAnswers> {
-  /** The engine's time, for sleeps and schedules; default: the system's. Nothing advances it but the test. */
+  /** The engine's clock, for sleeps and schedules; default: the system's. Only the test advances it. */
   readonly clock?: Clock;
   /** Where the engine keeps accepted work; default: in memory. */
   readonly engineFolder?: string;
 }
 
 export interface TestService extends Service {
-  /** Lets work end for at most `timeoutMs` (default 0), then closes the engine and the project. */
+  /** Lets work finish for at most `timeoutMs` (default 0), then closes the engine and the project. */
   close(options?: { readonly timeoutMs?: number }): Promise<void>;
 }
 
 /**
- * Opens a project as `kit start` serves it, without the HTTP: prompts, dispatches and workflows go through a
- * durable engine, answered by a model of the test's own. Close it at the end of the test.
+ * Opens a project like `kit start`, without HTTP: prompts, dispatches and workflows go through a
+ * durable engine, and the test's model answers. Close the service at the end of the test.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export async function openTestService(options: TestServiceOptions): Promise<Test
   return await createTestService(options);
 }
 
-/** The same, under other limits; `onError` is told what a server's log is. */
+/** `openTestService` with other limits; `onError` receives what a server would log. */
 export async function createTestService(
   options: TestServiceOptions,
   { restMs, ...limits }: Partial<EngineLimits> & { readonly restMs?: number } = {},

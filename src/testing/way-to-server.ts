@@ -2,19 +2,19 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { freePort } from "./free-port.ts";
 
-/** A proxy before a server, so that the server can be away, or hang. */
+/** A proxy in front of a server, so that a test can make the server unreachable or hang. */
 export interface WayToServer {
-  /** As the server's own, over the way. */
+  /** The server's address, through the proxy. */
   readonly url: string;
   /** Breaks the connections, and refuses new ones. */
   close(): Promise<void>;
   open(): Promise<void>;
-  /** Takes connections and bytes, and passes nothing on; with `isDropped`, those of now are never gone on with. */
+  /** Accepts connections and bytes, and passes nothing on. With `isDropped`, the present connections never resume. */
   freeze(how?: { readonly isDropped?: boolean }): void;
   thaw(): void;
 }
 
-/** Opens a real way of TCP to a server. */
+/** Opens a TCP proxy to a server. */
 export async function openWay(target: URL): Promise<WayToServer> {
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();

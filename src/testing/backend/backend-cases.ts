@@ -5,8 +5,8 @@ import { loopChecks } from "./loop-cases.ts";
 import { workChecks } from "./work-cases.ts";
 
 /**
- * Returns the tests that every backend passes, for any runner; each has an agent of its own in memory, around a
- * scripted model: `for (const { name, run } of backendCases({ create: () => myBackend })) test(name, run)`.
+ * Returns the tests that every backend passes, for any runner: `for (const { name, run } of backendCases({ create: () =>
+ * myBackend })) test(name, run)`. Each test has its own agent in memory, with a scripted model.
  *
  * @example
  * ```ts

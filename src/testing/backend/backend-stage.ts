@@ -14,20 +14,20 @@ import {
 } from "../scripted-model.ts";
 import { createTestAgent } from "../test-runtime.ts";
 
-/** How the cases come to a backend. */
+/** How the cases get a backend. */
 export interface BackendSubject {
-  /** The backend, anew for each life of an agent. */
+  /** Creates the backend, once for each process of an agent. */
   readonly create: () => BackendChoice;
-  /** Where its packages are looked for first. */
+  /** The folder where its packages are looked for first. */
   readonly projectRoot?: string | undefined;
 }
 
-/** An agent at work under the backend, with all that can be seen of it. */
+/** An agent under the backend, and everything that it can be observed by. */
 export interface Stage {
   readonly agent: Agent;
   readonly model: ScriptedModel;
   readonly events: KitEvent[];
-  /** The calls that tools ran. */
+  /** The calls that the tools received. */
   readonly ran: string[];
   /** The whole log of the session "default". */
   log(): Promise<readonly SessionEntry[]>;
@@ -42,7 +42,7 @@ export interface StageOptions {
 
 export const key = { agent: "tester", instance_id: "1", session: "default" };
 
-/** Opens an agent with the tools `price` (its result says its argument), `fail` and `pay`, which needs approval. */
+/** Opens an agent with the tools `price` (which returns its argument), `fail` and `pay`, which needs approval. */
 export function openStage(subject: BackendSubject, options: StageOptions): Stage {
   const { ran = [] } = options;
   const events: KitEvent[] = [];
@@ -104,12 +104,12 @@ function stageTools(ran: string[]) {
   ];
 }
 
-/** A turn that asks for the price of an article. */
+/** A turn that calls `price` for an article. */
 export function requires(article: string, more: Omit<ScriptedTurn, "toolCalls"> = {}): ScriptedTurn {
   return { toolCalls: [{ name: "price", input: { article } }], ...more };
 }
 
-/** The messages of a log in a few letters: `u`ser, `a`ssistant, `t`ool, and what kit says itself by its source. */
+/** The roles of a log's messages, in order; for a message of kit itself, its source. */
 export function rolesOf(log: readonly SessionEntry[]): string {
   return log
     .flatMap((entry) => {

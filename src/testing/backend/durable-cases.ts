@@ -19,7 +19,7 @@ type Check = (subject: BackendSubject) => Promise<void>;
 const payThenSay: Script = ({ prompt }) =>
   prompt.at(-1)?.role === "tool" ? { text: "Done." } : { toolCalls: [{ name: "pay", input: { amount: 5 } }] };
 
-/** Approvals that wait, processes that die. */
+/** Cases about approvals that wait, and processes that die. */
 export const durableChecks: Readonly<Record<string, Check>> = {
   "a call that needs approval waits for it, and is run or told to be denied": async (subject) => {
     for (const approved of [true, false]) {
@@ -73,7 +73,7 @@ export const durableChecks: Readonly<Record<string, Check>> = {
     assert.deepEqual(smooth.result, { answer: 42 });
     assert.ok(smooth.appends >= 5);
     const { appends, ...whole } = smooth;
-    // The test skips some of the appends of a backend that appends much.
+    // For a backend with many appends the test skips some of them.
     const step = Math.ceil(appends / 16);
     for (let at = 1; at <= appends; at += step) {
       for (const isWritten of [false, true]) {
@@ -98,13 +98,13 @@ export const durableChecks: Readonly<Record<string, Check>> = {
 };
 
 interface Doom {
-  /** Which append the process ends at, from 1. */
+  /** The append at which the process dies, from 1. */
   readonly at: number;
-  /** Whether that append still reaches the store. */
+  /** Whether that append reaches the store. */
   readonly isWritten: boolean;
 }
 
-/** A store as a process sees it that ends at one of its appends: nothing it does from then on has an effect. */
+/** A store as used by a process that dies at one of its appends: from then on its calls have no effect. */
 function doomedStore(
   store: SessionStore,
   doom: Doom | undefined,
@@ -144,7 +144,7 @@ function doomedStore(
 
 const answerSchema = { type: "object", properties: { answer: { const: 42 } }, required: ["answer"] } as const;
 
-/** Its next turn follows from what it is shown alone: each of its texts says which it is. */
+/** A model whose next turn depends only on the prompt: each of its texts names its turn. */
 const conversation: Script = ({ prompt }): ScriptedTurn => {
   const output = JSON.stringify(prompt.slice(1));
   const latest = Math.max(-1, ...[...output.matchAll(/\[turn (\d+)\]/g)].map((match) => Number(match[1])));
@@ -161,7 +161,7 @@ const conversation: Script = ({ prompt }): ScriptedTurn => {
   return { ...turn, text: `[turn ${latest + 1}] ${text}`, usage };
 };
 
-/** Runs a conversation in a process that dies, as `doom` says, and in another that goes on. */
+/** Runs a conversation in a process that dies at `doom`, and continues it in another process. */
 async function survive(subject: BackendSubject, doom: Doom | undefined) {
   const memory = new InMemorySessionStore();
   const ran: string[] = [];

@@ -5,7 +5,7 @@ import { type BackendSubject, openStage, requires, resultsOf, rolesOf } from "./
 
 type Check = (subject: BackendSubject) => Promise<void>;
 
-/** Turns, calls and what hostile models make of them. */
+/** Cases about turns, calls, and answers of hostile models. */
 export const loopChecks: Readonly<Record<string, Check>> = {
   "an answer is one turn: its deltas as they come, its usage, its place in the log": async (subject) => {
     const stage = openStage(subject, {
@@ -62,7 +62,7 @@ export const loopChecks: Readonly<Record<string, Check>> = {
     const output = JSON.stringify(call?.prompt);
     for (const part of ["Be brief, says the shop.", "the lamp?", "lamp costs 12", "It is 12.", "and now?"])
       assert.ok(output.includes(part), part);
-    // Prompts are live arrays: the last has what came of it, but nothing twice.
+    // Prompts are live arrays: the last one contains everything, and nothing twice.
     assert.equal(output.split("lamp costs 12").length, 2);
   },
 

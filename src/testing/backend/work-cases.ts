@@ -25,7 +25,7 @@ const guarded: ProjectContext = {
   }),
 };
 
-/** The work of kit around the turns: typed output, limits, failures, compaction, guidelines, tasks. */
+/** Cases about kit's work around the turns: typed output, limits, failures, compaction, guidelines, tasks. */
 export const workChecks: Readonly<Record<string, Check>> = {
   "an answer is checked against its schema, and repaired by the model": async (subject) => {
     const stage = openStage(subject, {

@@ -4,16 +4,16 @@ export interface ProviderAnswer {
   readonly toolCall?: { readonly id: string; readonly name: string; readonly args: string };
 }
 
-/** One provider's streaming protocol: where it listens, and the chunks of its stream. */
+/** One provider's streaming protocol: its path, and the chunks of its stream. */
 export interface ProviderProtocol {
   readonly provider: "openai" | "anthropic" | "google" | "local";
-  /** The path in `providers.<name>.base_url`, behind the server's address. */
+  /** The path in `providers.<name>.base_url`, after the server's address. */
   readonly basePath: string;
   readonly matches: (path: string) => boolean;
-  /** The stream as it goes over the wire, one event per entry. */
+  /** The stream as it is sent, one event per entry. */
   readonly chunks: (answer: ProviderAnswer) => readonly string[];
   readonly errorBody: (message: string) => string;
-  /** An error in place of the rest of a stream. */
+  /** An error that replaces the rest of a stream. */
   readonly errorChunk: (message: string) => string;
 }
 
@@ -25,11 +25,11 @@ function halves(text: string): readonly string[] {
   return [text.slice(0, middle), text.slice(middle)].filter((part) => part !== "");
 }
 
-/** OpenAI's chat completions: what every compatible endpoint speaks. */
+/** OpenAI's chat completions, which every compatible endpoint supports. */
 const chatCompletions: ProviderProtocol = {
   provider: "local",
   basePath: "/compatible/v1",
-  // OpenAI's audio models speak it, too.
+  // OpenAI's audio models use it too.
   matches: (path) => /^\/(compatible|openai)\/v1\/chat\/completions$/.test(path),
   chunks({ text, toolCall }) {
     const chunk = (delta: unknown, finish_reason: string | null = null): string =>
@@ -69,7 +69,7 @@ const chatCompletions: ProviderProtocol = {
   errorChunk: (message) => sse({ error: { message, type: "server_error", param: null, code: null } }),
 };
 
-/** OpenAI's responses, which `openai/…` models speak. */
+/** OpenAI's responses, which `openai/…` models use. */
 const responses: ProviderProtocol = {
   provider: "openai",
   basePath: "/openai/v1",

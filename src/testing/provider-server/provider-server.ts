@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import type { ProviderConfigs } from "../../models/provider-config.ts";
 import { type ProviderAnswer, type ProviderProtocol, providerProtocols } from "./protocols.ts";
 
-/** How the server treats one request. */
+/** How the server answers one request. */
 export type ProviderReply =
   | ProviderAnswer
   | {
@@ -12,27 +12,27 @@ export type ProviderReply =
       readonly headers?: Readonly<Record<string, string>>;
       readonly message?: string;
     }
-  /** The connection is cut after so many chunks of the answer, `inside` the next one, or ended as if that were all. */
+  /** After this many chunks of the answer, the connection is cut (`inside`: within the next chunk), or ended as if the answer were complete. */
   | { readonly answer: ProviderAnswer; readonly cutAfter: number; readonly how?: "inside" | "ended" }
-  /** So many chunks, then this in place of the rest. */
+  /** Sends this many chunks, then this error. */
   | { readonly answer: ProviderAnswer; readonly garbageAfter: number; readonly garbage: string }
-  /** The answer up to the chunk that has "more" in it, which the server repeats while a client reads. */
+  /** Sends the answer up to the chunk that contains "more", which the server repeats as long as a client reads. */
   | { readonly endless: ProviderAnswer }
-  /** So many chunks, then nothing more. */
+  /** Sends this many chunks, then nothing more. */
   | { readonly answer: ProviderAnswer; readonly silentAfter: number }
   | { readonly garbage: string };
 
 export interface ProviderServer {
-  /** `providers` of a configuration, so that every provider's models are served from here. */
+  /** `providers` of a configuration with which every provider's models call this server. */
   readonly providers: ProviderConfigs;
   /** The bodies of the requests so far. */
   readonly requests: readonly unknown[];
-  /** Replies for the next requests, in order; past them requests fail with 500. */
+  /** Replies for the next requests, in order; after the last one, requests fail with 500. */
   script(replies: readonly ProviderReply[]): void;
   close(): Promise<void>;
 }
 
-/** Starts a server that speaks the streaming protocols of the providers, and their faults. */
+/** Starts a server with the streaming protocols of the providers, and their faults. */
 export async function startProviderServer(): Promise<ProviderServer> {
   const requests: unknown[] = [];
   let replies: readonly ProviderReply[] = [];
@@ -93,13 +93,13 @@ function send(response: ServerResponse, protocol: ProviderProtocol, reply: Provi
   else if ("cutAfter" in reply) {
     const next = chunks[reply.cutAfter] ?? "";
     if (reply.how === "inside") response.write(next.slice(0, next.length / 2));
-    // Only once the chunks are on their way: a reset would take them along.
+    // Only after the chunks were sent: a reset would discard them.
     if (reply.how === "ended") response.end();
     else setTimeout(() => response.destroy(), 20);
   } else if (!("silentAfter" in reply)) response.end();
 }
 
-/** How many chunks of the answer are sent; undefined for all. */
+/** The number of chunks of the answer to send; `undefined` for all. */
 function countOf(reply: ProviderReply): number | undefined {
   if ("cutAfter" in reply) return reply.cutAfter;
   if ("garbageAfter" in reply) return reply.garbageAfter;

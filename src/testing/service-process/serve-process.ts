@@ -1,7 +1,7 @@
 /**
- * A process of its own that works for a project as `kit start` would, until it is killed or told to drain.
- * Arguments: the root; "stuck" for a model that never answers what holds the word "slow"; and how many
- * milliseconds it may be silent before another takes over. What it is asked comes as messages, and is answered as
+ * A process that works for a project like `kit start`, until it is killed or drained.
+ * Arguments: the root; "stuck" for a model that never answers a prompt with the word "slow"; and after how many
+ * milliseconds of silence another process takes over. It receives calls as messages, and answers with
  * messages.
  */
 import { appendFileSync } from "node:fs";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { stopBetweenWrites } from "../stop-between-writes.ts";
 
-/** A call to a process, and the number by which the process answers it. */
+/** A call to a process, with the number that its answer repeats. */
 export interface ProcessCall {
   readonly id: number;
   readonly method: string;
@@ -11,12 +11,12 @@ export interface ProcessCall {
 }
 
 export interface ServiceProcess {
-  /** Asks the service of the process: `dispatch`, `startRun`, `history`, `awaitRun`, … */
+  /** Calls the service of the process: `dispatch`, `startRun`, `history`, `awaitRun`, … */
   ask(method: string, ...args: readonly unknown[]): Promise<unknown>;
-  /** Hangs it, between two writes. */
+  /** Stops it (SIGSTOP) between two writes. */
   hang(): Promise<void>;
   wake(): void;
-  /** Ends it as a power cut would. */
+  /** Kills it. */
   kill(): Promise<void>;
 }
 
