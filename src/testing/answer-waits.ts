@@ -81,10 +81,10 @@ function stuckError({ workflow }: RunRecord, waits: readonly RunWait[]): KitErro
   const [first = ""] = names;
   return new KitError({
     code: "conflict",
-    message: `The run of "${workflow}" waits ${what}, and the test gives nothing that ends it.`,
+    message: `The run of "${workflow}" waits ${what}, and nothing in the test ends the wait.`,
     hint:
       names.length === 0
-        ? "Give the test a clock: openTestApp({ …, clock: createManualClock() })."
-        : `Give it to the test: openTestApp({ …, signals: { ${JSON.stringify(first)}: … } }).`,
+        ? "Pass a clock to the test: openTestApp({ …, clock: createManualClock() })."
+        : `Pass the signal to the test: openTestApp({ …, signals: { ${JSON.stringify(first)}: … } }).`,
   });
 }

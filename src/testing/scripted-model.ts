@@ -76,7 +76,7 @@ export function createScriptedModel(
     if (answer === undefined) {
       throw new KitError({
         code: "invalid_request",
-        message: `The script has ${script.length} turns, and was asked for turn ${turn + 1}.`,
+        message: `The script has ${script.length} turns, and the test asked for turn ${turn + 1}.`,
       });
     }
     return answer;

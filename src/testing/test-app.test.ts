@@ -49,7 +49,7 @@ test("a workflow of a test never hangs: a wait that nothing ends fails with an e
   const unsignalled = await openWaiting({ clock: createManualClock() });
   await expect(unsignalled.run("release")).rejects.toMatchObject({
     code: "conflict",
-    message: 'The run of "release" waits for the signal "approval", and the test gives nothing that ends it.',
+    message: 'The run of "release" waits for the signal "approval", and nothing in the test ends the wait.',
     hint: expect.stringContaining('signals: { "approval": … }'),
   });
   const timeless = await openWaiting({ signals: { approval: { approved: false } } });

@@ -23,7 +23,7 @@ test("a model that is called past the end of its script fails once, with an erro
   const session = createTestAgent(model).session();
   await session.prompt("first");
   await expect(session.prompt("second")).rejects.toMatchObject({
-    message: "The script has 1 turns, and was asked for turn 2.",
+    message: "The script has 1 turns, and the test asked for turn 2.",
   });
   expect(model.calls).toHaveLength(2);
 });
