@@ -31,7 +31,7 @@ export interface ScriptedTurn {
     readonly cacheRead?: number;
     readonly cacheWrite?: number;
   };
-  /** What the provider reports about its answer. */
+  /** Facts that the provider reports about its answer. */
   readonly response?: { readonly id?: string; readonly modelId?: string };
   readonly finishReason?: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
 }
