@@ -7,11 +7,11 @@ export interface AnswerOptions {
   readonly gate: Gate;
   /** The error reply for anything thrown. */
   readonly toResponse: (error: unknown) => Response;
-  /** Told of every request once its reply has begun. */
+  /** Receives every request when its reply has started. */
   readonly onRequest: ((entry: RequestEntry) => void) | undefined;
 }
 
-/** The work around every route. One function, because each layer costs every request time. */
+/** Creates the handler around every route: access check, trace, CORS headers, log entry. It is one function, because each layer would cost time per request. */
 export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): AnswerRequest {
   return async (context, work) => {
     const started = onRequest === undefined ? 0 : performance.now();
@@ -19,7 +19,7 @@ export function createAnswer({ gate, toResponse, onRequest }: AnswerOptions): An
     const { req, env } = context;
     const { headers } = req.raw;
     const parent = headers.get("traceparent");
-    // Where the sender stands in a trace.
+    // The trace position of the sender.
     const trace = parent === null ? undefined : readTraceContext(parent, headers.get("tracestate"));
     try {
       const socket = env?.incoming?.socket ?? env?.connection;
@@ -59,7 +59,7 @@ function idsOf(trace: TraceContext): Pick<RequestEntry, "trace_id" | "span_id"> 
   return { trace_id, span_id };
 }
 
-/** Lets allowed foreign pages read what comes back, refusals too, and their browsers ask what they may send. */
+/** Adds CORS headers, so that allowed pages can read replies, errors included, and browsers' preflights succeed. */
 function shareWithPages(
   shared: ReturnType<Gate["crossOriginHeaders"]>,
   { req }: ServerContext,
@@ -74,22 +74,22 @@ function shareWithPages(
 
 const preflight = {
   "access-control-allow-methods": "GET, POST, DELETE",
-  // A star stands for those that `auth` of the configuration asks for; not for the first, nor in older browsers.
+  // The star allows headers that the configuration's `auth` reads. It does not cover `authorization`, and older browsers ignore it.
   "access-control-allow-headers":
     "authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate, *",
   "access-control-max-age": "600",
 };
 
-// A page may read only what it is told of.
+// Without this header, a page cannot read `retry-after`.
 const readable = { "access-control-expose-headers": "retry-after" };
 
-/** One answered request, for a log. Holds no query and no body, since both may be private. */
+/** One answered request, for a log. It has no query and no body, because both can be private. */
 export interface RequestEntry {
   readonly method: string;
   readonly path: string;
   readonly status: number;
   readonly duration_ms: number;
-  /** The id of the principal whose key the request carried; absent where no key is asked for. */
+  /** The id of the sender's principal; absent if the server requires no key. */
   readonly principal?: string;
   /** From the request's `traceparent`. */
   readonly trace_id?: string;

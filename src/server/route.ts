@@ -28,11 +28,11 @@ import {
   readSegment,
 } from "./request/read-request.ts";
 
-/** The addresses of the connection of a request that comes without a socket, as far as a platform tells them. */
+/** The addresses of a request without a socket, as far as the platform reports them. */
 export interface Connection {
-  /** Where it came in: an address that is not of this machine alone, such as `0.0.0.0`, lets a guarded server answer to any name. */
+  /** The local address; with one that other machines can reach, such as `0.0.0.0`, a guarded server answers to any host name. */
   readonly localAddress: string;
-  /** The sender's, which a rate limit counts; "" where it is unknown. */
+  /** The sender's address, for the rate limit; "" if it is unknown. */
   readonly remoteAddress: string;
 }
 
@@ -44,9 +44,9 @@ export interface ServerEnv {
 
 export type ServerContext = Context<ServerEnv>;
 
-/** A request before its body is read. `Parameter` are the names of its path, `Spec` is its route in the table. */
+/** A request before its body is read. `Parameter` is the names in its path, `Spec` its route in the table. */
 export interface RouteRequest<Parameter extends string = string, Spec = RouteSpec> extends BodySource {
-  /** The sender; undefined where no key is asked for. */
+  /** The sender; undefined if the server requires no key. */
   readonly principal: Principal | undefined;
   /** The action of the route, for `authorize`. */
   readonly action: ActionOf<Spec, "action">;
@@ -54,18 +54,18 @@ export interface RouteRequest<Parameter extends string = string, Spec = RouteSpe
   readonly url: string;
   readonly accept: string;
   header(name: string): string | undefined;
-  /** A part of the path by its name, decoded and checked. Throws `invalid_request`. */
+  /** Returns a part of the path by its name, decoded and checked. Throws `invalid_request`. */
   segment(name: Parameter, options?: { readonly maxBytes?: number }): string;
   /**
-   * Fires when the client goes away before its reply is out. `silent` says that the reply takes its time:
-   * the connection may then be silent for as long as it takes.
+   * Returns a signal that fires if the client disconnects before it has the reply. `silent` removes the connection's
+   * idle timeout for a reply that takes long.
    */
   clientGone(options?: { readonly silent: boolean }): AbortSignal;
 }
 
 type ActionOf<Spec, Name extends "action" | "itemAction"> = Name extends keyof Spec ? Spec[Name] : undefined;
 
-/** The input of a handler: everything checked. */
+/** The checked input of a handler. */
 export interface RouteInput<Key, Spec> extends RouteRequest<ParameterOf<Key>, Spec> {
   readonly query: QueryOf<Spec>;
   readonly body: BodyOf<Spec>;
@@ -79,7 +79,7 @@ export class EndReply<Reply> {
   }
 }
 
-/** The JSON value of the reply; a whole reply only where the table says that there is another than JSON. */
+/** The JSON value of the reply, or a whole `Response` if the table names a reply other than JSON. */
 type Answer<Spec> = Spec extends { readonly stream: "always" }
   ? Response
   :
@@ -98,7 +98,7 @@ type Handle<Key, Spec> = (input: RouteInput<Key, Spec>) => Answer<Spec> | Promis
 export type Guard = (request: RouteRequest) => Promise<void>;
 
 interface Binding<Key, Spec> {
-  /** Names that clients may write instead of a wire value, by query parameter or body field. */
+  /** Other names that clients can send for a wire value, by query parameter or body field. */
   readonly aliases: Aliases;
   readonly handle: Handle<Key, Spec>;
 }
@@ -121,7 +121,7 @@ export interface Route extends RouteSpec {
 /** The parts of the server that every route needs. */
 export interface RouteServer {
   readonly limits: ServerLimits;
-  /** Takes the application's keys out of a value that is sent. */
+  /** Masks the application's secrets in a value before it is sent. */
   readonly masked: <Value>(value: Value) => Value;
 }
 
@@ -132,7 +132,7 @@ export function bindRoutes<Table extends Readonly<Record<RouteKey, RouteSpec>>>(
   guard?: Guard,
 ): readonly Route[] {
   return Object.entries<RouteSpec>(table).map(([key, spec]) => {
-    // The mapped type ties each handler to its route; entries of an object have lost that.
+    // The mapped type ties each handler to its route; `Object.entries` loses that type.
     const bound = handlers[key as keyof Table & RouteKey] as unknown as
       | BoundHandler
       | Binding<RouteKey, RouteSpec>;
@@ -160,7 +160,7 @@ function toRoute(
     async answer(context, { limits, masked }) {
       const request = toRouteRequest(context, names, spec);
       if (spec.action !== undefined) await guard?.(request);
-      // A stream that nothing reads would stay open.
+      // A stream without a reader would stay open.
       if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
       const query = spec.query && checkInput("query", toQuery(readQuery(request.url), aliases), spec.query);
       const bodyBytes = Math.max(limits.bodyBytes, spec.bodyBytes ?? 0);
@@ -179,7 +179,7 @@ function toRoute(
   };
 }
 
-/** A request that nothing holds is collected, and its signal never fires again: it lives as long as the signal made of it. */
+/** The requests of live signals: a request without a reference is garbage-collected, and its signal then never fires. */
 const requestsOf = new WeakMap<AbortSignal, Request>();
 
 function toRouteRequest(context: ServerContext, names: readonly string[], spec: RouteSpec): RouteRequest {
@@ -199,24 +199,24 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
       return readSegment(parts[names.indexOf(`{${name}}`)] ?? "", { name, ...options });
     },
     clientGone({ silent } = { silent: false }) {
-      // Requests that come without a socket have no connection to keep.
+      // Requests without a socket have no connection.
       if (silent) env?.incoming?.socket.setTimeout(0);
       const controller = new AbortController();
       const gone = (reason?: unknown): void =>
         controller.abort(
           reason instanceof KitError
             ? reason
-            : new KitError({ code: "aborted", message: "The client has gone." }),
+            : new KitError({ code: "aborted", message: "The client has disconnected." }),
         );
       const outgoing = env?.outgoing;
       if (outgoing === undefined) {
         const { signal } = req.raw;
         requestsOf.set(controller.signal, req.raw);
-        // Its reason is an error of kit where a platform's time limit ends the request: the client is told.
+        // If a platform's time limit ends the request, its reason is a `KitError`, which the client gets.
         if (signal.aborted) gone(signal.reason);
         else signal.addEventListener("abort", () => gone(signal.reason), { once: true });
       } else if (outgoing.destroyed) gone();
-      // The connection itself, and not the request's signal, which costs a request of its own to make.
+      // Listen to the connection: reading the request's signal would create a whole `Request`.
       else
         outgoing.once("close", () => {
           if (!outgoing.writableFinished) gone();
@@ -236,7 +236,7 @@ function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<strin
   return withAliases(query, aliases);
 }
 
-/** A body of one key, `payload`, stands for what is in it. */
+/** Unwraps a body whose only key is `payload`. */
 function toBody(body: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
   const { payload } = body;
   const wraps = isRecord(payload) && Object.keys(body).length === 1;
@@ -251,7 +251,7 @@ function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<s
   return input;
 }
 
-/** Answers a request by what `work` gives, once it is let in; refuses it otherwise. */
+/** Answers a request with the result of `work` if the gate admits it; otherwise with the refusal. */
 export type AnswerRequest = (
   context: ServerContext,
   work: () => Response | Promise<Response>,
@@ -259,11 +259,11 @@ export type AnswerRequest = (
 
 interface MountOptions extends RouteServer {
   readonly answer: AnswerRequest;
-  /** The web page, where the server has one. */
+  /** The web page, if the server has one. */
   readonly page?: Console | undefined;
 }
 
-/** Mounts routes, on every path of theirs a refusal of the other methods, and one of all other paths. */
+/** Mounts routes. Other methods on their paths answer 405, all other paths 404. */
 export function mountRoutes(
   app: Hono<ServerEnv>,
   routes: readonly Route[],
@@ -318,9 +318,9 @@ function allowedMethods(routes: readonly Route[]): string[] {
 }
 
 /**
- * Hono's own routers try every rule that could match, because handlers may hand on to each other. Here a path has
- * one handler: a fixed path is looked up, so that `/api/specs/graph` is never taken for the spec with the id "graph",
- * and the others are compared part by part. `*` is what no other path has matched.
+ * Hono's routers try every rule that could match, because handlers can call the next one. Here a path has one handler.
+ * A fixed path is looked up first, so that `/api/specs/graph` never means the spec with the id "graph"; the others are
+ * compared part by part. `*` matches if no other path does.
  */
 export function createPathRouter<Handler>(): Router<Handler> {
   const fixed = new Map<string, Result<Handler>>();

@@ -9,15 +9,15 @@ import type { ServerLimits } from "./limits.ts";
 import type { RouteRequest } from "./route.ts";
 import type { EventStreams } from "./streams/event-streams.ts";
 
-/** The parts that the routes of runs and dispatches share: they need the engine alone. */
+/** The parts that the routes of runs and dispatches share: they only need the engine. */
 export interface WorkContext {
   readonly service: Pick<Service, "engine">;
   readonly authorization: Authorization;
   readonly streams: EventStreams;
   readonly limits: ServerLimits;
-  /** Takes the application's keys out of a value that is sent. */
+  /** Masks the application's secrets in a value before it is sent. */
   readonly masked: <Value>(value: Value) => Value;
-  /** The body of an error reply; reports what is an error of ours. */
+  /** Converts an error to the body of an error reply, and reports internal errors. */
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
 }
 
@@ -27,12 +27,12 @@ export interface ServiceContext extends WorkContext {
   readonly reach: Reach;
 }
 
-/** The instance that a request to `/agents/{name}/{id}…` is about. */
+/** Returns the instance that a request to `/agents/{name}/{id}…` names. */
 export function instanceOf({ segment }: Pick<RouteRequest<"name" | "id">, "segment">): InstanceTarget {
   return { agent: segment("name"), instance_id: segment("id") };
 }
 
-/** Refuses senders who may not do this with the instance, and agents that are not reachable. */
+/** Throws if the sender is not permitted, or the agent is not reachable over HTTP. */
 export async function guardAgent(
   context: ServiceContext,
   { action, principal }: RouteRequest,
@@ -50,26 +50,26 @@ const defaultAgentName = "default";
 export const defaultInstance: InstanceTarget = { agent: defaultAgentName, instance_id: "default" };
 
 /**
- * Refuses what is not reachable over HTTP. Throws `agent_not_found` or `agent_not_webhook`; neither
- * says which agents there are.
+ * Throws `agent_not_found` or `agent_not_webhook` for an agent that is not reachable over HTTP. Neither error lists the
+ * agents.
  */
 export function checkAgent(
   { service: { app }, reach }: { readonly service: { readonly app: App }; readonly reach: Reach },
   name: string,
 ): void {
-  const agent = app.agents().find((one) => one.name === name);
+  const agent = app.agents().find((loaded) => loaded.name === name);
   if (agent === undefined) checkMissing(app, name);
   if (reach.serves(agent)) return;
   throw new KitError({
     code: "agent_not_webhook",
     message:
       agent === undefined
-        ? "The default agent is not served over HTTP: there is no file src/agents/default.ts that says so."
+        ? "The default agent is not served over HTTP: that takes a file src/agents/default.ts with triggers."
         : "This agent is not served over HTTP.",
   });
 }
 
-/** Throws for a name without a usable file; the default agent needs none. */
+/** Throws for a name without a usable file, except the name of the default agent. */
 function checkMissing(app: App, name: string): void {
   const problem = app.problems().find(({ source }) => source?.kind === "agent" && source.name === name);
   if (problem === undefined && name === defaultAgentName) return;
@@ -83,9 +83,9 @@ function checkMissing(app: App, name: string): void {
   });
 }
 
-/** The same for a workflow. Throws `workflow_not_found`. */
+/** Throws `workflow_not_found` for a workflow without a usable file. */
 export function checkWorkflow(app: App, name: string): void {
-  if (app.workflows().some((one) => one.name === name)) return;
+  if (app.workflows().some((workflow) => workflow.name === name)) return;
   const problem = app.problems().find(({ source }) => source?.kind === "workflow" && source.name === name);
   throw new KitError({
     code: "workflow_not_found",
@@ -97,15 +97,15 @@ export function checkWorkflow(app: App, name: string): void {
   });
 }
 
-/** Which agents a server answers for. */
+/** Decides which agents are reachable over HTTP. */
 export interface Reach {
-  /** Whether requests reach the agent. The default agent without a file declares nothing. */
+  /** Whether requests reach the agent; undefined is the default agent without a file. */
   serves(agent: Pick<LoadedAgent, "triggers"> | undefined): boolean;
-  /** Whether they reach it only because this is `kit dev`: `kit start` would answer 404. */
+  /** Whether requests reach the agent only in `kit dev`: `kit start` would answer 404. */
   isDevOnly(agent: Pick<LoadedAgent, "triggers">): boolean;
 }
 
-/** `isOpen` says whether the server serves every agent because only its developer reaches it. */
+/** `isOpen` returns whether the server serves every agent, because only its developer can reach the server. */
 export function createReach(expose: Exposure, isOpen: () => boolean): Reach {
   const serves: Reach["serves"] = (agent) => expose === "all" || agent?.triggers.webhook === true || isOpen();
   return {

@@ -1,27 +1,27 @@
 import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 
-/** How many idle instances stay alive; the least recently used go first. */
+/** Limits for idle instances; the least recently used are closed first. */
 export interface InstanceLimits {
   /** Default 1,000. */
   readonly maxIdle?: number | undefined;
-  /** How long, in ms; default: as long as there is room. Only where no caller keeps an instance for later. */
+  /** How long an idle instance stays open, in ms; default: until `maxIdle` is exceeded. Only if no caller keeps instances. */
   readonly idleMs?: number | undefined;
 }
 
-/** Which instance, and the payload that its agent's function is given. */
+/** An instance, and the payload for its agent's function. */
 export interface InstanceRequest extends Pick<AgentContext, "id" | "payload"> {
   readonly name: string;
 }
 
 interface Live {
   readonly agent: Promise<Agent>;
-  /** False until it has begun. */
+  /** False until the agent is created. */
   busy(): boolean;
   usedAt: number;
 }
 
-/** Keeps instances alive, each once: two of one key would write into the same history. */
+/** Keeps one live agent per instance: two would write to the same history. */
 export class Instances {
   readonly #create: (request: InstanceRequest) => Promise<Agent>;
   readonly #maxIdle: number;
@@ -40,31 +40,31 @@ export class Instances {
     this.#idleMs = idleMs;
   }
 
-  /** The instance of that name and id, created when it is not alive. */
+  /** Returns the live agent of the instance; creates it if there is none. */
   get(request: InstanceRequest): Promise<Agent> {
     const key = keyOf(request.name, request.id);
-    const known = this.#alive.get(key);
-    const live = known ?? this.#begin(key, request);
+    const existing = this.#alive.get(key);
+    const live = existing ?? this.#begin(key, request);
     live.usedAt = performance.now();
-    // Last in the order of use.
+    // Move the entry to the end of the order of use.
     this.#alive.delete(key);
     this.#alive.set(key, live);
-    if (known === undefined) this.#sweepLater();
+    if (existing === undefined) this.#sweepLater();
     if (this.#alive.size > this.#maxIdle) void this.#endIdle(() => this.#alive.size > this.#maxIdle);
     return live.agent;
   }
 
-  /** Whether the instance is alive and at work. */
+  /** Whether the instance is live and runs an operation. */
   isBusy(name: string, id: string): boolean {
     return this.#alive.get(keyOf(name, id))?.busy() === true;
   }
 
-  /** Ends every instance, which is created anew when it is next asked for; its operations end first. */
+  /** Closes every instance after its operations have ended; the next call of `get` creates a new agent. */
   renew(): void {
     for (const [key, live] of [...this.#alive]) void this.#end(key, live);
   }
 
-  /** The same for one instance; resolves once it has ended. */
+  /** Closes one instance in the same way; resolves once it is closed. */
   async release(name: string, id: string): Promise<void> {
     const key = keyOf(name, id);
     const live = this.#alive.get(key);
@@ -72,14 +72,14 @@ export class Instances {
   }
 
   /**
-   * Runs `work` while the instance is not alive: callers who ask for it meanwhile wait. Undefined, without running it,
-   * where the instance is busy.
+   * Runs `work` while the instance is closed: callers of `get` wait until it has ended. Returns undefined without running
+   * `work` if the instance is busy.
    */
   async whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined> {
     const key = keyOf(name, id);
     const live = this.#alive.get(key);
     const agent = await live?.agent.catch(() => undefined);
-    // Another caller may have come while this one waited: the next pass is soon enough.
+    // Another caller can have used the instance in the meantime: the next pass tries again.
     if (this.#alive.get(key) !== live || agent?.busy === true) return undefined;
     const ended = live === undefined ? (this.#ending.get(key) ?? Promise.resolve()) : this.#end(key, live);
     const done = ended.then(work);
@@ -106,12 +106,12 @@ export class Instances {
       await this.#ending.get(key);
       return this.#create(request);
     };
-    let begun: Agent | undefined;
-    const agent = create().then((one) => {
-      begun = one;
-      return one;
+    let created: Agent | undefined;
+    const agent = create().then((instance) => {
+      created = instance;
+      return instance;
     });
-    const live: Live = { agent, busy: () => begun?.busy === true, usedAt: 0 };
+    const live: Live = { agent, busy: () => created?.busy === true, usedAt: 0 };
     live.agent.catch(() => {
       if (this.#alive.get(key) === live) this.#alive.delete(key);
     });
@@ -126,7 +126,7 @@ export class Instances {
     );
   }
 
-  /** The next instance of the key begins once that is over. */
+  /** Delays the next agent of the key until `ending` has settled. */
   #keepEnding(key: string, ending: Promise<void>): Promise<void> {
     const ended = ending.then(() => {
       if (this.#ending.get(key) === ended) this.#ending.delete(key);

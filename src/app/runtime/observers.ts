@@ -6,7 +6,7 @@ import { type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 /** The listeners of a whole application. */
 export interface Observers {
-  /** Adds an observer; the function returned removes it. */
+  /** Adds an observer. Returns a function that removes it. */
   add(observer: EventListener): () => void;
   publish(event: KitEvent): void;
   readonly all: ReadonlySet<EventListener>;
@@ -14,7 +14,7 @@ export interface Observers {
   readonly tracing: Tracing | undefined;
 }
 
-/** One that throws, or whose promise rejects, is reported; the others hear the event all the same. */
+/** Creates the observers. An error of one, or the rejection of its promise, goes to `onError`; the others still get the event. */
 export function createObservers(onError?: (error: unknown) => void): Observers {
   const observers = new Set<EventListener>();
   const report = (error: unknown): void => onError?.(error);
@@ -24,7 +24,7 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
       return tracingOf(observers);
     },
     add(observer) {
-      // A function of its own, so that adding the same observer twice means two observers.
+      // A new function for each call, so that the same observer can be added twice.
       const forward: EventListener = (event) => observer(event);
       const tracing = tracingOf([observer]);
       const entry = tracing === undefined ? forward : Object.assign(forward, { tracing });
@@ -46,7 +46,7 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
 
 const storage = new AsyncLocalStorage<OperationOrigin>();
 
-/** One for the process: work of one application may ask another for some. */
+/** The trace position of running work. The process has one, because work of one application can call another. */
 export const origins: Origins = {
   current: () => storage.getStore(),
   run: (origin, work) => storage.run(origin, work),

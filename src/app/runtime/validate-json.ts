@@ -4,10 +4,9 @@ import type { SchemaDocument } from "../json-schema/schema-document.ts";
 const maxIssues = 20;
 
 /**
- * Creates a validator of JSON Schema (2020-12, the draft that tools use). It interprets schemas, never
- * generates code and takes bounded time, because schemas also come from strangers: repositories, requests,
- * servers. Issues are short texts without a full stop, fit for a model and for a person:
- * `items.0.price: must be number, not string`.
+ * Creates a validator of JSON Schema (2020-12, the draft that tools use). It interprets schemas, never generates code,
+ * and takes bounded time, because schemas also come from untrusted repositories, requests and servers. It returns the
+ * issues as short texts without a full stop: `items.0.price: must be number, not string`.
  */
 export function createJsonValidator(
   options: CheckOptions = {},
@@ -38,7 +37,7 @@ export function createJsonValidator(
 
 type Checker = Awaited<ReturnType<typeof loadChecker>>;
 
-/** Loaded with the first value that is checked. */
+/** The checker is loaded when the first value is checked. */
 async function loadChecker() {
   const { checkJson } = await import("../json-schema/check-json.ts");
   const { createSchemaDocument } = await import("../json-schema/schema-document.ts");

@@ -10,46 +10,46 @@ import type {
   SourceProblem,
 } from "../sources/discover-sources.ts";
 
-/** The agents and workflows of a project, alive on demand. */
+/** The agents and workflows of a project, which start on demand. */
 export interface App extends ApplicationCalls {
   readonly root: string;
   /** The `env` of agents, workflows and webhooks. */
   readonly env: AgentContext["env"];
-  /** Takes the application's own keys out of a text that leaves it. */
+  /** Masks the application's secrets in a text that leaves the process. */
   readonly mask: (text: string) => string;
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
   webhooks(): readonly LoadedWebhook[];
-  /** Where agents work: the sandbox of the configuration, and those that agent files bring along. */
+  /** The sandboxes of the agents: that of the configuration, and those that agent files define. */
   sandboxes(): Promise<readonly SandboxFactory[]>;
-  /** Source files, skills, roles and MCP servers that could not be used, and why. */
+  /** The source files, skills, roles and MCP servers that cannot be used, with the reasons. */
   problems(): readonly SourceProblem[];
   /**
-   * Reads the source files again. What runs goes on with the old code to its end; what is asked next
-   * waits for it and has the new code. Histories are in the store: no session is lost.
+   * Reads the source files again. Running operations end with the old code; later calls wait for the reload and use
+   * the new code. No session is lost: the histories are in the store.
    */
   reload(): Promise<void>;
-  /** Whether a source file, or a file of the project that one imports, is another one since it was read. */
+  /** Whether a source file, or a file of the project that it imports, has changed since kit read it. */
   hasChanged(): Promise<boolean>;
   /**
-   * The instance of an agent file, or of the default agent for the name "default". `payload` is what the
-   * agent's function is told where this brings the instance to life.
+   * Returns the instance of an agent file, or of the default agent for the name "default". If the call creates the
+   * instance, the agent's function gets `payload`.
    */
   instance(name: string, id: string, payload?: AgentContext["payload"]): Promise<Agent>;
-  /** An agent that a program brings along. */
+  /** Creates an agent that a program defines. */
   init(definition: AgentDefinition, context?: InitContext): Promise<Agent>;
   /**
-   * Runs a workflow and gives its result. A failure is a `KitError` whose `meta.run_id` names the run and
-   * whose `cause` is what the workflow threw. The run is as durable as the engine of its service; in memory it
-   * ends with the process.
+   * Runs a workflow and returns its result. Throws a `KitError` if it fails: `meta.run_id` names the run, and `cause`
+   * is the error that the workflow threw. The run is as durable as the engine of the service; with an engine in memory
+   * it ends with the process.
    */
   run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
   /**
-   * Gives an input to a session of an agent; resolves once it is on disk. Throws `unavailable` in an
-   * application of `openAgents`, which keeps nothing on disk.
+   * Dispatches an input to a session of an agent. Resolves once the input is on disk. Throws `unavailable` in an
+   * application of `openAgents`, which stores nothing on disk.
    */
   readonly dispatch: ApplicationCalls["dispatch"];
-  /** Calls the listener with the events of every agent and workflow; the function returned ends it. */
+  /** Calls the listener with the events of every agent and workflow. Returns a function that removes the listener. */
   onEvent(listener: EventListener): () => void;
   /** @deprecated Use `onEvent`. */
   observe(listener: EventListener): () => void;
@@ -57,7 +57,7 @@ export interface App extends ApplicationCalls {
 }
 
 export interface InitContext extends Partial<InstanceContext> {
-  /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
+  /** The agent's name in the key of its sessions; default: the name of its file, else the profile's, else "agent". */
   readonly name?: string;
 }
 
@@ -69,7 +69,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** The request that started the run. */
   readonly request?: Request;
-  /** Hears the run as one stream: its start, its log, what its agents do, its end. */
+  /** Receives all events of the run: its start, its log, the events of its agents, its end. */
   readonly onEvent?: EventListener;
 }
 
@@ -78,5 +78,5 @@ export interface WorkflowResult {
   readonly result: unknown;
 }
 
-/** The agents and workflows of a project in one process: what is asked of it, its caller waits for. */
+/** The agents and workflows of a project in one process: callers wait for the results of all calls. */
 export type Agents = Omit<App, "dispatch">;

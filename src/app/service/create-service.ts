@@ -41,42 +41,41 @@ import { WorkflowRuns } from "./workflow-runs.ts";
 export interface ServiceOptions extends HousekeepingOptions {
   /** Not started yet; drained with the service. */
   readonly engine: Engine;
-  /** False for a command that reads and removes: the service takes up no work. Default true. */
+  /** False for a command that only reads and removes: the service starts no work. Default true. */
   readonly works?: boolean | undefined;
-  /** Whether the service does by itself what is due: workflows by their schedules, removal of old sessions. Default true. */
+  /** Whether the service starts scheduled workflows and removes old sessions. Default true. */
   readonly housekeeping?: boolean | undefined;
-  /** Whether inputs may be dispatched: not in a program that its callers wait for. Default true. */
+  /** Whether inputs can be dispatched: not in a program whose callers wait for all results. Default true. */
   readonly keepsWork?: boolean | undefined;
-  /** Whether the engine keeps instances' events: not where they have no reader. Default: where inputs may be dispatched. */
+  /** Whether the engine stores the events of instances. Default: if inputs can be dispatched. */
   readonly keepsEvents?: boolean | undefined;
-  /** Receive the events of every agent and workflow, also of work that is taken up at once. */
+  /** Receive the events of every agent and workflow, also of work that resumes at start. */
   readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
-  /** Where other nodes of a cluster reach this one; default: where its server listens. */
+  /** The address at which other nodes of a cluster reach this one; default: the address of its server. */
   readonly nodeAddress?: string | undefined;
-  /** The configuration file that was loaded, which takes rules that let calls run without an approval. */
+  /** The loaded configuration file; kit adds rules to it that let calls run without an approval. */
   readonly configFile?: string | undefined;
-  /** After how long stored work that waits for a decision leaves the memory; default 5,000. */
+  /** Milliseconds after which stored work that waits for a decision leaves the memory; default 5,000. */
   readonly restMs?: number | undefined;
 }
 
-/** A stop does not wait for a store: what is left is written at once, or lost. */
+/** How long a stop waits for the store to write the rest; what is not written by then is lost. */
 const unsavedPatienceMs = 1_000;
 
 /**
- * Composes a service: sources become live agents and workflows, whose work the engine accepts and starts. The one place
- * where both are known; what it composes knows neither it nor each other. On failure the parts and the engine are
- * their opener's to close.
+ * Composes a service: it turns sources into live agents and workflows, whose work the engine accepts and starts. Only
+ * this function knows both sides. If it throws, the caller closes the parts and the engine.
  */
 export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
   const { parts: shared, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
   const keepWorkspaces = await workspaceKeeper(shared, (instance) => fenced?.fenceOf(instance));
   const parts = { ...shared, sandbox: keepWorkspaces?.(shared.sandbox, shared.store) ?? shared.sandbox };
   const { keepsWork = true, onError = () => undefined } = options;
-  /** The engine as this node has it: what others ask of it is answered by this one. */
+  /** This node's engine; `engine` adds the events of the other nodes. */
   const own = options.engine;
   const isRecorded = keepsEvents(options);
   const runsHousekeeping = options.works !== false && options.housekeeping !== false;
-  // A node numbers the events that it writes.
+  // A node appends events to its own log, which numbers them.
   const { events } = own;
   const { store } = parts;
   const observers = createObservers(parts.onListenerError);
@@ -88,7 +87,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     observers: observers.all,
     causeOf: toCause,
     sources: sources.guard,
-    // The service is composed before an agent works.
+    // `accept` and `runs` are defined below; agents call them after the service is composed.
     callsOf: (parent_run_id, operation) => {
       const cause = () => slots.causeOf(operation, parent_run_id);
       return {
@@ -236,11 +235,11 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
     webhooks: () => sources.loaded.webhooks,
     async sandboxes() {
       const own = sources.loaded.agents.map(({ name: agent }) =>
-        // An agent whose description fails says so when it is asked for.
+        // The error of an agent's function is reported when the agent is used.
         sandboxOf({ agent, instance_id: "default", session: "default" }).catch(() => undefined),
       );
-      const found = (await Promise.all(own)).filter((sandbox) => sandbox !== undefined);
-      return [...new Set([parts.sandbox, ...found])];
+      const sandboxes = (await Promise.all(own)).filter((sandbox) => sandbox !== undefined);
+      return [...new Set([parts.sandbox, ...sandboxes])];
     },
     problems,
     hasChanged: () => sources.hasChanged(),
@@ -327,7 +326,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
             resting: new RestingWork(context),
           });
         } catch (error) {
-          // No caller waits for a dispatch: the log is the one place for the reason.
+          // No caller waits for a dispatch, so only the log gets the reason.
           if (!context.signal.aborted && !isStoreUnavailable(error)) onError(nameDispatch(error, context));
           throw error;
         }
@@ -355,12 +354,12 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   }
 }
 
-/** A caller with a name is what began its work. */
+/** A caller with a principal is the cause of its work. */
 function senderOf(principal: string | undefined): WorkSender {
   return principal === undefined ? {} : { principal, cause: { type: "sender", principal } };
 }
 
-/** Whether the engine of a service keeps the events of its instances. */
+/** Whether the engine of a service stores the events of its instances. */
 export function keepsEvents(options: Pick<ServiceOptions, "works" | "keepsWork" | "keepsEvents">): boolean {
   return options.keepsEvents ?? (options.works !== false && options.keepsWork !== false);
 }

@@ -12,7 +12,7 @@ import type { InstanceTarget } from "./service.ts";
 import { toForkInput, toSessionKey } from "./session-input.ts";
 import { readTurn, type TraceSources } from "./trace.ts";
 
-/** The session and the stored input that do a turn again. */
+/** Returns the session and the stored input that repeat a turn. */
 export async function toForkedInput(
   sources: TraceSources,
   target: InstanceTarget & { readonly turn_id: string },
@@ -26,7 +26,7 @@ export async function toForkedInput(
     throw new KitError({
       code: "invalid_request",
       message: "This turn cannot be forked.",
-      hint: "Turns of the conversation itself can, as long as its history is kept.",
+      hint: "Only turns of the conversation itself can be forked, as long as their history exists.",
     });
   if ((await sources.store.info(key)) !== undefined) throw sessionExists(session);
   checkRules(without, turn.receipt ?? []);
@@ -46,9 +46,9 @@ export async function toForkedInput(
   return { key, input: toForkInput(request, origin) };
 }
 
-/** Only rules can be left out, and only those that the turn was told. */
+/** Checks that the names to leave out are rules in the turn's prompt. */
 function checkRules(without: readonly string[], receipt: readonly ReceiptItem[]): void {
-  // An agent's own instructions are no rule of the project.
+  // An agent's own instructions are not a rule of the project.
   const rules = receipt.filter(
     ({ kind, id, file }) => kind === "guideline" || (kind === "instructions" && id === file),
   );
@@ -61,7 +61,7 @@ function checkRules(without: readonly string[], receipt: readonly ReceiptItem[])
     const hint = near === undefined ? "" : `; did you mean ${near}?`;
     throw new KitError({
       code: "invalid_request",
-      message: `The turn was told no rule "${name.slice(0, 200)}"${hint}`,
+      message: `The turn's prompt has no rule "${name.slice(0, 200)}"${hint}`,
       meta: {
         issues: [{ path: `without.${index}`, message: `must be a rule of the turn's receipt${hint}` }],
       },
@@ -69,7 +69,7 @@ function checkRules(without: readonly string[], receipt: readonly ReceiptItem[])
   }
 }
 
-/** Writes the beginning of a fork, once: the attempt after a crash finds it there. */
+/** Writes the first entries of a fork once: an attempt after a crash finds them and writes nothing. */
 export async function beginFork(
   store: SessionStore,
   key: SessionKey,
@@ -92,7 +92,7 @@ export async function beginFork(
 function sessionExists(session: string): KitError {
   return new KitError({
     code: "conflict",
-    message: `The session "${session}" exists.`,
-    hint: "Name another one, or none.",
+    message: `The session "${session}" already exists.`,
+    hint: "Name another session, or leave the name out.",
   });
 }

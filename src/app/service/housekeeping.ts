@@ -4,24 +4,24 @@ import type { PruneOptions, Retention } from "./retention.ts";
 import type { Service } from "./service.ts";
 
 const hourMs = 3_600_000;
-/** How long parts of prompts are kept after their last use. */
+/** How long parts of prompts are stored after their last use. */
 const textsMs = 30 * 24 * hourMs;
 
-/** How often the service checks whether its files are where they were, in ms. */
+/** How often the service checks for problems, such as missing files, in ms. */
 const problemMs = 1_000;
 
 export interface HousekeepingOptions {
-  /** Receives what fails beside the work: a listener that throws, a bad schedule; and why a run or a dispatch failed. */
+  /** Receives errors of listeners and schedules, and the reasons of failed runs and dispatches. */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Sessions untouched for so long are removed, once an hour; default: none are. */
+  /** Sessions that have not been used for so long are removed, once an hour; default: none are removed. */
   readonly pruneOlderThanMs?: number | undefined;
   /** Receives one line about removed sessions. */
   readonly onRemoved?: ((text: string) => void) | undefined;
-  /** Receives the text of a problem that `onError` was told of, and that is over. */
+  /** Receives the text of a reported problem that no longer exists. */
   readonly onResolved?: ((text: string) => void) | undefined;
 }
 
-/** Reports each problem once, and its end, and removes old sessions. The function returned ends both. */
+/** Reports each problem once, and when it is resolved, and removes old sessions. Returns a function that stops both. */
 export function startHousekeeping(
   {
     problem,
@@ -39,13 +39,13 @@ export function startHousekeeping(
   const watches = [problem, () => warning?.()].map((find) => {
     const reported = new Set<string>();
     return () => {
-      const found = find();
-      if (found === undefined) {
+      const current = find();
+      if (current === undefined) {
         for (const message of reported) onResolved(message);
         reported.clear();
-      } else if (!reported.has(found.message)) {
-        reported.add(found.message);
-        onError(found);
+      } else if (!reported.has(current.message)) {
+        reported.add(current.message);
+        onError(current);
       }
     };
   });
@@ -65,8 +65,8 @@ export function startHousekeeping(
 }
 
 /**
- * Prunes once an hour, first an hour after its start, so that a clock which is wrong then can be put right. Says in one line
- * what went. The function returned ends it, and waits for what is under way.
+ * Prunes once an hour, for the first time an hour after the start, so that a wrong clock can be corrected before. Passes
+ * one line about the removed sessions to `onRemoved`. Returns a function that stops pruning and waits for a running pass.
  */
 export function pruneHourly(
   retention: Retention,

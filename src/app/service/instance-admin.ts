@@ -21,7 +21,7 @@ interface InstanceAdminOptions {
 }
 
 interface InstanceAdmin {
-  /** Asks the node that owns the instance, where there are several. */
+  /** Calls for any instance: in a cluster, they ask the node that owns the instance. */
   readonly routed: Pick<
     Service,
     | "history"
@@ -34,7 +34,7 @@ interface InstanceAdmin {
     | "remove"
     | "events"
   >;
-  /** Questions and changes that a node answers out of its own memory. */
+  /** Calls for instances that this node owns. */
   readonly answers: Pick<NodeCalls, "history" | "historyPage" | "working" | "abort" | "remove">;
 }
 
@@ -73,7 +73,7 @@ export function createInstanceAdmin({
   const abort: NodeCalls["abort"] = async (target) => {
     sources.checkAgent(target.agent);
     const running = work.running(target);
-    // An accepted input is cancelled, or the engine would take its end for a failure.
+    // Cancel the accepted input, or the engine would record the abort as a failure.
     const cancelled = await cancel(target, "running");
     const aborted = await Promise.all(running.map((input) => input.abort()));
     await Promise.all(running.map(({ ended }) => ended));
@@ -83,12 +83,12 @@ export function createInstanceAdmin({
   const answers: InstanceAdmin["answers"] = {
     async history({ agent, instance_id, session }) {
       sources.checkAgent(agent);
-      // Another node may have worked for the instance since it came to life here.
+      // Another node can have worked for the instance since this node opened it.
       if (nodes !== undefined && !work.isCurrent({ agent, instance_id }, nodes.fence({ agent, instance_id })))
         await instances.release(agent, instance_id);
       const live = await instances.get({ name: agent, id: instance_id, payload: {} });
-      const known = await live.sessions.get(session);
-      if (known !== undefined) return known.history();
+      const existing = await live.sessions.get(session);
+      if (existing !== undefined) return existing.history();
       throw noSession(instance_id, session);
     },
     async historyPage({ target: key, query }) {
@@ -105,7 +105,7 @@ export function createInstanceAdmin({
     async remove(target) {
       const { agent, instance_id } = target;
       sources.checkAgent(agent);
-      const taken = await cancel(target, "queued");
+      const cancelled = await cancel(target, "queued");
       const aborted = await abort(target);
       const live = await instances.get({ name: agent, id: instance_id, payload: {} });
       const sessions = await live.sessions.list();
@@ -115,7 +115,7 @@ export function createInstanceAdmin({
       const stream = agentStream(agent, instance_id);
       const hasEvents = (await engine.events.last(stream)) > 0;
       await engine.events.delete(stream);
-      return taken || aborted || sessions.length > 0 || hasEvents;
+      return cancelled || aborted || sessions.length > 0 || hasEvents;
     },
   };
   const log = nodes?.events ?? engine.events;
@@ -173,7 +173,7 @@ function noSession(instanceId: string, session: string): KitError {
   });
 }
 
-/** The events of a session, and of the tasks below it, whose names begin with its own. */
+/** Filters the events of a session and of its tasks, whose session names begin with the session's name. */
 async function* ofSession(events: AsyncIterable<KitEvent>, session: string): AsyncGenerator<KitEvent> {
   const below = `${session.slice(0, 80)}.task_`;
   for await (const event of events) {

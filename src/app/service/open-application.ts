@@ -16,14 +16,14 @@ import type { SourceModules } from "../sources/discover-sources.ts";
 import { type MakeEngine, openProjectService } from "./open-project-service.ts";
 import type { ProjectService } from "./service.ts";
 
-/** A project as data: what `kit build` writes for platforms that have no project folder, or what a program puts together. */
+/** A project as data: `kit build` writes it for platforms without a project folder, or a program composes it. */
 export interface ApplicationData {
   /** The name of the project in lists and exports. */
   readonly name: string;
-  /** Specs, guidelines, skills, roles, `kit.toml` and what code reads, by project-relative path: text, or bytes. */
+  /** Specs, guidelines, skills, roles, `kit.toml` and files that code reads, by project-relative path: text or bytes. */
   readonly files: Readonly<Record<string, string | Uint8Array>>;
   /**
-   * Agents, workflows, webhooks and `kit.config.ts` by project-relative path. A module is loaded once the files are in place:
+   * Agents, workflows, webhooks and `kit.config.ts` by project-relative path. kit loads the modules after it has written the files:
    * `{ "src/agents/reviewer.ts": () => import("./src/agents/reviewer.ts") }`.
    */
   readonly modules: SourceModules;
@@ -32,28 +32,28 @@ export interface ApplicationData {
 export interface OpenApplicationOptions {
   /** Keys, secrets and settings; default: the environment of the process. */
   readonly env?: Environment | undefined;
-  /** Where the files are put, in memory or for the time of a process; default: a temporary folder, removed by `close`. */
+  /** The folder to which kit writes the files; default: a temporary folder, which `close` removes. */
   readonly folder?: string | undefined;
-  /** Its opener closes it. Default: what the configuration names, else SQLite in `folder`. */
+  /** The store; the caller closes it. Default: the store named in the configuration, else SQLite in `folder`. */
   readonly store?: SessionStore | undefined;
   /**
-   * Drained by `close`. "memory", a folder, an engine, or what makes one under the limits of the configuration; default: what the
-   * configuration names, else a folder in `folder`.
+   * "memory", a folder, an engine, or a function that creates one with the limits of the configuration; `close` drains
+   * it. Default: as the configuration says, else a folder in `folder`.
    */
   readonly engine?: string | Engine | MakeEngine | undefined;
-  /** For agents that name none; default: what the configuration names. */
+  /** For agents without a sandbox; default: the sandbox named in the configuration. */
   readonly sandbox?: SandboxFactory | undefined;
-  /** Models by their whole name, beside those of the providers. */
+  /** Models by their full name, in addition to those of the providers. */
   readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
   /** Receives the events of every agent and workflow. */
   readonly onEvent?: EventListener | undefined;
-  /** Receives what fails beside the work, and why a run or a dispatch failed. */
+  /** Receives errors of listeners and schedules, and the reasons of failed runs and dispatches. */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** False where another process does the work: this one accepts and reads. Default true. */
+  /** False if another process does the work: this one only accepts and reads. Default true. */
   readonly works?: boolean | undefined;
 }
 
-/** An application without a project folder, open. */
+/** An open application without a project folder. */
 export interface OpenedApplication {
   readonly project: Project;
   readonly service: ProjectService;

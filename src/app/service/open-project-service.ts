@@ -29,19 +29,20 @@ export interface ProjectServiceOptions
     >,
     Pick<RuntimeParts, "code" | "modules" | "overrides" | "onListenerError"> {
   /**
-   * "memory", "configured", a folder from the root, or an engine that the service drains, or what makes one under the limits of the
-   * configuration; default: what the configuration names, else `.kit/engine`; "memory" with `works: false`.
+   * "memory", "configured", a folder relative to the root, an engine, which the service drains, or a function that creates
+   * one with the limits of the configuration. Default: as the configuration says, else `.kit/engine`; "memory" with
+   * `works: false`.
    */
   readonly engine?: string | Engine | MakeEngine | undefined;
-  /** Default: in the memory of this process, without a time limit; "none": calls that need approval are denied. */
+  /** Default: approvals in the memory of this process, without a time limit; "none": calls that need approval are denied. */
   readonly approvals?: Approvals | "none" | undefined;
   /** Whether idle instances leave the memory after a while. Default true. */
   readonly endsIdle?: boolean | undefined;
-  /** Whether the project is closed with the service. Default false. */
+  /** Whether closing the service closes the project. Default false. */
   readonly closesProject?: boolean | undefined;
 }
 
-/** Opens the agents and workflows of an open project behind the engine that its configuration names. */
+/** Opens the agents and workflows of an open project behind the engine named in its configuration. */
 export async function openProjectService(options: ProjectServiceOptions): Promise<ProjectService> {
   const { project, loaded, closesProject = false } = options;
   const closing = new AsyncDisposableStack();

@@ -18,29 +18,29 @@ export interface OpenAgentsOptions {
   /** Keys and secrets; default: the environment of the process. */
   readonly env?: AgentContext["env"] | undefined;
   /**
-   * Yours to close: several may share it. Default: what the configuration names, else SQLite in
-   * `<root>/.kit/sessions.db`.
+   * The store; the caller closes it, and several callers can share it. Default: the store named in the configuration,
+   * else SQLite in `<root>/.kit/sessions.db`.
    */
   readonly store?: SessionStore | undefined;
-  /** For agents that name none; default: what the configuration names, else a virtual workspace for each session. */
+  /** For agents without a sandbox; default: the sandbox named in the configuration, else a virtual workspace for each session. */
   readonly sandbox?: SandboxFactory | undefined;
-  /** Models by their whole name, beside those of the providers: `{ "scripted/test": model }`. */
+  /** Models by their full name, in addition to those of the providers: `{ "scripted/test": model }`. */
   readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
   /**
-   * Where calls that need approval wait for it: `createApprovals()`, where a listener of the events decides.
-   * `openAgents` denies them at once without it; `openService` keeps them in memory.
+   * Holds the tool calls that wait for approval: `createApprovals()`, if a listener of the events decides. Without it,
+   * `openAgents` denies such calls at once, and `openService` keeps them in memory.
    */
   readonly approvals?: Approvals | undefined;
   /** Receives the events of every agent and workflow. */
   readonly onEvent?: EventListener | undefined;
-  /** Receives what listeners throw; they never fail a run. */
+  /** Receives errors of listeners; they never fail a run. */
   readonly onListenerError?: ((error: unknown) => void) | undefined;
 }
 
 export interface OpenServiceOptions extends OpenAgentsOptions {
   /**
-   * Where accepted work is kept: a folder, from the root, or "memory", where it is gone with the process. Default: what the
-   * configuration names, else `.kit/engine`.
+   * Where the engine stores accepted work: a folder, relative to the root, or "memory", which loses it with the process.
+   * Default: as the configuration says, else `.kit/engine`.
    */
   readonly engine?: "memory" | (string & {}) | undefined;
 }
@@ -54,9 +54,9 @@ export interface InitAgentOptions extends OpenAgentsOptions {
 }
 
 /**
- * Opens the agents and workflows of a repository behind its durable engine, under its configuration, as
- * `kit start` does without the HTTP: accepted work outlives the process, and this process resumes what one before it has
- * left. Close it when it is no longer needed.
+ * Opens the agents and workflows of a repository behind its durable engine, with the repository's configuration, as
+ * `kit start` does, but without HTTP. Accepted work survives the process, and this process resumes the work of earlier
+ * ones. The caller closes the service.
  *
  * @example
  * import { openService } from "kit";
@@ -71,11 +71,11 @@ export async function openService(options: OpenServiceOptions = {}): Promise<Pro
 }
 
 /**
- * Opens the agents and workflows of a repository in this process, under its configuration. Close them
- * when they are no longer needed: the repository's index and the session store stay open until then.
+ * Opens the agents and workflows of a repository in this process, with the repository's configuration. The caller
+ * closes them: the repository's index and the session store stay open until then.
  *
- * Callers wait for what they ask, and nothing outlives the process: `dispatch` is for `openService`, which keeps inputs
- * on disk.
+ * Callers wait for all results, and no work survives the process. Use `openService` for `dispatch`: it stores inputs on
+ * disk.
  *
  * @example
  * import { openAgents } from "kit";
@@ -91,8 +91,8 @@ export async function openAgents(options: OpenAgentsOptions = {}): Promise<Agent
 }
 
 /**
- * Makes an agent in this process, under the configuration of the repository at `root`. Close
- * it when it is no longer needed: it keeps the repository's index and the session store open.
+ * Creates an agent in this process, with the configuration of the repository at `root`. The caller closes it: the
+ * repository's index and the session store stay open until then.
  *
  * @example
  * import { createAgent, initAgent } from "kit";
@@ -122,11 +122,11 @@ export async function initAgent(definition: AgentDefinition, options: InitAgentO
 
 type Inside = Partial<ProjectServiceOptions>;
 
-/** Callers wait for all work: nothing is kept for later. */
+/** Callers wait for all work: nothing is stored for later. */
 const inProcess: Inside = { keepsWork: false, housekeeping: false, endsIdle: false };
 
 async function open(options: OpenServiceOptions, inside: Inside): Promise<ProjectService> {
-  // The parts of agents are loaded when agents are opened: importing kit stays cheap.
+  // Loading the parts of agents only when agents are opened keeps the import of kit cheap.
   const [{ openProject }, { loadConfig }, { openProjectService }] = await Promise.all([
     import("../../project/open-project.ts"),
     import("../config/load-config.ts"),
@@ -147,7 +147,7 @@ async function open(options: OpenServiceOptions, inside: Inside): Promise<Projec
 }
 
 /**
- * Gives `kit.config.ts` its types: `export default defineConfig({ … })`. Returns what it is given.
+ * Types the configuration in `kit.config.ts`: `export default defineConfig({ … })`. Returns its argument.
  *
  * @example
  * ```ts
@@ -162,7 +162,7 @@ export function defineConfig(config: KitConfig): KitConfig {
 
 /**
  * Loads a skill from a Markdown file, or from the `SKILL.md` of a folder. Throws `invalid_request` for
- * a file that is not a skill: one without instructions, or with front matter that is not what it should be.
+ * a file without instructions or with invalid front matter.
  *
  * @example
  * ```ts

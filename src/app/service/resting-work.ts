@@ -6,33 +6,33 @@ import { defined } from "../../base/record.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 
-/** How an operation waits for a decision. */
+/** The wait of an operation for a decision. */
 export interface Wait {
-  /** The same when the operation waits for the decision again. */
+  /** Identifies the decision: the same if the operation waits for it again. */
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Whether, at this moment, the operation does nothing but wait, and could go on from its log. */
+  /** Whether the operation only waits at the moment and could resume from its log. */
   readonly maySuspend?: (() => boolean) | undefined;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
-interface Asked {
+interface Question {
   readonly stop: AbortController;
   outcome: Outcome | undefined;
   onOutcome: ((outcome: Outcome) => void) | undefined;
 }
 
-/** How long work that was stopped while it rested may take to resume, so that it ends as other work does. */
+/** How long work that is aborted while it rests can take to resume, so that it ends as other aborted work does. */
 const patienceMs = 1_000;
 
 /**
- * Stored work that may wait for a decision. While it rests, memory holds its questions only; once there is an answer, or
- * once the work is stopped, its operation resumes from its log.
+ * Stored work that can wait for a decision. While it rests, memory holds only its questions. Once a decision arrives, or
+ * the work is aborted, its operation resumes from its log.
  */
 export class RestingWork {
   readonly #context: WorkContext;
-  readonly #asked = new Map<string, Asked>();
+  readonly #questions = new Map<string, Question>();
   #stop: AbortController | undefined;
   #stopLate: (() => void) | undefined;
   #wake: (() => void) | undefined;
@@ -41,7 +41,7 @@ export class RestingWork {
     this.#context = context;
   }
 
-  /** Attempts the work, again each time that it has rested. */
+  /** Runs the work, and runs it again each time after it has rested. */
   async run<Value>(attempt: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     let rested: Suspension | undefined;
     try {
@@ -57,41 +57,41 @@ export class RestingWork {
     } finally {
       const { signal } = this.#context;
       const reason: unknown = willResume(signal) ? signal.reason : new Error("The work has ended.");
-      for (const { stop } of this.#asked.values()) stop.abort(reason);
-      this.#asked.clear();
+      for (const { stop } of this.#questions.values()) stop.abort(reason);
+      this.#questions.clear();
     }
   }
 
-  /** Asks, or takes the answer to what was asked before the work rested. */
+  /** Asks a question, or waits for the answer to the same question that was asked before the work rested. */
   ask<Value>(ask: (signal: AbortSignal) => Promise<Value>, { key, signal }: Wait): Promise<Value> {
-    const asked = this.#asked.get(key) ?? this.#begin(key, ask);
+    const question = this.#questions.get(key) ?? this.#begin(key, ask);
     return new Promise((resolve, reject) => {
       const end = (): void => {
         signal.removeEventListener("abort", leave);
-        asked.onOutcome = undefined;
+        question.onOutcome = undefined;
       };
       const leave = (): void => {
         end();
         if (!(signal.reason instanceof Suspension)) {
-          this.#asked.delete(key);
-          asked.stop.abort(signal.reason);
+          this.#questions.delete(key);
+          question.stop.abort(signal.reason);
         }
         reject(signal.reason);
       };
-      asked.onOutcome = (outcome) => {
+      question.onOutcome = (outcome) => {
         end();
-        this.#asked.delete(key);
+        this.#questions.delete(key);
         if ("error" in outcome) reject(outcome.error);
         else resolve(outcome.value as Value);
       };
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave, { once: true });
       this.#stopLate?.();
-      if (asked.outcome !== undefined) asked.onOutcome?.(asked.outcome);
+      if (question.outcome !== undefined) question.onOutcome?.(question.outcome);
     });
   }
 
-  /** Lets the operation go from memory. */
+  /** Suspends the operation, so that it leaves the memory. */
   rest(): void {
     this.#stop?.abort(new Suspension());
   }
@@ -108,7 +108,7 @@ export class RestingWork {
     if (!signal.aborted) signal.addEventListener("abort", forward, { once: true });
     else if (rested === undefined) forward();
     else {
-      // It ends as if it had not rested: its calls are waited for again, and then stopped.
+      // The operation ends as if it had not rested: it waits for its calls again, and only then is it aborted.
       this.#stopLate = forward;
       late = setTimeout(forward, patienceMs);
     }
@@ -123,12 +123,12 @@ export class RestingWork {
     }
   }
 
-  /** Resolves once the work is to resume. Throws the reason where another process, or the next start, resumes it. */
+  /** Resolves when the work has to resume. Throws the reason if another process, or the next start, will resume it. */
   async #rest(): Promise<void> {
     const { signal } = this.#context;
     const takeSlot = this.#context.releaseSlot();
     await new Promise<void>((resolve) => {
-      const isDue = [...this.#asked.values()].some(({ outcome }) => outcome !== undefined);
+      const isDue = [...this.#questions.values()].some(({ outcome }) => outcome !== undefined);
       if (isDue || signal.aborted) return resolve();
       this.#wake = resolve;
       signal.addEventListener("abort", () => resolve(), { once: true });
@@ -138,19 +138,19 @@ export class RestingWork {
     if (willResume(signal)) throw signal.reason;
   }
 
-  #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Asked {
-    const asked: Asked = { stop: new AbortController(), outcome: undefined, onOutcome: undefined };
+  #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Question {
+    const question: Question = { stop: new AbortController(), outcome: undefined, onOutcome: undefined };
     const settled = (outcome: Outcome): void => {
-      asked.outcome = outcome;
-      if (asked.onOutcome !== undefined) asked.onOutcome(outcome);
+      question.outcome = outcome;
+      if (question.onOutcome !== undefined) question.onOutcome(outcome);
       else this.#wake?.();
     };
-    ask(asked.stop.signal).then(
+    ask(question.stop.signal).then(
       (value) => settled({ value }),
       (error: unknown) => settled({ error }),
     );
-    this.#asked.set(key, asked);
-    return asked;
+    this.#questions.set(key, question);
+    return question;
   }
 }
 
@@ -168,10 +168,10 @@ interface Waiting {
   readonly since: number;
 }
 
-/** Most decisions of a person at work are there by then. */
+/** A person at work has made most decisions by then. */
 const defaultRestMs = 5_000;
 
-/** Which of the engine's work the code that runs belongs to, however deep in an agent's tools it is. */
+/** Knows the engine's work to which the running code belongs, also deep inside an agent's tools. */
 export class WorkSlots {
   readonly #restMs: number;
   readonly #current = new AsyncLocalStorage<HeldWork>();
@@ -188,19 +188,19 @@ export class WorkSlots {
     return this.#current.run(work, run);
   }
 
-  /** For whom the code that runs works: what it dispatches has the same principal. */
+  /** Returns the principal of the running work: work that it dispatches has the same principal. */
   principal(): Pick<LinePlace, "principal"> {
     const principal = this.#current.getStore()?.principal;
     return principal === undefined ? {} : { principal };
   }
 
-  /** The cause of work that tools and agents begin: their operation, or else the prompt or the run that is at work. */
+  /** Returns the cause of work that tools and agents start: their operation, else the running prompt, else the run. */
   causeOf(operation: OperationName | undefined, run_id: string | undefined): WorkCause | undefined {
     const { context, prompt } = this.#current.getStore() ?? {};
-    const asked = operation ?? prompt;
-    if (asked === undefined) return run_id === undefined ? undefined : { type: "run", run_id };
+    const origin = operation ?? prompt;
+    if (origin === undefined) return run_id === undefined ? undefined : { type: "run", run_id };
     const dispatch_id = context?.id.startsWith("dispatch_") && run_id === undefined ? context.id : undefined;
-    const { agent, instance_id, session, operation_id } = asked;
+    const { agent, instance_id, session, operation_id } = origin;
     return {
       type: "prompt",
       agent,
@@ -211,7 +211,7 @@ export class WorkSlots {
     };
   }
 
-  /** Waits for other work, which may need the slot of this one. */
+  /** Releases the slot of the running work while it waits for other work, which can need a slot. */
   async whileFree<Value>(wait: () => Promise<Value>): Promise<Value> {
     const takeSlot = this.#current.getStore()?.context.releaseSlot();
     try {
@@ -221,7 +221,7 @@ export class WorkSlots {
     }
   }
 
-  /** Approvals for agents of a service: while a call waits for its decision, other work has its slot. */
+  /** Wraps approvals: while a call waits for its decision, other work can use its slot. */
   freeWhileDeciding(approvals: Approvals): Approvals {
     const { timeoutMs } = approvals;
     return {
@@ -237,7 +237,7 @@ export class WorkSlots {
     };
   }
 
-  /** Frees the slot until there is an answer: a person may take days. After a while the work rests, if it can. */
+  /** Releases the slot until the decision: a person can take days. After `restMs` the work rests, if it can. */
   async #whileSuspended<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
     const { resting } = this.#current.getStore() ?? {};
     return await this.whileFree(() =>
@@ -272,7 +272,7 @@ export class WorkSlots {
     this.#restLater();
   }
 
-  /** One timer for all that wait. It keeps no process alive. */
+  /** Sets one timer for all waiting work. The timer does not keep the process alive. */
   #restLater(): void {
     if (this.#hasTimer || this.#waiting.size === 0) return;
     this.#hasTimer = true;

@@ -14,41 +14,41 @@ import type { Instances } from "../runtime/instances.ts";
 type InstanceTarget = Omit<SessionKey, "session">;
 
 export interface PruneOptions {
-  /** Sessions untouched for so long are removed. */
+  /** Sessions that have not been used for so long are removed. */
   readonly olderThanMs: number;
-  /** Says what would go, and removes nothing. */
+  /** Reports the sessions, and removes nothing. */
   readonly dryRun?: boolean | undefined;
-  /** Sessions that are looked at, from 1; default 200. */
+  /** Sessions to check, from 1; default 200. */
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
-  /** Sessions for which it says no are passed over. */
+  /** Returns whether a session can be removed. Default: every session. */
   readonly permit?: (session: TouchedSession) => Promise<boolean>;
-  /** Whether sessions of other machines of a cluster are removed, too: each removes its own by itself. Default false. */
+  /** Whether to remove sessions of other nodes, too. Default false: each node removes its own. */
   readonly everywhere?: boolean | undefined;
-  /** Told what could not be removed; the others are, all the same. */
+  /** Receives the error of each session that could not be removed; the other sessions are removed. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The result of one pass. */
 export interface Pruned {
   readonly removed: readonly TouchedSession[];
-  /** Old enough, but at work, waited for or listened to. */
+  /** Old enough, but running, waiting, or with a connected client. */
   readonly in_use: number;
   /** Sessions that could not be removed, or not as a whole. */
   readonly failed: readonly PruneFailure[];
   readonly next_cursor?: string | undefined;
 }
 
-/** All sessions of the store, and the removal of old ones. */
+/** Lists all sessions of the store, and removes old ones. */
 export interface Retention {
-  /** In the order in which they were made. Throws `unavailable` for a store of the project's own that cannot list. */
+  /** Lists sessions in the order of their creation. Throws `unavailable` if the project's own store cannot list. */
   list(page: SessionListing): Promise<TouchedSessionPage>;
   /**
-   * Removes old sessions with the tasks below them and their workspaces, page by page; an instance without a session is then
-   * as if it had never been. What is touched meanwhile stays.
+   * Removes a page of old sessions with their tasks and workspaces, and the events of an instance that has no session
+   * left. A session that is used in the meantime stays.
    */
   prune(options: PruneOptions): Promise<Pruned>;
-  /** Keeps the sessions of an instance while a client is connected to it; the function returned ends that. */
+  /** Keeps the sessions of an instance while a client is connected to it. Returns a function to call on disconnect. */
   attach(target: InstanceTarget): () => void;
 }
 
@@ -58,15 +58,15 @@ export interface RetentionOptions {
   readonly instances: Pick<Instances, "whileAtRest">;
   readonly approvals: Pick<Approvals, "list">;
   readonly engine: Pick<Engine, "mayForget" | "events">;
-  /** Where an instance works. */
+  /** Returns the sandbox of an instance. */
   readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
-  /** Whether an input of the instance is worked on here. */
+  /** Whether an input of the instance runs in this process. */
   readonly isAtWork: (target: InstanceTarget) => boolean;
   /** The other nodes of a cluster. */
   readonly nodes?: ServiceCluster | undefined;
 }
 
-/** Other nodes ask this one for these. */
+/** The calls that other nodes send to this one. */
 interface RetentionAnswers {
   readonly answers: Pick<NodeCalls, "attached" | "forget">;
 }
@@ -86,13 +86,13 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
     if (store.listAll === undefined) throw cannotList();
     const { sessions, ...rest } = await store.listAll(page);
     const { agent, instance_id } = page;
-    // A store of the project's own may know no filter.
-    const found = sessions.filter(
+    // The project's own store can ignore the filter.
+    const matching = sessions.filter(
       (session) =>
         (agent === undefined || session.agent === agent) &&
         (instance_id === undefined || session.instance_id === instance_id),
     );
-    return { sessions: found, ...rest };
+    return { sessions: matching, ...rest };
   };
   const remove = async (
     { agent, instance_id, session }: TouchedSession,
@@ -107,7 +107,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
       } catch (cause) {
         throw workspaceLeft(key, cause);
       }
-      // Before the instance may come to life again.
+      // Delete the events here, before the instance can start again.
       const isLast = (await store.list({ agent, instance_id })).length === 0;
       if (isLast) await engine.events.delete(agentStream(agent, instance_id));
       return true;
@@ -131,15 +131,15 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
         if (session.parent !== undefined || Date.parse(session.touched_at) >= before) continue;
         if (permit !== undefined && !(await permit(session))) continue;
         try {
-          const asked = { session, before, dryRun };
+          const request = { session, before, dryRun };
           const isOther = everywhere === true && nodes !== undefined && !(await nodes.isOwn(session));
-          if (await (isOther ? nodes.ask("forget", asked) : forget(asked))) removed.push(session);
+          if (await (isOther ? nodes.ask("forget", request) : forget(request))) removed.push(session);
           else in_use += 1;
         } catch (error) {
           failed.push(toFailure(session, error));
           onError?.(error);
         }
-        // Requests have their turn in between.
+        // Let requests run between two removals.
         await setImmediate();
       }
       const { next_cursor } = page;
@@ -162,8 +162,8 @@ function workspaceLeft({ agent, instance_id }: SessionKey, cause: unknown): KitE
   const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
   return new KitError({
     code: "internal_error",
-    message: `The history of ${agent}/${instance_id} is removed, and its workspace could not be${code}.`,
-    hint: "Look at the rights of its folder below .kit/sandboxes, and remove it by hand.",
+    message: `The history of ${agent}/${instance_id} was removed, but its workspace could not be removed${code}.`,
+    hint: "Check the permissions of its folder below .kit/sandboxes, and remove it yourself.",
     cause,
   });
 }
@@ -172,11 +172,11 @@ function cannotList(): KitError {
   return new KitError({
     code: "unavailable",
     message: "The session store of this project cannot list its sessions.",
-    hint: "A store with `listAll` and `deleteUntouched` can: see SessionStore.",
+    hint: "Add `listAll` and `deleteUntouched` to the store: see SessionStore.",
   });
 }
 
-/** Why a session stays, without the paths of this machine. */
+/** Returns why a session could not be removed, without paths of this machine. */
 function toFailure({ agent, instance_id, session }: TouchedSession, error: unknown): PruneFailure {
   if (error instanceof KitError) {
     const { code: type, message } = error;
@@ -186,7 +186,7 @@ function toFailure({ agent, instance_id, session }: TouchedSession, error: unkno
   const reason = getSystemErrorMap()
     .values()
     .find(([name]) => name === code)?.[1];
-  const message = `It could not be removed: ${reason ?? "the log of the server says more"}.`;
+  const message = `It could not be removed: ${reason ?? "see the log of the server"}.`;
   return { agent, instance_id, session, error: { type: "internal_error", message } };
 }
 

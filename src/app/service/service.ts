@@ -25,14 +25,14 @@ import type { Retention } from "./retention.ts";
 import type { OperationEventsQuery } from "./trace.ts";
 
 export interface PromptCall {
-  /** Without an idempotency key, the prompt is aborted when this fires. */
+  /** Aborts a prompt without an idempotency key; with one, only stops waiting for its reply. */
   readonly signal?: AbortSignal | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** The caller's principal: principals have equal shares of the work. Default: the instance stands for one. */
+  /** The caller's principal. Principals get equal shares of the work; without one, the instance counts as a principal. */
   readonly principal?: string | undefined;
-  /** Called when the turn of the prompt in the line of its session has come; not with an idempotency key. */
+  /** Called when the engine starts the prompt; not called with an idempotency key. */
   readonly onStart?: (() => void) | undefined;
-  /** Receives the events of this prompt as they are made, tasks included. */
+  /** Receives the events of this prompt and its tasks as they are emitted. */
   readonly onEvent?: ((event: KitEvent) => void) | undefined;
 }
 
@@ -41,32 +41,32 @@ export interface InstanceTarget {
   readonly instance_id: string;
 }
 
-/** The sender of work, whose share of the work it is, and what began it, as its record says. */
+/** The sender of work: the principal whose share it uses, and the cause that its record keeps. */
 export interface WorkSender {
   readonly principal?: string | undefined;
   readonly cause?: WorkCause | undefined;
 }
 
 /**
- * An application at work: its agents and workflows behind a durable engine. All that enters, from HTTP,
- * a webhook, a workflow or the command line, enters here.
+ * The agents and workflows of an application behind a durable engine. HTTP routes, webhooks, workflows and the command
+ * line call it.
  *
- * Names are checked here (`agent_not_found`, `workflow_not_found`), ids and shapes by the caller.
+ * It checks names (`agent_not_found`, `workflow_not_found`); the caller checks ids and shapes.
  */
 export interface Service {
   readonly app: App;
-  /** Runs, dispatches, schedules and their events are asked for here. */
+  /** Reads and changes runs, dispatches, schedules and their events. */
   readonly engine: Engine;
   /** Tool calls that wait for a decision. */
   readonly approvals: Approvals;
-  /** Writes rules that let calls run without an approval of the configuration. */
+  /** Returns the writer of rules that let calls run without an approval of the configuration. */
   allowRules(): Promise<AllowRuleFile>;
   /** All sessions, and the removal of old ones. */
   readonly sessions: Retention;
-  /** The problem that keeps the service from working until an operator repairs it; `/health` says so. */
+  /** Returns a problem that stops the service until an operator fixes it; `/health` reports it. */
   problem(): KitError | undefined;
   prompt(target: SessionKey, request: PromptRequest, call?: PromptCall): Promise<PromptReply>;
-  /** Resolves once the input is on disk. A text is the message; other JSON is given as its text. */
+  /** Dispatches an input; resolves once it is on disk. A text is the message; other JSON becomes a text. */
   dispatch(
     target: SessionKey,
     input: unknown,
@@ -74,33 +74,34 @@ export interface Service {
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
-  /** A page of all that a session's log holds. Throws `not_found` for a session that has none. */
+  /** Returns a page of the messages in a session's log. Throws `not_found` for a session without a log. */
   historyPage(target: SessionKey, page: LogPageQuery): Promise<LogPage>;
-  /** The operations of an instance, newest first. */
+  /** Returns the operations of an instance, newest first. */
   operations(target: InstanceTarget, query?: OperationsQuery): Promise<OperationPage>;
-  /** A page of the events of an operation and of its tasks. Throws `not_found` for one that has none. */
+  /** Returns a page of the events of an operation and its tasks. Throws `not_found` for an operation without events. */
   operationEvents(
     target: InstanceTarget & { readonly operation_id: string },
     query?: OperationEventsQuery,
   ): Promise<OperationEvents>;
-  /** The request and the answer of a turn. Throws `not_found` for one that is not, or no longer, known. */
+  /** Returns the request and the answer of a turn. Throws `not_found` for an unknown or deleted turn. */
   turn(target: InstanceTarget & { readonly turn_id: string }, query?: TurnQuery): Promise<TurnDetail>;
   /**
-   * Does a turn again in a new session of the same instance, with other choices. Resolves once that is on disk. Throws `not_found` for a turn
-   * that is not known, `conflict` for a session that exists, `invalid_request` for a turn that cannot be forked and rules that it was not told.
+   * Repeats a turn in a new session of the same instance, with other choices. Resolves once the input is on disk.
+   * Throws `not_found` for an unknown turn, `conflict` for a session that exists, and `invalid_request` for a turn that
+   * cannot be forked or a rule that was not in its prompt.
    */
   fork(
     target: InstanceTarget & { readonly turn_id: string },
     choices?: ForkBody,
     options?: { readonly principal?: string | undefined },
   ): Promise<Omit<Forked, "status">>;
-  /** Whether an input of each of these sessions is worked on, on any machine. */
+  /** Returns for each session whether an input of it runs on any machine. */
   working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
-  /** Aborts what runs in the session, or in all sessions of the instance. */
+  /** Aborts the running inputs of the session, or of all sessions of the instance. Returns whether there was one. */
   abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
-  /** Aborts, then deletes sessions, workspaces and events. False for an instance that has nothing. */
+  /** Aborts an instance and deletes its sessions, workspaces and events. Returns whether it had any. */
   remove(target: InstanceTarget): Promise<boolean>;
-  /** The instance's events after an index, then each new one; of one session where it is named. */
+  /** Yields the instance's events after an index, then each new one; only those of `session` if it is set. */
   events(
     target: InstanceTarget,
     options: {
@@ -109,7 +110,7 @@ export interface Service {
       readonly signal?: AbortSignal;
     },
   ): AsyncIterable<KitEvent>;
-  /** Throws `invalid_request` when the payload does not fit the workflow's schema. */
+  /** Starts a run. Throws `invalid_request` if the payload does not match the workflow's schema. */
   startRun(
     workflow: string,
     payload: Readonly<Record<string, unknown>>,
@@ -119,24 +120,24 @@ export interface Service {
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;
-  /** Gives work to the service, and finds it again, as agents, tools and webhooks do: for a sender. */
+  /** Returns the calls with which agents, tools and webhooks start and find work, in the name of a sender. */
   callsFor(sender?: WorkSender): ApplicationCalls;
-  /** Reads the source files again, as `App.reload` does, and puts the schedules that they declare by now. */
+  /** Reads the source files again, as `App.reload` does, and updates the schedules. */
   reload(): Promise<void>;
   /**
-   * Says that this process is about to end: `isLeaving` is true from now on, and where several machines share the work, the others
-   * take over what is not at work here. It goes on accepting and answering until `drain`.
+   * Announces that this process is about to end: sets `isLeaving`. In a cluster, the other nodes take over the work that
+   * does not run here. The process continues to accept work and to answer until `drain`.
    */
   leave(): Promise<void>;
   readonly isLeaving: boolean;
-  /** The other machines that share the work; absent where one process does all of it. */
+  /** The other nodes of the cluster; absent if one process does all work. */
   readonly nodes?: ServiceCluster;
-  /** Accepts nothing more, lets work end, and closes the engine. The agents stay open: see `close`. */
+  /** Accepts no more work, waits for running work, and closes the engine. The agents stay open: see `close`. */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 }
 
 /** A service that its opener closes. */
 export interface ProjectService extends Service {
-  /** Drains for at most `timeoutMs` (default 30,000), then closes the agents and what was opened for them. */
+  /** Drains for at most `timeoutMs` (default 30,000), then closes the agents and everything opened for them. */
   close(options?: { readonly timeoutMs?: number }): Promise<void>;
 }

@@ -13,8 +13,8 @@ import { promptKey } from "./stored-input.ts";
 const maxKeyLength = 256;
 
 /**
- * The key alone, without other fields of the caller's object. Ids are often made of what others send: throws
- * `invalid_request` for one that no path can name, because no request could ever reach that session.
+ * Returns the key without other fields of the caller's object. Throws `invalid_request` for an id that no URL path can
+ * hold: ids often come from requests of others, and no request could ever reach such a session.
  */
 export function toSessionKey({ agent, instance_id, session }: SessionKey): SessionKey {
   check("id", instance_id);
@@ -22,7 +22,7 @@ export function toSessionKey({ agent, instance_id, session }: SessionKey): Sessi
   return { agent, instance_id, session };
 }
 
-/** Throws `invalid_request` for an idempotency key that is empty, too long or no text. */
+/** Throws `invalid_request` for an idempotency key that is empty, too long or not a text. */
 export function toIdempotencyKey<Key extends string | undefined>(key: Key): Key {
   if (key === undefined) return key;
   const isKey = typeof key === "string" && key !== "" && key.length <= maxKeyLength;
@@ -43,18 +43,18 @@ function refused(path: string, fault: string): KitError {
   });
 }
 
-/** An input as the session takes it. */
+/** A checked prompt and the id of its operation. */
 export interface SessionInput {
   readonly request: PromptRequest;
   readonly operationId: string;
 }
 
-/** A prompt with an idempotency key, as the engine keeps it. */
+/** Converts a prompt with an idempotency key to the form that the engine stores. */
 export function toStoredPrompt(request: PromptRequest): unknown {
   return { [promptKey]: checkedPrompt(request) };
 }
 
-/** Throws `invalid_request` for a text that is empty, and for choices that a dispatch cannot carry. */
+/** Converts a dispatched input to the form that the engine stores. Throws `invalid_request` for an empty text and for invalid choices. */
 export function toDispatchInput(input: unknown, choices: PromptChoices = {}): unknown {
   const sent = typeof input === "string" || input === undefined ? checkedText(input ?? "") : input;
   const { model, backend } = checkedChoices(choices);
@@ -62,33 +62,33 @@ export function toDispatchInput(input: unknown, choices: PromptChoices = {}): un
     const message = typeof sent === "string" ? sent : JSON.stringify(sent, null, 2);
     return { [promptKey]: { message, model, backend }, input: sent };
   }
-  // JSON that looks like a stored prompt is kept as its text, which the session would be given anyway.
+  // JSON that looks like a stored prompt is stored as its text, which the session would get anyway.
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
 }
 
-/** An input that does a turn of another session again, as the engine keeps it. */
+/** Converts an input that repeats a turn of another session to the form that the engine stores. */
 export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
   const { session, turn_id, without } = fork;
   const forked_from = { session, turn_id, ...(without.length === 0 ? {} : { without }) };
   return { [promptKey]: checkedPrompt(request), input: { ...request, forked_from }, fork };
 }
 
-/** Checks choices of a program, which may be plain JavaScript; a custom backend cannot be kept on disk. */
+/** Checks the choices of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedChoices({ model, backend }: PromptChoices): PromptChoices {
-  if (model !== undefined && !isModelChoice(model)) throw unfit(`\`model\` must be ${modelChoiceForm}`);
+  if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;
-    throw unfit(near === undefined ? names : `${names}; did you mean ${near}?`);
+    throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
   return { model, backend };
 }
 
-function unfit(fault: string): KitError {
+function invalid(fault: string): KitError {
   return new KitError({ code: "invalid_request", message: toSentence(fault) });
 }
 
-/** Throws `invalid_request` for an empty text, and for an image or a file that is none. */
+/** Throws `invalid_request` for an empty text, and for an invalid image or file. */
 export function checkedPrompt(request: PromptRequest): PromptRequest {
   checkedText(request.message);
   request.images?.forEach(toImagePart);

@@ -4,11 +4,11 @@ import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";
 
-// The routes read stored inputs, and load for it nothing of what checks new ones.
+// The routes read stored inputs. They load this file without the code that checks new inputs.
 
 /**
- * The engine keeps a dispatched input as it was sent. A stored prompt has options beside its message: it lies below a
- * key that no dispatched input has, because `toDispatchInput` gives such an input as its text.
+ * The engine stores a dispatched input as the caller sent it. A prompt with options is stored below this key, which no
+ * dispatched input has: `toDispatchInput` converts such an input to a text.
  */
 export const promptKey = "$prompt";
 
@@ -24,13 +24,13 @@ function isPrompt(input: unknown): input is StoredPrompt {
   return typeof input === "object" && input !== null && promptKey in input;
 }
 
-/** The prompt that a stored input stands for. */
+/** Converts a stored input to its prompt. */
 export function toPromptRequest(input: unknown): PromptRequest {
   if (typeof input === "string") return { message: input };
   return isPrompt(input) ? input[promptKey] : { message: JSON.stringify(input, null, 2) };
 }
 
-/** A record as its reader is told of it: input and key as they were sent. */
+/** Returns the record with the input and the idempotency key as the caller sent them. */
 export function toSentDispatch(record: DispatchRecord): DispatchRecord {
   const { input, idempotency_key: key } = record;
   return {
@@ -40,24 +40,24 @@ export function toSentDispatch(record: DispatchRecord): DispatchRecord {
   };
 }
 
-/** The turn that a stored input does again; undefined for another input. */
+/** Returns the turn that a stored input repeats; undefined for another input. */
 export function toFork(input: unknown): ForkOrigin | undefined {
   return isPrompt(input) ? input.fork : undefined;
 }
 
-/** The id of the operation that works on a dispatch: the same in every attempt. */
+/** Returns the id of a dispatch's operation: the same in every attempt. */
 export function operationOf(dispatchId: string): string {
   return `op_${dispatchId.slice(dispatchId.indexOf("_") + 1)}`;
 }
 
-/** Stands between the owner and the key: a header's key cannot hold it, so no client can write the key of another. */
+/** Separates the owner from the key. A header cannot hold it, so no client can send the key of another principal. */
 const separator = "§";
 const ownerDigits = 32;
 const ownerPattern = new RegExp(`^[0-9a-f]{${ownerDigits}}${separator}`);
 
 /**
- * The idempotency key as the engine keeps it: each principal has keys of its own, so that the same key of another
- * principal is other work, and no reply is given away. On a server without authentication the key stays as sent.
+ * Returns the idempotency key that the engine stores. It includes the principal, so that the same key of another
+ * principal names other work, and no principal reads another's reply. Without authentication the key stays as sent.
  */
 export function keyOfSender(principal: Principal | undefined, key: string): string {
   if (principal === undefined) return key;
@@ -65,7 +65,7 @@ export function keyOfSender(principal: Principal | undefined, key: string): stri
   return `${owner}${separator}${key}`;
 }
 
-/** A kept key as its sender wrote it. */
+/** Returns a stored key as its sender wrote it. */
 function keyAsSent(key: string): string {
   return key.replace(ownerPattern, "");
 }

@@ -12,10 +12,10 @@ import type { TraceContext } from "../../protocol/tracing.ts";
 import { type Observers, origins } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
 
-/** How often a store that stays away is reported, in ms. */
+/** How often a lasting outage of a store is reported, in ms. */
 const everyMs = 60_000;
 
-/** Reports that work waits for a store: once when it begins, and each minute while it lasts, however much work waits. */
+/** Reports that work waits for a store: once when the outage begins, and each minute while it lasts. */
 export function createOutageLog(onError: (error: unknown) => void): (error: unknown) => void {
   const reported = new Map<string, number>();
   return (error) => {
@@ -37,9 +37,8 @@ export function createOutageLog(onError: (error: unknown) => void): (error: unkn
 }
 
 /**
- * An input whose attempt failed in a way that may pass is tried again; one that was aborted is not. A conflict comes from a
- * process that was frozen, and wrote what it had before it learned that another one works: that belongs to the same
- * operation, which continues from there.
+ * Whether an input is tried again after an error. A conflict is retried: a process that was frozen wrote its entries
+ * before it learned that another process had taken over. They belong to the same operation, which continues after them.
  */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
@@ -54,7 +53,7 @@ export function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): 
   return new KitError(hint === undefined ? described : { ...described, hint });
 }
 
-/** No failure, but what explains schedules and times that seem odd. */
+/** Creates a notice that explains unexpected times of schedules; it reports no failure. */
 export function clockSet(byMs: number): KitError {
   const seconds = Math.round(Math.abs(byMs) / 1_000);
   const size = [
@@ -64,15 +63,14 @@ export function clockSet(byMs: number): KitError {
   ].flatMap(([number, unit]) => (number === 0 ? [] : [`${number} ${unit}`]));
   return new KitError({
     code: "unavailable",
-    message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. What waits is not affected; schedules go by the new time.`,
+    message: `The clock was set ${byMs > 0 ? "forward" : "back"} by ${size.join(" ")}. Waiting work is not affected; schedules follow the new time.`,
   });
 }
 
 export function keepsNothing(): KitError {
   return new KitError({
     code: "unavailable",
-    message:
-      "This application keeps nothing on disk: what is dispatched here would be gone with the process.",
+    message: "This application stores nothing on disk: dispatched work would be lost with the process.",
     hint: "Open the project with openService, or have kit start serve it; or prompt the agent and wait.",
   });
 }
@@ -86,17 +84,17 @@ export function workLost(count: number): KitError {
   });
 }
 
-/** The traces of what a service accepts and does. */
+/** Connects the work of a service with the traces of its callers. */
 export interface WorkTraces {
-  /** Where the code that asks for work stands, for the engine to keep. */
+  /** Returns the trace position of the calling code, which the engine stores with the work. */
   asked(): { readonly trace?: TraceContext };
-  /** Takes up the spans of a session that another process began and did not end. */
+  /** Continues the spans of an instance that another process started and did not end. */
   recallSession(request: Pick<AdmitRequest, "agent" | "instance_id">): Promise<void>;
-  /** The same of a run. */
+  /** Continues the spans of a run that another process started and did not end. */
   recallRun(runId: string): Promise<void>;
 }
 
-/** How far back events are looked at: what was interrupted is near the end of its stream. */
+/** How many of the latest events are read: interrupted work is near the end of its stream. */
 const recalledEvents = 5_000;
 const pageSize = 1_000;
 
@@ -119,17 +117,17 @@ export function createWorkTraces(
     const { tracing } = observers;
     if (tracing === undefined) return;
     const begun = await events.read(stream, { limit: 1 });
-    const found = begun.filter(({ type }) => type === "run_start");
+    const spanEvents = begun.filter(({ type }) => type === "run_start");
     let after = Math.max(begun[0]?.index ?? 0, (await events.last(stream)) - recalledEvents);
     for (;;) {
       const page = await events.read(stream, { after, limit: pageSize, types: ofSpans });
-      found.push(...page);
+      spanEvents.push(...page);
       after = page.at(-1)?.index ?? after;
       if (page.length < pageSize) break;
     }
-    tracing.recall(found);
+    tracing.recall(spanEvents);
   }
-  // Work does not wait for what its traces lack.
+  // An error in the trace does not stop the work.
   const quietly = (stream: string): Promise<void> => recall(stream).catch(() => undefined);
   return {
     asked() {

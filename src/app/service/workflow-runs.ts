@@ -42,25 +42,25 @@ export interface WorkflowRunsOptions {
   readonly slots: WorkSlots;
   readonly runtime: WorkflowRuntime;
   readonly traces: WorkTraces;
-  /** Receives the error of a failed run that no call in this process waits for: it says more than the record. */
+  /** Receives the error of a failed run if no call in this process waits for the run: it has more details than the record. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Runs that were started with a request and have not begun; of more, the oldest begin without it. */
+/** The most runs whose request is kept until they begin; beyond that, the oldest runs begin without their request. */
 const maxLocals = 10_000;
 
 /** The runs of a project's workflows. */
 export class WorkflowRuns implements ProjectRuns {
   readonly #options: WorkflowRunsOptions;
   readonly #locals = new Map<string, LocalRun>();
-  // Starts whose run id is not known yet: the run may begin before its caller has the id.
+  // Starts whose run id is not known yet: the run can begin before its caller has the id.
   readonly #starting = new Set<Promise<unknown>>();
 
   constructor(options: WorkflowRunsOptions) {
     this.#options = options;
   }
 
-  /** The schemas of the waits of each run by their names, as far as this process knows. */
+  /** By run: the schemas of its waits by name, as far as this process knows them. */
   readonly #expected = new Map<string, Map<string, WorkflowSchema>>();
 
   nameOf(workflow: string | WorkflowReference<never>): string {
@@ -90,7 +90,7 @@ export class WorkflowRuns implements ProjectRuns {
     forgetOldest(this.#expected);
   }
 
-  /** Runs as agents, tools and webhooks start them. */
+  /** Returns the calls with which agents, tools and webhooks start runs and wait for them. */
   callsFor(origin: () => Omit<RunOrigin, "idempotencyKey">): RunCalls {
     const getRun = (runId: string): RunHandle => ({
       runId,
@@ -110,7 +110,7 @@ export class WorkflowRuns implements ProjectRuns {
     return { startRun: startRun as StartRun, getRun };
   }
 
-  /** Checks a signal by the schema of the run's code, else by the JSON Schema that is stored with the wait. */
+  /** Checks a signal with the schema in the run's code, else with the JSON Schema stored with the wait. Returns the issues. */
   async checkSignal(
     { run_id, name, schema }: Parameters<NonNullable<EngineHandlers["checkSignal"]>>[0],
     payload: unknown,
@@ -121,7 +121,7 @@ export class WorkflowRuns implements ProjectRuns {
     return (await checkAgainst(known, payload, this.#options.runtime.validateJson)).issues ?? [];
   }
 
-  /** Throws `workflow_not_found`, and `invalid_request` for a payload that the workflow's schema refuses. */
+  /** Starts a run. Throws `workflow_not_found`, and `invalid_request` for a payload that does not match the workflow's schema. */
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
     const { sources, engine, runtime, traces } = this.#options;
     const { idempotencyKey, principal, local, parent_run_id } = options;
@@ -146,7 +146,7 @@ export class WorkflowRuns implements ProjectRuns {
     return receipt;
   }
 
-  /** Does the work of a run, whichever process has started it. */
+  /** Runs the workflow of a run that this or another process has started. */
   async perform(context: RunContext, request: RunRequest): Promise<unknown> {
     const { sources, engine, runtime, traces, onFailure } = this.#options;
     if (this.#starting.size > 0) await Promise.allSettled(this.#starting);
@@ -156,18 +156,18 @@ export class WorkflowRuns implements ProjectRuns {
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
       const workflow = sources.workflow(request.workflow);
-      // Most programs run no workflow.
+      // Most programs run no workflow, so the code is loaded with the first run.
       const { runWorkflow } = await import("../runtime/run-workflow.ts");
       return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });
     } catch (error) {
-      // A caller of this process gets the error from its call.
+      // A caller in this process gets the error from its call.
       const isOver = !context.signal.aborted && !isStoreUnavailable(error);
       if (isOver && local?.onFailure === undefined) onFailure(error);
       throw error;
     } finally {
-      // A signal for a run that was suspended is checked as long as this process knows its wait.
+      // A suspended run keeps its schemas, to check the signal that resumes it.
       if (!context.signal.aborted) this.#expected.delete(context.id);
-      // A run that resumes later does so without a request that was answered long ago.
+      // A run that resumes later has no request: it was answered before.
       if (local?.onFailure === undefined) this.#locals.delete(context.id);
     }
   }
@@ -225,7 +225,7 @@ function quiet(listener: NonNullable<RunOptions["onEvent"]>): NonNullable<RunOpt
       const received = listener(event);
       if (received instanceof Promise) received.catch(() => undefined);
     } catch {
-      // Observers of the application have `onListenerError`; this listener is its caller's.
+      // `onListenerError` reports errors of the application's observers only; this listener belongs to the caller.
     }
   };
 }

@@ -11,17 +11,17 @@ import { answerInTime } from "./authorize.ts";
 export interface AccessOptions {
   /** Requests must carry one of these as `Authorization: Bearer <key>`. */
   readonly apiKeys?: readonly string[];
-  /** Says whether a request may pass, or who it is that passes; asked after the keys. */
+  /** Returns whether the request is permitted, or its principal. Called if no key matches. */
   readonly auth?: (request: AuthRequest) => AuthResult | Promise<AuthResult>;
-  /** `Host` names to answer to besides the machine's own. */
+  /** `Host` names that the server accepts, in addition to those of this machine. */
   readonly allowedHosts?: readonly string[];
-  /** Origins of web pages that may call this server, such as `https://app.example`. */
+  /** Origins of web pages that are allowed to call this server, such as `https://app.example`. */
   readonly allowedOrigins?: readonly string[];
   /** Allows a public address without keys or `auth`. */
   readonly insecure?: boolean;
 }
 
-/** A request before anything of it but its head was read. */
+/** The head of a request. */
 export interface RequestHead {
   readonly method: string;
   /** As sent, percent-encoded, without the query. */
@@ -29,21 +29,21 @@ export interface RequestHead {
   readonly headers: Headers;
   /** The `Host` that the request names, or the host of its URL. */
   readonly host: string;
-  /** The address of this machine that the connection came in on. */
+  /** The local address of the connection. */
   readonly localAddress: string;
 }
 
-/** Counts against the rate limit, and receives advice about pages and names that were refused. */
+/** The optional parts of a gate. */
 export interface GateOptions extends AccessOptions {
   readonly rateLimit?: RateLimit | undefined;
   readonly onRefused?: ((advice: string) => void) | undefined;
-  /** Requests for the files of the console, which hold nothing secret: they need no key and are not counted. */
+  /** Whether a request is for a file of the console: these hold no secrets, need no key and are not counted. */
   readonly isPage?: ((head: RequestHead) => boolean) | undefined;
-  /** Throws where the sender may not do what it asks for, whoever it is. */
+  /** Throws for a request that no sender is permitted to make. */
   readonly refuse?: ((head: RequestHead) => void) | undefined;
 }
 
-/** The access rules and the allowance that every request and every WebSocket passes. */
+/** Checks the access rules and the rate limit for every request and every WebSocket. */
 export class Gate {
   readonly #options: GateOptions;
   readonly #hookTimeoutMs: number;
@@ -68,8 +68,8 @@ export class Gate {
   }
 
   /**
-   * Gives the sender; undefined where no key is asked for. Throws `invalid_request`, `unauthorized`, `forbidden` or
-   * `too_many_requests`.
+   * Returns the sender; undefined if the server requires no key. Throws `invalid_request`, `unauthorized`, `forbidden`
+   * or `too_many_requests`.
    */
   async check(head: RequestHead & { readonly remoteAddress: string }): Promise<Principal | undefined> {
     let principal: Principal | undefined;
@@ -90,19 +90,19 @@ export class Gate {
 
   /** Counts one more request of a sender. Throws `too_many_requests`. */
   count(principal: Principal | undefined, remoteAddress: string): void {
-    // Headers that name another address are anybody's to write: a proxy's own address is counted.
+    // Any client can send a header that names another address, so requests count for the address of the connection.
     this.#limiter?.(
       principal === undefined ? `address ${networkOf(remoteAddress)}` : `principal ${principal.id}`,
     );
   }
 
-  /** Refuses to bind an address that others can reach while no key is asked for. */
+  /** Throws `forbidden` for an address that other machines can reach if the server requires no key. */
   checkBinding(host: string): void {
     if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
     throw new KitError({
       code: "forbidden",
       message: `Refusing to listen on ${host} while anybody may use the server.`,
-      hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network keeps others out.",
+      hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network blocks other users.",
     });
   }
 
@@ -118,7 +118,7 @@ export class Gate {
     checkOrigin(headers, host, this.#allowedOrigins);
     if (!this.#guarded || isHealth(path) || method === "OPTIONS") return undefined;
     if (this.#options.isPage?.(head) === true) return undefined;
-    // Senders of webhooks have no key: they sign, and the route refuses what is not signed.
+    // Senders of webhooks have no key: they sign their requests, and the route checks the signature.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
     const key = this.#needsKey ? this.#keyOf(headers.get("authorization") ?? undefined) : undefined;
     if (this.#needsKey && key === undefined) throw unauthorized();
@@ -136,7 +136,7 @@ export class Gate {
       : unauthorized();
   }
 
-  /** Says once for each page and name which setting allows it. */
+  /** Reports once for each page and host name the setting that allows it. */
   #advise(error: unknown, { headers, host }: RequestHead): void {
     const hint = error instanceof KitError && error.code === "forbidden" ? (error.hint ?? "") : "";
     const setting = /server\.(allowed_origins|allowed_hosts)/.exec(hint)?.[1];
@@ -148,7 +148,7 @@ export class Gate {
   }
 }
 
-/** How many pages and names are remembered: a stranger may make up any number. */
+/** How many pages and names are remembered: a client can invent any number. */
 const mostAdvice = 100;
 
 const instanceOf = (instance: string): Pick<AuthRequest, "instance" | "instance_id"> => ({
@@ -156,7 +156,7 @@ const instanceOf = (instance: string): Pick<AuthRequest, "instance" | "instance_
   instance_id: instance,
 });
 
-/** The agent and the instance that a path is about; what cannot be decoded is refused later. */
+/** Returns the agent and the instance that a path names. The route later refuses a path that cannot be decoded. */
 function targetOf(path: string): Pick<AuthRequest, "agent" | "instance" | "instance_id"> {
   if (path.startsWith("/prompt/"))
     return { agent: defaultInstance.agent, ...instanceOf(defaultInstance.instance_id) };
@@ -171,7 +171,7 @@ function targetOf(path: string): Pick<AuthRequest, "agent" | "instance" | "insta
   }
 }
 
-// The configuration may be plain JavaScript: what `auth` returns is looked at.
+// The configuration can be plain JavaScript, so check what `auth` returns.
 function isPrincipal(result: unknown): result is Principal {
   return typeof result === "object" && result !== null && "id" in result && typeof result.id === "string";
 }
@@ -181,11 +181,11 @@ function unauthorized(): KitError {
 }
 
 /**
- * Finds which of the keys a request's `Authorization` header holds; gives a name for it that tells
- * nothing about the key, or undefined.
+ * Finds the key that a request's `Authorization` header holds. Returns an id of the key that reveals nothing about it,
+ * or undefined.
  *
- * Compares digests of equal length in constant time, and always all of them, so that the answer's
- * time says nothing about a key.
+ * It compares digests of equal length in constant time, and always all of them, so that the time of the reply reveals
+ * nothing about a key.
  */
 export function createKeyCheck(
   keys: readonly string[],
@@ -211,8 +211,8 @@ function digestOf(text: string): Buffer {
 }
 
 /**
- * Refuses requests that a foreign web page makes (cross-site request forgery). Programs send no
- * `Origin` and pass; so do links to kit, which browsers mark as navigation. Throws `forbidden`.
+ * Throws `forbidden` for a request of a foreign web page (cross-site request forgery). Programs send no `Origin` and
+ * pass, and so do links to kit, which browsers mark as navigation.
  */
 export function checkOrigin(
   headers: Pick<Headers, "get">,
@@ -232,30 +232,30 @@ export function checkOrigin(
   });
 }
 
-// A proxy in front may speak TLS, so either scheme stands for the host that the request names.
+// A proxy in front of kit can use TLS, so both schemes match the host of the request.
 function isSameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined) return false;
   const lowered = origin.toLowerCase();
   return lowered === `http://${host.toLowerCase()}` || lowered === `https://${host.toLowerCase()}`;
 }
 
-/** The rules by which `Host` names are answered. */
+/** The rules for accepted `Host` names. */
 export interface HostRules {
-  /** The address of this machine that the connection came in on. */
+  /** The local address of the connection. */
   readonly localAddress: string;
-  /** Names beyond the own ones, without port, in lower case. */
+  /** Configured names, without port, in lower case. */
   readonly allowedHosts: ReadonlySet<string>;
-  /** Whether every request must carry a key or pass the config's `auth`. */
+  /** Whether every request must have a key or pass the configuration's `auth`. */
   readonly guarded: boolean;
 }
 
 /**
- * Refuses a `Host` that is not ours (DNS rebinding: a foreign page whose name was made to resolve to
- * this machine still sends its own name). Throws `invalid_request` or `forbidden`.
+ * Throws `invalid_request` or `forbidden` for a `Host` that is not this server's. This prevents DNS rebinding: a foreign
+ * page whose name resolves to this machine still sends its own name.
  *
- * A name is ours when it is configured, a loopback name, or, beyond loopback, an IP address, which
- * cannot be rebound. A guarded server on a public address with no configured names answers to any: a
- * browser attaches no key by itself.
+ * A configured name and a loopback name are accepted, and on a public address also an IP address, which cannot be
+ * rebound. A guarded server on a public address without configured names accepts any name, because a browser attaches
+ * no key on its own.
  */
 export function checkHost(header: string | undefined, rules: HostRules): void {
   const name = hostNameOf(header);
@@ -274,12 +274,12 @@ export function checkHost(header: string | undefined, rules: HostRules): void {
   });
 }
 
-/** The name of a `Host` header in lower case, without its port. */
+/** Returns the name in a `Host` header in lower case, without its port. */
 export function hostNameOf(header: string | undefined): string | undefined {
   return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/.exec(header?.toLowerCase() ?? "")?.[1];
 }
 
-/** Whether only this machine can reach an address that a server is bound to. */
+/** Whether only this machine can reach a server that is bound to the address. */
 export function isLoopbackAddress(address: string): boolean {
   const plain = address.toLowerCase().replace(/^::ffff:/, "");
   return plain === "localhost" || plain === "::1" || (isIP(plain) === 4 && plain.startsWith("127."));
@@ -307,23 +307,23 @@ function shorten(text: string): string {
 }
 
 /**
- * The network that an address stands for: an IPv4 address for itself, an IPv6 address for its /64, such as
- * `2001:db8:0:1::/64`. A subscriber has at least that much (RFC 6177), and could otherwise come from another
- * address each time. Text that is not an address stands for itself.
+ * Returns the network for which requests of an address count: an IPv4 address itself, or the /64 of an IPv6 address, such
+ * as `2001:db8:0:1::/64`. A subscriber has at least a /64 (RFC 6177) and could otherwise use another address for each
+ * request. Returns text that is not an address unchanged.
  */
 export function networkOf(address: string): string {
-  // A socket for both protocols sees IPv4 as `::ffff:203.0.113.7`.
+  // A socket for both protocols reports an IPv4 address as `::ffff:203.0.113.7`.
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
   if (!isIPv6(plain)) return plain;
   const [left = [], right = []] = plain.split("::").map((side) => side.split(":").filter(Boolean));
-  // Its last two groups may be written as an IPv4 address.
+  // The last two groups can be written as an IPv4 address.
   const written = left.length + right.length + (plain.includes(".") ? 1 : 0);
   const omitted = Array.from({ length: 8 - written }, () => "0");
   const groups = [...left, ...omitted, ...right].slice(0, 4);
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }
 
-/** Counts one request of a sender. Throws `too_many_requests` when its allowance is used up. */
+/** Counts one request of a sender. Throws `too_many_requests` if its allowance is used up. */
 type RateLimiter = (client: string) => void;
 
 interface Bucket {
@@ -331,7 +331,7 @@ interface Bucket {
   filledAt: number;
 }
 
-/** Past this many, the least recently used one is forgotten: it is full again. */
+/** Beyond this many senders, the least recently used one is forgotten, and its bucket is full again. */
 const maxBuckets = 100_000;
 
 /** A token bucket for each principal, in memory. `now` is in milliseconds and never goes back. */

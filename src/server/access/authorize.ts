@@ -4,16 +4,16 @@ import type { AuthorizeHook, AuthorizeRequest } from "../../protocol/access.ts";
 import type { ServerLimits } from "../limits.ts";
 import type { RouteRequest } from "../route.ts";
 
-/** The answers of the configuration's `authorize`. Without a hook, every sender that the server lets in may do everything. */
+/** Asks the configuration's `authorize`. Without that hook, every admitted sender is permitted everything. */
 export interface Authorization {
-  /** Throws `forbidden` for what is refused; what the hook throws, or that it does not answer, refuses as well. */
+  /** Throws `forbidden` if the hook refuses; also throws if the hook throws or does not answer in time. */
   check(request: AuthorizeRequest): Promise<void>;
   /**
-   * For work that was permitted just now and goes on: a function to call before each item that it gives. Asks again once
-   * the last answer is `permissionMs` old; throws what `check` throws.
+   * Returns a function for work that was just permitted, to call before each item of the result. It asks the hook again
+   * once the last answer is `permissionMs` old, and throws as `check` does.
    */
   whilePermitted(request: AuthorizeRequest): () => Promise<void>;
-  /** The items of a list that may be seen, in their order; `toRequest` gives the question about each. */
+  /** Returns the items of a list that the sender is permitted to see, in their order; `toRequest` creates the question for each item. */
   permitted<Item>(
     items: readonly Item[],
     toRequest: (item: Item) => AuthorizeRequest,
@@ -50,29 +50,29 @@ export function createAuthorization(
   };
 }
 
-/** Refuses a request for specs or guidelines of who may not read the project. */
+/** Creates a guard that refuses requests for specs or guidelines of senders that are not permitted to read the project. */
 export function guardProject({ check }: Authorization): (request: RouteRequest) => Promise<void> {
   return ({ principal }) => check({ principal, action: "project.read" });
 }
 
-/** A function of the configuration that says who a sender is, or what a sender may do. */
+/** A function of the configuration, `auth` or `authorize`. */
 interface AskedHook {
-  /** Its key in the configuration. */
+  /** The key of the function in the configuration. */
   readonly name: string;
-  /** How long it may take. */
+  /** The time limit. */
   readonly timeoutMs: number;
 }
 
 /**
- * Waits for a hook's answer. One that never comes would keep its request, or the connection of a WebSocket's
- * handshake, for ever. Throws what the hook threw, and an `Error` when its time is over: both are errors of ours,
- * which refuse the request and are told to the operator.
+ * Waits for a hook's answer, with a time limit: otherwise a hook that never answers would hold its request, or the
+ * connection of a WebSocket's handshake, forever. Throws the hook's error, or an `Error` at the limit. Both refuse the
+ * request as internal errors, which the operator sees.
  */
 export async function answerInTime<Answer>(
   answer: Answer | Promise<Answer>,
   { name, timeoutMs }: AskedHook,
 ): Promise<Answer> {
-  // Most hooks answer at once, and need no clock.
+  // Most hooks answer at once and need no timer.
   if (!(answer instanceof Promise)) return answer;
   return await withDeadline(answer, {
     ms: timeoutMs,

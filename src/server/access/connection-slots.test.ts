@@ -38,9 +38,7 @@ test("the next caller finds room, however much the others take, and all places a
 test("a share that the configuration sets is kept to, and senders without a principal have none", () => {
   const open = createConnectionSlots({ what: "connections", slots: 5, share: 4 });
   const own = [1, 2, 3, 4].map(() => open.take("one"));
-  expect(() => open.take("one")).toThrow(
-    "4 connections of yours are open, which is the share of one principal.",
-  );
+  expect(() => open.take("one")).toThrow("You have 4 open connections, which is the share of one principal.");
   own[0]?.release();
   open.take("one");
   open.take(undefined);

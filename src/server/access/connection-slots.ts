@@ -1,34 +1,34 @@
 import { KitError } from "../../base/kit-error.ts";
 
-/** Places for what stays open: streams of events, WebSockets. */
+/** Limits how many connections of a kind are open: event streams or WebSockets. */
 export interface ConnectionSlots {
   /**
-   * Takes a place for a principal, or for an unknown sender. Throws `unavailable` when all are taken, and
-   * `too_many_requests` when the principal has its share of them.
+   * Reserves a slot for a principal, or for an unknown sender. Throws `unavailable` if no slot is free, and
+   * `too_many_requests` if the principal already uses its share.
    */
   take(principal: string | undefined): ConnectionSlot;
 }
 
 export interface ConnectionSlot {
-  /** Gives it back; the second time nothing happens. */
+  /** Releases the slot; a second call does nothing. */
   release(): void;
 }
 
 export interface ConnectionSlotsOptions {
-  /** The name of the connections that take them, in the plural. */
+  /** The plural name of the connections, for messages. */
   readonly what: string;
   readonly slots: number;
-  /** How many of them one principal may have; without it, as many as are left for others. */
+  /** The limit of one principal; default: as many slots as are free. */
   readonly share?: number | undefined;
 }
 
-/** When to try again. It is not known when a place becomes free. */
+/** The advised delay before a retry; kit does not know when a slot becomes free. */
 const retryAfterS = 5;
 
 /**
- * Creates the places of a server. Without a limit of its own, a principal's share ends where it has as many as there are
- * left, as in the line of the engine: one has half of the places at most, two have a third each, and so on, so that
- * there is always room for whoever comes next.
+ * Creates the slots of a server. Without a configured limit, a principal can use as many slots as are free, as in the
+ * queue of the engine: one principal gets at most half of the slots, two get a third each, and so on, so that there is
+ * always room for the next one.
  */
 export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOptions): ConnectionSlots {
   let taken = 0;
@@ -49,8 +49,8 @@ export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOpt
     if (own < Math.max(1, share ?? slots - taken)) return;
     throw new KitError({
       code: "too_many_requests",
-      message: `${own} ${what} of yours are open, which is the share of one principal.`,
-      hint: "Close those that are not read any more, or try again when others have left.",
+      message: `You have ${own} open ${what}, which is the share of one principal.`,
+      hint: "Close those that you no longer read, or try again when others are closed.",
       meta: { scope: "principal", open: own, retry_after_s: retryAfterS },
     });
   };

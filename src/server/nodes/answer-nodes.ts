@@ -94,7 +94,7 @@ async function perform(
   const gone = new AbortController();
   const abort = (message: string): void => gone.abort(new KitError({ code: "aborted", message }));
   outgoing.once("close", () => {
-    if (!outgoing.writableFinished) abort("The client has gone.");
+    if (!outgoing.writableFinished) abort("The client has disconnected.");
   });
   const answer = new Answer(outgoing);
   const queue = createFrameBuffer({

@@ -16,8 +16,8 @@ interface SenderHead {
 }
 
 /**
- * The `Idempotency-Key` of a request, as its sender's own: the same work, asked for again by the same principal under
- * the same key, is done once. Throws `invalid_request` unless it has 1 to 128 printable ASCII characters.
+ * Returns the `Idempotency-Key` of a request, scoped to its principal: work that the same principal requests again under
+ * the same key is done once. Throws `invalid_request` unless the key has 1 to 128 printable ASCII characters.
  */
 export function readIdempotencyKey({ header, principal }: SenderHead): string | undefined {
   const key = header("idempotency-key");
@@ -27,8 +27,8 @@ export function readIdempotencyKey({ header, principal }: SenderHead): string | 
 }
 
 /**
- * The index of the event after which a stream goes on: `Last-Event-ID`, which a browser sends when it
- * connects again, before `after` of the query, which it repeats. Throws `invalid_request`.
+ * Returns the index of the event after which a stream resumes: `Last-Event-ID`, which a browser sends when it
+ * reconnects, else `after` of the query. Throws `invalid_request`.
  */
 export function readEventPosition(
   { header }: Pick<SenderHead, "header">,
@@ -40,7 +40,7 @@ export function readEventPosition(
   throw invalidHeader("last-event-id", "must be the id of an event of this stream");
 }
 
-/** Whether a stream is asked for by who has had a part of it: a browser says so whenever it connects again. */
+/** Whether the client has already read a part of the stream: a browser sends `Last-Event-ID` when it reconnects. */
 export function isReconnect({ header }: Pick<SenderHead, "header">): boolean {
   return (header("last-event-id") ?? "") !== "";
 }
@@ -48,13 +48,13 @@ export function isReconnect({ header }: Pick<SenderHead, "header">): boolean {
 function invalidHeader(name: string, message: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "A header is not valid.",
+    message: "A header is invalid.",
     meta: { issues: [{ path: `headers.${name}`, message }] },
   });
 }
 
 /**
- * The query of a URL, each parameter once. An empty value counts as absent, as forms send it.
+ * Parses the query of a URL. An empty value counts as absent, because forms send empty fields.
  *
  * Throws `invalid_request` for text that is not percent-encoded UTF-8 and for a repeated parameter.
  */
@@ -93,13 +93,13 @@ function invalidQuery(issue: ErrorIssue): KitError {
 }
 
 /**
- * A name or id out of a URL path: one segment, percent-decoded once.
+ * Decodes one segment of a URL path as a name or id.
  *
- * Throws `invalid_request` for text that is not UTF-8, is empty or longer than `maxBytes` (128), or
- * holds a separator, a control character, or nothing but a dot segment.
+ * Throws `invalid_request` for text that is not UTF-8, is empty, is longer than `maxBytes` (128), is a dot segment, or
+ * holds a separator or a control character.
  */
 export function readSegment(raw: string, options: { name: string; maxBytes?: number }): string {
-  // Most names have nothing to decode.
+  // Most names are not percent-encoded.
   const text = raw.includes("%") ? decodeSegment(raw) : raw;
   const fault = text === undefined ? "must be percent-encoded UTF-8" : faultOfName(text, options.maxBytes);
   if (text !== undefined && fault === undefined) return text;
@@ -123,18 +123,18 @@ export function invalidSegment(name: string, message: string): KitError {
   });
 }
 
-/** A request whose body is yet to be read. */
+/** A request whose body has not been read. */
 export interface BodySource {
   readonly raw: Request;
-  /** The same request as its connection has it; absent for one that came without a connection. */
+  /** The same request in Node's form; absent for a request without a socket. */
   readonly incoming: IncomingMessage | undefined;
 }
 
 /**
- * The JSON object that a request carries; `{}` for an empty body.
+ * Reads the JSON object in a request's body; `{}` for an empty body.
  *
- * Counts the bytes that arrive and does not trust `Content-Length`. Throws `unsupported_media_type`,
- * `payload_too_large`, `invalid_json`, or `invalid_request` when the JSON is not an object.
+ * It counts the bytes that arrive and does not trust `Content-Length`. Throws `unsupported_media_type`,
+ * `payload_too_large`, `invalid_json`, or `invalid_request` if the JSON is not an object.
  */
 export async function readJsonBody(
   source: BodySource,
@@ -154,7 +154,7 @@ export async function readJsonBody(
   });
 }
 
-/** A body as it came, of any type. Throws `unsupported_media_type` or `payload_too_large`. */
+/** Reads the bytes of a body of any type. Throws `unsupported_media_type` or `payload_too_large`. */
 export async function readBody(source: BodySource, limits: ServerLimits): Promise<Uint8Array> {
   const { headers } = source.raw;
   const encoding = headers.get("content-encoding");
@@ -178,7 +178,7 @@ function isJson(mediaType: string): boolean {
   }
 }
 
-/** From the connection itself: a body as a web stream costs as much as the rest of a request. */
+/** Reads from the connection: a web stream of the body would cost as much as the rest of the request. */
 function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const chunks: Uint8Array[] = [];
@@ -249,8 +249,8 @@ const maxIssues = 20;
 const maxIssueText = 200;
 
 /**
- * Checks an input against its schema and gives the typed value. Throws `invalid_request` whose
- * `meta.issues` name each fault as `<part>.<path>`, such as `body.format`.
+ * Checks an input against its schema and returns the typed value. Throws `invalid_request`; its `meta.issues` names each
+ * error as `<part>.<path>`, such as `body.format`.
  */
 export function checkInput<Value>(
   part: "query" | "body" | "frame",
@@ -268,8 +268,8 @@ export function checkInput<Value>(
 }
 
 /**
- * An error of the project about a field of its input, told as one about this part of the request: the
- * project does not know that `cursor` came as `query.cursor`. Other errors stay as they are.
+ * Prefixes the paths in an error of the project with the part of the request: the project does not know that `cursor`
+ * came as `query.cursor`. Returns other errors unchanged.
  */
 export function locateIssues(error: unknown, part: "query" | "body"): unknown {
   if (!(error instanceof KitError) || !Array.isArray(error.meta?.issues)) return error;
@@ -290,7 +290,7 @@ function toIssues(part: string, issue: z.core.$ZodIssue): ErrorIssue[] {
   return [toIssue(path, issue.message)];
 }
 
-// A client may put a megabyte into a key; the reply need not say all of it again.
+// A client can send a key of a megabyte; the reply does not repeat all of it.
 function toIssue(path: readonly string[], message: string): ErrorIssue {
   return { path: path.join(".").slice(0, maxIssueText), message: message.slice(0, maxIssueText) };
 }

@@ -235,7 +235,7 @@ async function streamPrompt(
   const gone = sender.clientGone();
   const place = streams.reserve(sender.principal);
   const controller = new AbortController();
-  const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientGone());
+  const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientDisconnected());
   gone.addEventListener("abort", abort, { once: true });
   const started = Promise.withResolvers<void>();
   const queue = createFrameBuffer({
@@ -283,8 +283,8 @@ async function streamPrompt(
   }
 }
 
-function clientGone(): KitError {
-  return new KitError({ code: "aborted", message: "The client has gone." });
+function clientDisconnected(): KitError {
+  return new KitError({ code: "aborted", message: "The client has disconnected." });
 }
 
 function tooSlow(): KitError {

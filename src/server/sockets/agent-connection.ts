@@ -160,7 +160,7 @@ export function serveAgent(
     },
     onClose() {
       detach();
-      abortAll("The client has gone.");
+      abortAll("The client has disconnected.");
     },
     finish() {
       closing = true;
