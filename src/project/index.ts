@@ -11,8 +11,8 @@ export type {
 } from "../protocol/coverage.ts";
 
 /**
- * `kit/project`: what `openProject` of `kit` takes and gives, and what takes more than the index to answer: tests, Git
- * history, changed files.
+ * `kit/project`: the types of `openProject` in `kit`, and functions that need more than the index: tests, Git history, changed
+ * files.
  */
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";

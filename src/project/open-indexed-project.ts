@@ -27,7 +27,7 @@ import { keysOfId } from "./store/block-row.ts";
 import { IndexSession, loadLinks } from "./store/index-session.ts";
 import { IndexPlace, parseStored, readMeta, type SharedIndex } from "./store/open-index.ts";
 
-/** As `openProject`, with an index that may lie in a database of the caller. */
+/** Like `openProject`; the index can also be in a database of the caller. */
 export async function openIndexedProject(
   options: Omit<OpenProjectOptions, "indexFile"> &
     RefreshOptions & { readonly indexFile?: string | SharedIndex | undefined },
@@ -82,7 +82,7 @@ export async function openIndexedProject(
   };
 }
 
-/** Most projects are up to date by then, so their first answers are complete. */
+/** Most first passes end within this time, so their first answers are complete. */
 async function shortWait(): Promise<void> {
   await setTimeout(250, undefined, { ref: false });
 }
@@ -114,7 +114,7 @@ interface Place {
 function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): ProjectSpecs {
   const facts: ProjectFacts = index;
   const namedFiles = { hasFile: index.hasFile, aliases: index.aliases };
-  /** A caller that asks for an alias means the file. */
+  /** Replaces an alias in a query by the real path of the file. */
   const byRealPath = (query: SpecQuery): SpecQuery =>
     query.path === undefined
       ? query
@@ -131,7 +131,7 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
       last: last && { path: last[1], position: last[2] },
     };
   };
-  /** Says of an answer that it may lack what is not indexed yet. */
+  /** Marks an answer as incomplete while files are not indexed yet. */
   const signed = <Answer extends object>(answer: Answer): Answer => {
     const indexing = index.indexing();
     return indexing === undefined ? answer : { ...answer, indexing };
@@ -145,7 +145,7 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
       );
     },
     *all(): Iterable<SpecBlock> {
-      // Goes on by place and not by key, because keys change with every edit of their file.
+      // Continues by path and position instead of by key, because keys change with every edit of their file.
       for (let place: Place | undefined = { path: "", position: -1 }; place !== undefined; ) {
         const from: Place = place;
         const chunk = index.read((database) => readChunk(database, from));
@@ -241,7 +241,7 @@ function toSummary(index: ProjectIndex, session: IndexSession, pass: PassResult)
     removed_files: pass.removed,
     specs: database.get<[number]>("SELECT total(blocks) FROM classes")?.[0] ?? 0,
     guidelines: database.get<[number]>(guidelineCount)?.[0] ?? 0,
-    // Finding dangling references takes longer than most passes, so it is done when a caller reads it.
+    // A getter, because finding dangling references takes longer than most passes.
     get diagnostics() {
       return index.specDiagnostics().length + index.guidelineDiagnostics().length;
     },
@@ -256,7 +256,7 @@ function indexingOf(database: Connection): IndexingProgress | undefined {
   return indexing === undefined ? undefined : parseStored<IndexingProgress>(indexing);
 }
 
-/** The real path of a file, relative to the root; undefined for a missing file and for one outside of the root. */
+/** The real path of a file, relative to the root; `undefined` if the file is missing or outside of the root. */
 function insideRoot(root: string, path: string): string | undefined {
   try {
     const real = relative(root, realpathSync(`${root}/${path}`))

@@ -1,8 +1,8 @@
 import type { OpenProjectOptions, Project, RefreshOptions } from "./project.ts";
 
 /**
- * Opens a repository: its index as the last process left it, brought up to date with the disk. The caller closes it. `signal` and
- * `onProgress` belong to the first pass. Throws `invalid_request` when the root is not a folder.
+ * Opens a repository and brings its index up to date with the disk. The caller closes the project. `signal` and `onProgress`
+ * apply to the first pass. Throws `invalid_request` if the root is not a folder.
  *
  * @example
  * import { openProject } from "kit";

@@ -40,7 +40,7 @@ export const guidelinesTable = table({
 });
 
 const projectTable = table({ specs: specsTable, guidelines: guidelinesTable });
-/** The part of the configuration that says what is read. Globs are project-relative. */
+/** The part of the configuration that selects the files to read. Globs are project-relative. */
 export interface ProjectConfig extends Infer<typeof projectTable> {}
 
 function isSpecAdapter(value: unknown): value is SpecAdapter {

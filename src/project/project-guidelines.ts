@@ -103,7 +103,7 @@ function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result>
   };
 }
 
-/** The folders of files and all their parents: each of them may be new. */
+/** The folders of files and all their parents: each of them can be new. */
 function foldersOf(paths: readonly string[]): readonly string[] {
   const folders = new Set([""]);
   for (const path of paths) {
@@ -116,7 +116,7 @@ function foldersOf(paths: readonly string[]): readonly string[] {
 /** Answers questions about guidelines from an index; what it derives is kept until the index changes. */
 interface GuidelineReads
   extends Pick<ProjectGuidelines, "list" | "get" | "diagnostics" | "explain" | "export"> {
-  /** The project's own guidelines, or the samples where it has none. In path, then position order. */
+  /** The guidelines of the project, or the samples if it has no guidelines. In path, then position order. */
   records(): readonly GuidelineRecord[];
   record(id: string): GuidelineRecord | undefined;
   matcher(): GuidelineMatcher;
@@ -172,8 +172,8 @@ function createGuidelineReads(
 const maxBytes = 1024 * 1024;
 
 /**
- * The guidelines that a tool reads from the user's home folder, named `~/…`. Callers ask for them explicitly: they belong to the
- * user, not to the repository.
+ * The guidelines that a tool reads from the user's home folder, named `~/…`. A separate function, because they belong to the user
+ * and not to the repository.
  */
 export function readUserGuidelines(tool: ToolId, home: string = homedir()): readonly GuidelineRecord[] {
   const found = toolInfo(tool).user.flatMap((file) => recordsOf(file, home));

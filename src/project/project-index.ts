@@ -37,9 +37,9 @@ export interface ProjectIndex {
   datesOf(path: string): FileDates | undefined;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;
-  /** Set while answers may lack files that are not read yet. */
+  /** Set while answers can lack files that are not indexed yet. */
   indexing(): IndexingProgress | undefined;
-  /** Resolves once the index has all guidelines that may apply to a file; they are read before other files. */
+  /** Resolves once the index has all guidelines that can apply to a file. The pass reads them before other files. */
   ready(path: string): Promise<void>;
   refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;
   close(): Promise<void>;

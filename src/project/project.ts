@@ -42,7 +42,7 @@ export interface ProjectSpecs {
   get(id: string): SpecBlock | undefined;
   /** Every block, in path, then position order. */
   all(): Iterable<SpecBlock>;
-  /** Parse, validation and reference diagnostics, in path, then line order. */
+  /** Diagnostics of parsing, validation and references, in path, then line order. */
   diagnostics(): readonly Diagnostic[];
   /** The framework whose adapter reads a file; undefined for a file that is not a spec. */
   frameworkOf(path: string): Framework | undefined;
@@ -59,7 +59,7 @@ export interface ProjectGuidelines {
   list(query: GuidelineQuery): GuidelineList;
   get(id: string): Guideline | undefined;
   diagnostics(): readonly Diagnostic[];
-  /** With `user`, files of the home folder that the tool reads in every project come too. */
+  /** `user` adds the files of the home folder that the tool reads in every project. */
   explain(file: string, tool?: ExplainTool, options?: { readonly user?: boolean }): Explanation;
   /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */
   convert(request: ConvertRequest): Promise<ConversionResult>;
@@ -71,8 +71,8 @@ export interface ProjectGuidelines {
    */
   planSync(request?: SyncRequest): Promise<SyncPlan>;
   /**
-   * Writes what `planSync` says, conflicts only with `overwrite`. Throws `forbidden` in a read-only
-   * project, and `conflict` where `expected` is not what it would write.
+   * Writes the plan of `planSync`; writes conflicts only with `overwrite`. Throws `forbidden` in a read-only project, and
+   * `conflict` if the plan differs from `expected`.
    */
   sync(request?: SyncWrite): Promise<SyncResult>;
 }
@@ -80,7 +80,7 @@ export interface ProjectGuidelines {
 /**
  * An indexed repository. `openProject` opens it; its caller closes it.
  *
- * Several processes may have the same project open; each sees what another has indexed.
+ * Several processes can open the same project; each sees what the others have indexed.
  */
 export interface Project {
   /** Absolute path of the root, with links resolved. Never sent to a client. */
@@ -95,11 +95,11 @@ export interface Project {
   files(): readonly string[];
   /** The real path of a name: a link inside the project is another name of the file that it leads to. */
   realPath(path: string): string;
-  /** When a file was committed first and last, and by whom first; undefined where Git does not know it. */
+  /** The first and last commit of a file, and the author of the first one; `undefined` if Git does not know the file. */
   datesOf(path: string): FileDates | undefined;
   /**
-   * Set while answers may lack files: until the first pass is over, and during passes over many files, of other
-   * processes too. Pages of specs and guidelines, impact and graph carry it.
+   * Set while answers can lack files: until the first pass ends, and during passes over many files, also of other processes.
+   * Pages of specs and guidelines, impact and graph have the same field.
    */
   indexing(): IndexingProgress | undefined;
   /**
@@ -108,16 +108,15 @@ export interface Project {
    */
   indexProblem(): string | undefined;
   /**
-   * With a file, resolves once all guidelines that may apply to it by where they lie can be read; they are read before
-   * the rest. Without one, resolves when the first pass is over, and rejects with what it failed with.
+   * With a file: resolves once the index has all guidelines that can apply to the file; the pass reads them before other files.
+   * Without a file: resolves when the first pass ends, and rejects with its error.
    */
   ready(file?: string): Promise<void>;
   /** Brings the index up to date with the disk. */
   refresh(options?: RefreshOptions): Promise<ScanSummary>;
   /**
-   * Keeps the index current until it is closed; `onChange` hears of every pass that found a change.
-   * `onError` hears once when the system cannot watch (any more): the files are then looked at every
-   * two seconds.
+   * Keeps the index current until it is closed; Calls `onChange` after every pass that found a change. Calls `onError` once if
+   * the system cannot watch (any more); from then on a pass runs every two seconds.
    */
   watch(
     onChange?: (summary: ScanSummary) => void,
@@ -143,8 +142,8 @@ export interface OpenProjectOptions {
   /** Refuses every write with `forbidden`. */
   readonly readOnly?: boolean;
   /**
-   * Opens after a moment although the first pass is not over: what is indexed by then is answered, with the
-   * sign of `indexing()`. Default: opens up to date.
+   * Opens after at most 250 ms, even if the first pass still runs; `indexing()` is set until it ends. Default: opens when the
+   * first pass has ended.
    */
   readonly background?: boolean;
   readonly config?: ProjectConfig;

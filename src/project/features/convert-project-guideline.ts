@@ -22,12 +22,11 @@ export interface ConvertContext {
 }
 
 /**
- * Converts one guideline and, without `preview`, writes it: a steering file of its own, or a section
- * merged into the conventional file, whose other bytes stay as they are.
+ * Converts one guideline. Without `preview` also writes it: as a separate steering file, or as a section of the conventional
+ * file, whose other bytes stay unchanged.
  *
- * Throws `guideline_not_found`, `forbidden` in a read-only project, and `conflict` for a steering file
- * with other content unless `overwrite`, for a file that changes while it is written, and where the change is another one than
- * the preview of `expected` showed.
+ * Throws `guideline_not_found`, `forbidden` in a read-only project, and `conflict` for a steering file with other content unless
+ * `overwrite`, for a file that changes during the write, and if the change differs from the preview that `expected` names.
  *
  * @see docs/guidelines.md
  */

@@ -35,15 +35,15 @@ export interface CoverageOptions extends RefreshOptions {
 
 /** Test files beyond this are generated, and skipped with a diagnostic. */
 const maxTestBytes = 2 * 1024 * 1024;
-/** The report lists at most so many places per criterion. */
+/** The limit of places that the report lists per criterion. */
 const mostTests = 100;
 
 /**
  * Finds the acceptance criteria that a test names, with file and line as evidence.
  *
- * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads
- * every test file of the project once, in time linear in their size. A test has the result of its last report, found
- * by its title: one that was renamed has none.
+ * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads every test file of the
+ * project once, in time linear in their size. A test has the result of its last report, found by its title; a renamed test has no
+ * result.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  *
@@ -222,12 +222,12 @@ function danglingKey({ path, line, key }: { path: string; line: number; key: str
   return { severity: "warning", rule: "dangling-reference", code: "criterion_unknown", message, path, line };
 }
 
-/** How far above a test a comment may stand that belongs to it, in lines. */
+/** The largest distance, in lines, between a test and a comment above it that belongs to the test. */
 const commentReach = 3;
 
 /**
- * How the tests at a line of a file ended: those whose title stands there, or encloses the line. A whole file where it has no
- * titles. Undefined where no result has such a title: the test never ran, or was renamed since.
+ * The last result of the tests at a line of a file: tests whose title is on the line or encloses it, or all tests of a file
+ * without titles. `undefined` if no result has such a title: the test never ran, or was renamed since.
  */
 function lastResultOf(
   results: readonly StoredResult[],
@@ -254,7 +254,7 @@ function lastResultOf(
   };
 }
 
-/** The titles that a place belongs to; undefined for a file without any. */
+/** The titles of the tests at a line; `undefined` for a file without titles. */
 function titlesAt(titles: readonly TestTitle[], line: number): readonly string[] | undefined {
   if (titles.length === 0) return undefined;
   const at = (expected: number): readonly string[] =>
@@ -277,7 +277,7 @@ function isNamed({ titles }: StoredResult, title: string): boolean {
   const pieces = expected.split(placeholder);
   if (pieces.length > 1)
     return pieces.join("").trim().length >= 3 && titles.some((one) => hasInOrder(one, pieces));
-  // Runners put a title behind that of its suite, and the values of a case behind a name.
+  // Runners write the title of the suite before the title of the test, and the values of a case after it.
   const last = titles.at(-1) ?? "";
   return (
     expected.length >= 3 &&

@@ -14,10 +14,10 @@ const longestLine = 4_000;
 const mostText = 256 * 1024;
 
 /**
- * Lines of a file of the project, for readers that look at the source of a spec or a guideline. Gives files that Git would
- * take alone: what is ignored, kit's own folder, links out of the project and files of keys and variables (`.env`) are
- * `not_found`, whether they exist or not. Throws `payload_too_large` for a file above 4 MiB, and `invalid_request` for what is
- * no text, or has no such line.
+ * Lines of a file of the project, for readers that look at the source of a spec or a guideline. Returns lines only of files that
+ * Git would track: ignored files, kit's own folder, links out of the project and files with keys or variables (`.env`) are
+ * `not_found`, whether they exist or not. Throws `payload_too_large` for a file above 4 MiB, and `invalid_request` for a file
+ * that is not text or has no such line.
  */
 export async function readLines(
   project: Pick<Project, "root" | "files" | "realPath">,
@@ -31,7 +31,7 @@ export async function readLines(
     if (error instanceof KitError && error.code !== "payload_too_large") throw noSuchFile();
     throw error;
   });
-  // A link in the middle of the path may have been exchanged as well.
+  // Another process may also have replaced a link in the middle of the path.
   if (read === undefined || !isShown(read.path)) throw noSuchFile();
   const { text, diagnostics } = decodeText(read.bytes, path);
   if (diagnostics.some(({ code }) => code === "nul")) throw wrongLine("path", "is not a text file");
@@ -61,7 +61,7 @@ function isShown(path: string): boolean {
   return !isSecretName(folded) && !/(?:^|\/)\.(?:kit|git)(?:\/|$)/i.test(folded);
 }
 
-/** The list is sorted by code units, and may have a hundred thousand names. */
+/** The list is sorted by code units, and can have a hundred thousand names. */
 function hasFile(files: readonly string[], path: string): boolean {
   let low = 0;
   let high = files.length - 1;

@@ -21,9 +21,9 @@ export interface StaleOptions {
 type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
 
 /**
- * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless a user accepted the block with the code
- * as it is now. Uncommitted changes count on both sides: a spec that is being edited is not stale. Done tasks and obsolete
- * blocks describe the past, so they are never stale.
+ * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless a user accepted the block with the
+ * current code. Uncommitted changes count on both sides: a spec that is being edited is not stale. Done tasks and obsolete blocks
+ * describe the past, so they are never stale.
  *
  * Without a repository no block is stale, and the report has a note.
  *
@@ -76,11 +76,10 @@ export function pageStale(report: StaleReport, query: StaleQuery): StalePage {
 }
 
 /**
- * Records that blocks still hold with the code as it is now, in a file to be committed. A block
- * that is not stale gets no acceptance.
+ * Records that blocks still hold with the current code, in a file to be committed. A block that is not stale gets no acceptance.
  *
- * Throws `spec_not_found` for an unknown id, `forbidden` in a read-only project and `conflict` for a
- * file of acceptances that cannot be read.
+ * Throws `spec_not_found` for an unknown id, `forbidden` in a read-only project and `conflict` for a file of acceptances that
+ * cannot be read.
  *
  * @example
  * ```ts
@@ -218,7 +217,7 @@ export function createHashes(root: string): (path: string) => Promise<string | u
   };
 }
 
-/** The first 32 hex digits of SHA-256; line ends do not count, because Git may change them. */
+/** The first 32 hex digits of SHA-256; ignores line ends, because Git can change them. */
 function contentHash(bytes: Uint8Array): string {
   const text = Buffer.from(bytes).toString("latin1").replaceAll("\r\n", "\n");
   return createHash("sha256").update(text, "latin1").digest("hex").slice(0, 32);

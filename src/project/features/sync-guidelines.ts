@@ -22,16 +22,15 @@ export interface SyncContext extends WritableRoot {
   readonly paths: readonly string[];
   /** The real path of a name, through links of its folders. */
   readonly realOf?: (path: string) => string;
-  /** Source and targets of the configuration; a request may name others. */
+  /** Source and targets from the configuration; a request can override them. */
   readonly source?: SyncFormat | undefined;
   readonly targets?: readonly SyncFormat[] | undefined;
 }
 
 /**
- * Reads the guideline files as they are now and plans what a sync writes.
+ * Reads the current guideline files and plans what a sync writes.
  *
- * Throws `invalid_request` without a source, for a source without hand-written content, and without
- * a target.
+ * Throws `invalid_request` without a source, for a source without hand-written content, and without a target.
  */
 export async function planProjectSync(context: SyncContext, request: SyncRequest = {}): Promise<SyncPlan> {
   const source = request.source ?? context.source;
@@ -55,8 +54,8 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     });
   }
   const targets = targetsOf({ context, request, source, files });
-  // A path may exist although the index leaves it out: ignored by Git, or excluded. Such a file may
-  // move a guideline to another path, so the plan is made again with it.
+  // A path can exist although the index leaves it out: ignored by Git, or excluded. Such a file can move a guideline to another
+  // path, so the plan is made again with it.
   const known = new Set(files.map(({ path }) => path));
   for (;;) {
     const plan = (request.adopt === true ? planAdoption : planSync)({

@@ -33,8 +33,8 @@ interface WriteInsideOptions {
 }
 
 /**
- * Reads a regular file of the project, or undefined when there is none. Links are followed inside
- * the project only; devices, pipes and the like throw `forbidden` at once.
+ * Reads a regular file of the project; `undefined` if it does not exist. Links are followed inside the project only; devices,
+ * pipes and the like throw `forbidden` at once.
  */
 export async function readFileInside(
   root: string,
@@ -62,12 +62,11 @@ export async function readPlacedFile(
 }
 
 /**
- * Writes one file of the project, whole or not at all: into a temporary file beside it, which then
- * takes its place. Keeps the mode and owner of a file that was there, and returns its
- * project-relative path, with links followed.
+ * Writes one file of the project atomically: into a temporary file in the same folder, which is then renamed. Keeps the mode and
+ * owner of an existing file, and returns its project-relative path, with links followed.
  *
- * Throws `forbidden` in a read-only project, for a path that leads out of it and for anything but
- * a regular file, and `conflict` as `expected` says.
+ * Throws `forbidden` in a read-only project, for a path that leads out of it and for anything but a regular file, and `conflict`
+ * if the file is not what `expected` describes.
  */
 export async function writeFileInside(target: WritableRoot, options: WriteInsideOptions): Promise<string> {
   const { path, signal } = options;
@@ -126,8 +125,8 @@ function assertFilePath(path: string): void {
 type ShownChange = Omit<FileChange, "digest"> & { readonly losses?: SyncEntry["losses"] | undefined };
 
 /**
- * Names what a preview shows of a file: what is there, what is to be there, and what is lost. Nothing is written to an
- * unchanged file, so its text does not count.
+ * The digest of what a preview shows of a file: its present text, its future text, and what is lost. Ignores the text of an
+ * unchanged file, because kit writes nothing to it.
  */
 export function digestOfChange({ path, action, before, after, losses = [] }: ShownChange): string {
   const texts = action === "unchanged" ? [] : [before ?? null, after ?? null, losses];

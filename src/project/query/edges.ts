@@ -33,7 +33,7 @@ export interface FileEdge {
 /** The edges between blocks and files, looked up one by one. It caches what it reads: create one per question. */
 export interface Edges {
   block(key: number): PlacedBlock;
-  /** Blocks that lie in a file, or that name it; the file need not exist any more. */
+  /** The blocks of a file, and the blocks that name it; the file can be deleted. */
   fromFile(path: string): BlockEdge[];
   /** Blocks that a block links to, or that link to it. */
   fromBlock(from: PlacedBlock): BlockEdge[];
@@ -45,7 +45,7 @@ export interface Edges {
   linksOf(from: PlacedBlock): BlockEdge[];
 }
 
-/** The files that blocks may name. */
+/** The files that blocks can name. */
 export interface NamedFiles {
   hasFile(path: string): boolean;
   aliases(): Aliases;

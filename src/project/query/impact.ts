@@ -28,7 +28,7 @@ const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   same_feature: 0.3,
 };
 
-/** The blocks of one feature that are read at most; larger features are hardly one. */
+/** The limit of blocks read per feature; hardly any feature is larger. */
 const maxSameFeature = 10_000;
 
 interface Reached {
@@ -42,11 +42,10 @@ export interface FindImpactOptions extends NamedFiles {
 }
 
 /**
- * Finds what a change of files or blocks affects: every block is reached by the edges with the
- * highest product of weights, of at most `depth` edges. Blocks that are asked about are not among
- * the affected. A same-feature edge is always the last of its path, and starts from the block of
- * the feature that is affected most; blocks reached by one are only counted, unless the request
- * expands it. Obsolete blocks are left out by default.
+ * Finds what a change of files or blocks affects. The score of a block is the highest product of edge weights over all paths of
+ * at most `depth` edges. The blocks of the request are not among the affected. A same-feature edge is always the last edge of its
+ * path, and starts from the most affected block of the feature; the blocks that it reaches are only counted, unless the request
+ * expands features. Obsolete blocks are left out by default.
  *
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
@@ -90,7 +89,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   for (const file of changed) {
     for (const edge of edges.fromFile(file)) reach({ name: file, score: 1, path: [] }, edge);
   }
-  // A block that is asked about is where a path starts, as a file is: its edges count from one.
+  // A path starts at a block of the request, as it starts at a file: its edges count from one.
   let expanding = [...asked.values()];
   const features = new Set<string>();
   for (let length = 1; length <= depth; length += 1) {
@@ -133,7 +132,10 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
 /** More edges than a person can follow are left out of a graph. */
 const maxDrawn = 2_000;
 
-/** The blocks of a page, what led to them, and the files that they name, with the edges as they are written down. */
+/**
+ * The graph of a page: its blocks, the paths that lead to them, and the files that they name. Edges have the direction in which
+ * the source states them.
+ */
 function drawImpact(
   database: Connection,
   {
@@ -221,7 +223,7 @@ function toImpact(
   const files = new Set<string>();
   for (const { block, path } of [...asked, ...affected]) {
     files.add(block.path);
-    // A block reached only through its feature may well be untouched: its tests need not run.
+    // A block reached only through its feature is often unaffected, so its tests are not listed.
     if (path.at(-1)?.kind === "same_feature") continue;
     for (const file of edges.filesOf(block)) {
       files.add(file.path);
@@ -255,8 +257,8 @@ function notFound(id: string): KitError<"spec_not_found"> {
 type Node = SpecGraph["nodes"][number];
 
 /**
- * All blocks and the files they name, with the edges that are written down: links from block to
- * block, and mentions of files. Sorted as blocks are; files follow, by path.
+ * All blocks and the files they name, with the edges that the sources state: links between blocks, and mentions of files. Blocks
+ * come first, in path, then position order; files follow by path.
  */
 export function specGraph(database: Connection, namedFiles: NamedFiles): SpecGraph {
   const links = createEdges(database, namedFiles);
@@ -285,7 +287,7 @@ export function specGraph(database: Connection, namedFiles: NamedFiles): SpecGra
   return { nodes: [...nodes, ...fileNodes], edges };
 }
 
-/** All pages of an impact as one, for callers that cut the answer elsewhere. */
+/** All pages of an impact in one answer, for callers that cut it differently. */
 export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
   const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
   const affected = [...first.affected];

@@ -135,11 +135,11 @@ interface Search {
 }
 
 /**
- * The blocks that hold all words, best first: text relevance (BM25) × lifecycle weight × priority
- * weight, then in the order of their keys. Counts are exact.
+ * The blocks that hold all words, best first: text relevance (BM25) × lifecycle weight × priority weight, then in the order of
+ * their keys. Counts are exact.
  *
- * Words that more than `maxRanked` blocks hold are too common to tell those apart by their text:
- * blocks with all words in the title then come first, and among equals their weights decide.
+ * If more than `maxRanked` blocks hold the words, text relevance is too expensive: blocks with all words in the title come first
+ * then, and the weights order the rest.
  */
 function searchBlocks(
   database: Connection,
@@ -186,7 +186,7 @@ function toSearch(database: Connection, { terms, mark, classes, files }: QueryPl
   };
 }
 
-/** Whether too many blocks hold the words to weigh each, whatever the other filters leave of them. */
+/** Whether too many blocks hold the words to rank each of them, before the other filters apply. */
 function isCommon(database: Connection, { expression }: Search): boolean {
   const [count] = database.get<[number]>("SELECT count(*) FROM search WHERE search MATCH ?", expression) ?? [
     0,
@@ -207,7 +207,7 @@ function matchRare(database: Connection, search: Search): Ranked {
   return { keys, counts: toCounts(perClass, search.classes) };
 }
 
-/** The counts of a match, which the index gives per class without reading blocks, and its first keys. */
+/** The counts of a match, which the index computes per class without reading blocks, and its first keys. */
 function matchCommon(database: Connection, search: Search, needed: number): Ranked {
   const perClass = countClasses(database, search);
   const counts = toCounts(perClass, search.classes);
@@ -250,7 +250,7 @@ function rankByText(database: Connection, { expression, classes, allowed }: Sear
   return (
     rows
       .filter(([key]) => allowed?.has(key) !== false)
-      // FTS5 gives the better match the lower number.
+      // FTS5 returns a lower number for a better match.
       .map(([key, relevance]) => [key, -relevance * (weights.get(classIdOf(key)) ?? 0)] as const)
       .sort(([a, x], [b, y]) => y - x || a - b)
       .map(([key]) => key)
@@ -271,7 +271,7 @@ function rankByTitle(
   const keys = new Set<number>();
   for (const expression of [search.titleExpression, search.expression]) {
     for (const { id } of classes) {
-      // The answer may repeat keys that are known already, so the limit counts them in.
+      // The answer can repeat keys that are already in the list, so the limit includes them.
       const limit = search.allowed === undefined ? needed : -1;
       const found = database.all<[number]>(
         "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
@@ -336,7 +336,7 @@ function filesAt(database: Connection, path: string): number[] {
   const clean = path.replace(/^\.\//, "").replace(/\/+$/, "");
   if (clean === "." || clean === "") return database.all<[number]>("SELECT id FROM files").map(([id]) => id);
   const found = database.all<[number]>(
-    // "0" is the character behind "/", so this is all that begins with the folder.
+    // "0" is the character after "/", so the range holds all paths below the folder.
     "SELECT id FROM files WHERE path = ? OR (path > ? AND path < ?)",
     ...[clean, `${clean}/`, `${clean}0`],
   );
@@ -358,7 +358,7 @@ interface MatchCounts {
   readonly byFramework: Readonly<Record<string, number>>;
 }
 
-/** Adds up the blocks of a match, given per class. */
+/** Adds up the blocks of a match from the numbers per class. */
 function toCounts(
   perClass: Iterable<readonly [classId: number, blocks: number]>,
   classes: ReadonlyMap<number, BlockClass>,

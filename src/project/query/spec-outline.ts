@@ -16,8 +16,8 @@ import { parseStored } from "../store/open-index.ts";
 import { digestOf, pageList, parseCursor, toCursor, wrongCursor } from "./page.ts";
 
 /**
- * The features of a project, by framework, then path: a folder of documents, or a file that stands for itself, with the numbers of its
- * blocks. Obsolete blocks are left out, as lists leave them out.
+ * The features of a project, by framework, then path: a folder of documents, or a single file, with the numbers of its blocks.
+ * Leaves out obsolete blocks, as lists do.
  */
 export function readFeatures(database: Connection): readonly SpecFeature[] {
   const classes = readClasses(database);

@@ -19,12 +19,12 @@ export interface PassContext {
   readonly readSource: SourceReader;
   readonly session: IndexSession;
   readonly state: IndexingState;
-  /** The ignore rules from outside of the project as they are now, and a name for them. */
+  /** The present ignore rules from outside of the project, and a digest of them. */
   readonly rules: () => { readonly scope: IgnoreScope; readonly outerRules: string };
 }
 
 export interface PassOptions extends RefreshOptions {
-  /** Look at these folders only. */
+  /** Scan these folders only. */
   readonly folders?: readonly string[];
 }
 
@@ -33,12 +33,12 @@ export interface PassCounts {
   readonly removed: number;
 }
 
-/** Sources per transaction: few at first, so that first answers come soon. */
+/** Sources per transaction: few in the first one, so that answers have content early. */
 const firstBatchSize = 100;
 const batchSize = 1000;
-/** Characters per transaction: a batch that waits to be written takes memory. */
+/** Characters per transaction: a batch that waits to be written uses memory. */
 const maxBatchLength = 8_000_000;
-/** Characters that are copied to the writer in one go. */
+/** Characters that are copied to the writer in one message. */
 const maxAddedLength = 300_000;
 
 export interface PassParts {
@@ -104,13 +104,13 @@ export class IndexPass {
     return this.#added + this.#files.length >= size || this.#length >= maxBatchLength;
   }
 
-  /** Sends the entries read until now; false when another process has written meanwhile. */
+  /** Sends the entries read until now; returns false if another process has written in the meantime. */
   async flush(turn: () => Promise<void>): Promise<boolean> {
     const progress = { done: this.done, total: this.#parts.change.candidates.length };
     this.#context.state.progress = progress;
     this.#send({ indexing: JSON.stringify(progress) });
     await turn();
-    // Reading goes on while one batch is written; more of them would only take memory.
+    // The pass reads on while one batch is written; a second waiting batch would only use memory.
     return this.#written.length < 2 || (await this.#settle());
   }
 
@@ -208,7 +208,7 @@ interface ReadContext {
   readonly start: PassStart;
 }
 
-/** Reads a source and takes its stamp; parses it unless the index has the same content. */
+/** Reads a source and sets its stamp; parses it unless the index has the same content. */
 export function readCandidate(
   { path, problem, folder, stampAt }: Candidate,
   { readSource, catalog, aliases, start }: ReadContext,
@@ -238,7 +238,7 @@ export class SourceQueue {
     this.#rest = rest;
   }
 
-  /** Guideline files come first: there are few of them, and what an agent does depends on them. `turn` may pause. */
+  /** Guideline files come first: there are few of them, and what an agent does depends on them. `turn` can pause. */
   static async create(
     candidates: readonly Candidate[],
     isGuidelineFile: (path: string) => boolean,
@@ -282,11 +282,11 @@ interface WaitingReader {
 
 /** The progress of the pass of this process, and the readers that wait for a part of it. */
 export class IndexingState {
-  /** Set while answers may lack files that are not read yet. */
+  /** Set while answers can lack files that are not indexed yet. */
   progress: IndexingProgress | undefined = { done: 0, total: 0 };
   #waiting: WaitingReader[] = [];
 
-  /** Resolves once the index has all guidelines that may apply to a file. */
+  /** Resolves once the index has all guidelines that can apply to a file. */
   async wait(file: string): Promise<void> {
     if (this.progress === undefined) return;
     await new Promise<void>((resolve) => this.#waiting.push({ file, resolve }));
@@ -303,7 +303,10 @@ export class IndexingState {
   }
 }
 
-/** Whether the rules in `path` may apply to `file`: they lie beside it or above it, or there in a tool's folder (`.cursor/rules`). */
+/**
+ * Whether the rules in `path` can apply to `file`: `path` is in the folder of the file or in a folder above it, or in a tool's
+ * folder there (`.cursor/rules`).
+ */
 export function liesOnTheWay(path: string, file: string): boolean {
   const parts = path.split("/");
   const folders = parts.slice(0, -1);

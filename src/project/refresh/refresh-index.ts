@@ -45,7 +45,7 @@ export class ProjectRefresh {
     return await this.#enqueue(() => this.#refresh(options));
   }
 
-  /** Aborts what runs, and resolves once it has ended. */
+  /** Aborts the running pass, and resolves once it has ended. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("The project was closed."));
     await this.#last;
@@ -64,7 +64,7 @@ export class ProjectRefresh {
     const signal = options.signal ? AbortSignal.any([options.signal, closing]) : closing;
     signal.throwIfAborted();
     try {
-      // Git runs on another core meanwhile.
+      // Git runs on another core at the same time.
       const dates = readDatesUpdate(session, { root, signal: closing });
       dates.catch(() => undefined);
       const counts = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...options, signal }));
@@ -76,7 +76,7 @@ export class ProjectRefresh {
     }
   }
 
-  /** Repeats work on a new index where the present one is damaged, or cannot be kept where it lies. */
+  /** Repeats work on a new index if the present one is damaged or its place cannot be written. */
   async #onUsableIndex<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -87,7 +87,7 @@ export class ProjectRefresh {
     }
   }
 
-  /** Adds the dates of commits. Where Git is slow, adds them behind the refresh. */
+  /** Adds the dates of commits. If Git is slow, adds them after the refresh has ended. */
   async #addDates(pending: ReturnType<typeof readDatesUpdate>): Promise<void> {
     const timer = Promise.withResolvers<"late">();
     const timeout = setTimeout(() => timer.resolve("late"), maxDatesWaitMs);
@@ -103,12 +103,12 @@ export class ProjectRefresh {
         if (late !== undefined)
           await this.#enqueue(() => this.#onUsableIndex(() => writeDates(this.#context, late)));
       })
-      // `close` gives up the dates.
+      // `close` drops dates that arrive too late.
       .catch(() => undefined);
   }
 }
 
-/** Up to so many sources are written in one batch, on the main thread. */
+/** Up to this many sources are written in one batch, on the main thread. */
 const fewSources = 40;
 const maxAttempts = 20;
 
@@ -148,7 +148,7 @@ export function refillIndex(context: PassContext): void {
   session.forgetTree();
 }
 
-/** Writes dates of commits; those of a whole history on another thread. */
+/** Writes dates of commits; many dates on another thread. */
 async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
   const { session } = context;
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
@@ -166,7 +166,7 @@ async function writeDates(context: PassContext, dates: DatesUpdate): Promise<voi
   }
 }
 
-/** Undefined when another process has written meanwhile. */
+/** Returns undefined if another process has written in the meantime. */
 async function runPass(context: PassContext, options: PassOptions): Promise<PassCounts | undefined> {
   const { session, state, catalog } = context;
   const turn = createTurns(options.signal);
@@ -223,7 +223,7 @@ async function writerOfMany(session: IndexSession, { inode }: Connection): Promi
   return createThreadedWriter({ file: session.file, inode });
 }
 
-/** Writes on this thread. While another process writes, other work goes on. */
+/** Writes on this thread. While another process writes, waits without blocking the thread. */
 function ownWriter(session: IndexSession): IndexWriter {
   let files: readonly FileEntry[] = [];
   return {
@@ -266,7 +266,7 @@ async function waitForOthers({ session, state }: PassContext, options: PassOptio
   }
 }
 
-/** Other work of the process waits at most so many milliseconds. */
+/** The longest time, in milliseconds, that a pass blocks other work of the process. */
 const turnMs = 12;
 
 /** Returns a function that pauses once `turnMs` have passed since the last pause. It rejects once the signal is aborted. */

@@ -10,7 +10,7 @@ import { criterionName, digestOfText, readSources } from "./result-sources.ts";
 import { readTestResults, type StoredResult, writeTestResults } from "./results-store.ts";
 
 interface RecordOptions {
-  /** Default: told from the report. */
+  /** Default: detected from the report. */
   readonly format?: ReportFormat | undefined;
 }
 
@@ -64,7 +64,7 @@ export async function recordResults(
   };
 }
 
-/** The digests of test files, of the code that specs name, and of the criteria, as they are now. */
+/** The present digests of test files, of the code that specs name, and of the criteria. */
 async function digestsOf(
   project: Pick<Project, "root" | "specs">,
   tests: readonly string[],
@@ -79,7 +79,7 @@ async function digestsOf(
   return digests;
 }
 
-/** The name of a place that the project does not have, without what belongs to the machine. */
+/** The name of a file that the project does not have, without the machine's folders. */
 function nameOf(root: string, { locations: [place = "(no file)"] }: ReportedTest): string {
   const name = place.replaceAll("\\", "/");
   return name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name;
@@ -138,7 +138,7 @@ function createFileFinder({
   };
 }
 
-/** The file that has the most of the name; none where two have as much. */
+/** The file that shares the longest part of the name; `undefined` if two files share as much. */
 function onlyLongest(paths: readonly string[]): string | undefined {
   const [first, second] = paths.toSorted((one, other) => other.length - one.length);
   return second !== undefined && second.length === first?.length ? undefined : first;
@@ -151,9 +151,9 @@ function stemOf(path: string): string {
 
 /** A test as a report has it. */
 interface ReportedTest {
-  /** Names that may lead to its file, the surest first: a path, or `tests.test_auth.TestLogin`. */
+  /** Names that can lead to its file, the most certain first: a path, or `tests.test_auth.TestLogin`. */
   readonly locations: readonly string[];
-  /** Its own title last, those of what it lies in before. */
+  /** The titles of the groups around the test, then its own title. */
   readonly titles: readonly string[];
   readonly status: "passed" | "failed" | "skipped";
   readonly duration_ms?: number | undefined;
@@ -167,8 +167,8 @@ const longestTitle = 500;
 const longestMessage = 2_000;
 
 /**
- * Reads a report of tests. Throws `invalid_request` for one that is broken, hostile (a document type, entities, deep
- * nesting) or has no tests, with the place where it can be told.
+ * Reads a report of tests. Throws `invalid_request` for one that is broken, hostile (a document type, entities, deep nesting) or
+ * has no tests; the message has the line if it is known.
  */
 export async function readReport(
   report: string | Readonly<Record<string, unknown>>,
@@ -233,7 +233,7 @@ const piece = 256 * 1024;
 async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
   // Programs that take no report do not load a parser of XML.
   const { default: sax } = await import("sax");
-  // A value of an attribute that is longer is refused; texts come in pieces of that length.
+  // The parser refuses longer attribute values, and returns texts in pieces of this length.
   (sax as { MAX_BUFFER_LENGTH?: number }).MAX_BUFFER_LENGTH = 1024 * 1024;
   const parser = sax.parser(true);
   const tests: ReportedTest[] = [];
@@ -293,7 +293,7 @@ function toTest({ attributes, status, message }: OpenTest, suites: readonly Open
   const seconds = Number(time);
   return {
     locations: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
-    // Vitest joins the titles of a test; of others, a suite that is not a path is one.
+    // Vitest joins all titles of a test in its name. For other runners, a suite whose name is not a path is one of the titles.
     titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
     status,
     duration_ms: time !== undefined && Number.isFinite(seconds) ? seconds * 1_000 : undefined,

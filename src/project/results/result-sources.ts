@@ -36,7 +36,7 @@ export function readSources(blocks: Iterable<SpecBlock>): ResultSources {
   return { criteria: listCriteria(noticing()), codeOfBlock, naming };
 }
 
-/** The name of a criterion among paths of files, none of which holds a NUL. */
+/** The key of a criterion in a map of file paths: no path contains NUL. */
 export const criterionName = (id: string): string => `\0${id}`;
 
 export function digestOfText(text: string): string {

@@ -8,7 +8,7 @@ import { createTransaction, type Database, query } from "../../sqlite/statements
 
 /** How a test of a file ended when it last ran. */
 export interface StoredResult {
-  /** The titles of its groups, then its own. */
+  /** The titles of its groups, then its own title. */
   readonly titles: readonly string[];
   readonly status: "passed" | "failed" | "skipped";
   /** ISO 8601. */
@@ -34,7 +34,7 @@ export interface TestResults {
 const seenTable =
   "CREATE TABLE seen (name TEXT PRIMARY KEY, digest TEXT NOT NULL, since TEXT NOT NULL) WITHOUT ROWID;";
 
-/** The results, beside the index and not in it: no file of the project has them, so they cannot be made again. */
+/** Results have a separate database: unlike the index, they cannot be rebuilt from the files of the project. */
 const definition: StoreDefinition = {
   store: "The store of test results",
   applicationId: 0x6b697472, // "kitr"
@@ -56,7 +56,7 @@ export interface RecordedReport {
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** Replaces the results of these files, all or none. Those of other files stay. */
+/** Replaces the results of these files in one transaction. Keeps the results of other files. */
 export function writeTestResults(root: string, { recorded_at, files, digests }: RecordedReport): void {
   assertNoLinkOut(root, [".kit", fileName]);
   makeFolderSync(join(root, ".kit"));
@@ -81,7 +81,7 @@ export function writeTestResults(root: string, { recorded_at, files, digests }: 
   });
 }
 
-/** The results as they are now. A store that cannot be read is as one that is not there. */
+/** Reads the present results. A store that cannot be read counts as missing. */
 export function readTestResults(root: string): TestResults {
   const { rows, seen } = readRows(root);
   const parsed = new Map<string, readonly StoredResult[]>();
@@ -153,7 +153,7 @@ function ignoreInGit(file: string): void {
     writeFileSync(file, "*\n", { flag: "wx" });
   } catch (error) {
     if (hasCode(error, "EEXIST")) return;
-    // A full disk may have let the name pass and not the line in it.
+    // A full disk can leave a file without its line.
     rmSync(file, { force: true });
     throw error;
   }

@@ -14,10 +14,10 @@ import {
   setStamp,
 } from "./tree.ts";
 
-/** A source that is new, or that may have changed since its stamp was taken. */
+/** A source that is new, or that can have changed since its stamp was taken. */
 export interface Candidate {
   readonly path: string;
-  /** The folder that takes its new stamp, and which of its stamps that is. */
+  /** The folder that stores the new stamp, and the position of the stamp there. */
   readonly folder: Folder;
   readonly stampAt: number;
   /** A symbolic link; the pass resolves it. */
@@ -44,7 +44,7 @@ export interface FolderReading {
   /** The same object as before when nothing differs. */
   readonly folder: Folder;
   readonly candidates: readonly Candidate[];
-  /** The ignore rules of the folder may differ from the previous pass, so folders below are listed again. */
+  /** The ignore rules of the folder can differ from the previous pass, so the pass lists the folders below again. */
   readonly isStale: boolean;
 }
 
@@ -77,7 +77,7 @@ export function isUntouched(root: string, folder: Folder): boolean {
   }
 }
 
-/** Reads a folder as it is now; undefined for a missing folder. Never throws. */
+/** Reads the present state of a folder; undefined for a missing folder. Never throws. */
 export function readFolder(options: ReadFolderOptions): FolderReading | undefined {
   const { before, path } = options;
   const absolute = path === "" ? options.root : `${options.root}/${path}`;
@@ -188,8 +188,8 @@ function list({ path, scope, isSource }: ReadFolderOptions, absolute: string): L
   return { folders, files, sources, notFiles, links };
 }
 
-// A folder that is named like a source file is a mistake to report. Adapters that take whole
-// subtrees match every folder in them, though, so only a name that readings like a file counts.
+// A folder that is named like a source file is a mistake to report. Adapters that take whole subtrees match every folder in them,
+// though, so only names that look like files count.
 export function hasSourceExtension(name: string): boolean {
   return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || /^\.(?:cursorrules|windsurfrules|rules)$/.test(name);
 }
@@ -249,7 +249,7 @@ function toCandidate(
     const problem = unreadable({ path, code: "not_a_file", message: "It is not a regular file." });
     return { ...place, problem };
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it readings for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
   if (/[\u0000-\u001f\u007f]/.test(path)) {
     const message = "It is not read, because its path contains a line break or another control character.";
     return { ...place, problem: unreadable({ path, code: "control_character", message }) };

@@ -156,7 +156,7 @@ function changedLinks(before: Links, after: Links): readonly Link[] {
   return changed;
 }
 
-/** Links whose target is a file of the project now and was not before, or the reverse: it may be ignored now. */
+/** Links whose target has become a file of the project, or has ceased to be one, for example because it is ignored now. */
 function movedTargets(links: Links, before: Pick<OverlaidTree, "get">, after: OverlaidTree): readonly Link[] {
   if (links.size === 0) return [];
   const [was, is] = [createFileSet(() => before), createFileSet(() => after)];
@@ -275,7 +275,7 @@ function sourcesBelow(folder: string, change: TreeChange, previous: ScanTreeOpti
   });
 }
 
-/** A source with an unchanged stamp: the new stamp goes to a folder that is not kept. */
+/** A candidate for a source with an unchanged stamp: the pass writes its stamp to a folder that is discarded. */
 function toCandidate(path: string): Candidate {
   const folder = {
     path: parentOf(path),

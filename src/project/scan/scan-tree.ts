@@ -23,14 +23,14 @@ const foldersPerStep = 64;
 
 /** The difference of a tree from the previous one. */
 export interface TreeChange {
-  /** Folders that are new or differ, each after the folder that it lies in. */
+  /** New and changed folders, each after its parent. */
   readonly folders: readonly Folder[];
   readonly removedFolders: readonly string[];
-  /** Sources to read. A path ending in "/" stands for a folder that cannot be listed. */
+  /** Sources to read. A path that ends in "/" is a folder that cannot be listed. */
   readonly candidates: readonly Candidate[];
   /** Links that no adapter would read by their own name. */
   readonly otherLinks?: readonly Candidate[];
-  /** Paths that may have been sources and are gone or ignored now. */
+  /** Paths that can have been sources and are now gone or ignored. */
   readonly removed: readonly string[];
 }
 

@@ -32,7 +32,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
-  // Spec files that the configuration names are read even where they look like fixtures.
+  // Spec files that the configuration names are read even if they look like fixtures.
   const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
   const customNames = new Set(["custom", ...own.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);
@@ -83,7 +83,7 @@ export interface StoredDiagnostics {
 interface ParseOptions {
   readonly read: Exclude<SourceRead, { kind: "gone" }>;
   readonly catalog: SourceCatalog;
-  /** The real path of the file, then its aliases; the first that an adapter knows decides which one reads it. */
+  /** The real path of the file, then its aliases; the first name that an adapter accepts selects the adapter. */
   readonly names: readonly string[];
   /** The present entry of the index for the file. */
   readonly known?: KnownFile;
@@ -157,7 +157,7 @@ function toJson(diagnostics: StoredDiagnostics): string {
     : JSON.stringify(diagnostics);
 }
 
-/** Gives all blocks of a file the author that its front matter names. */
+/** Adds the author in the front matter of a file to all its blocks. */
 function withAuthor(parsed: ParsedSpecs, { path, text }: SpecSource): ParsedSpecs {
   if (!text.startsWith("---") || !/author/i.test(text) || /\.(?:ya?ml|jsonl?)$/i.test(path)) return parsed;
   const author = statedAuthor(readFrontMatter(scanMarkdown(text)).data);

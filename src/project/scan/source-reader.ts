@@ -24,7 +24,7 @@ export type SourceRead =
       readonly bytes: Uint8Array;
       /** SHA-256 of the bytes, base64url. */
       readonly hash: string;
-      /** Taken before the bytes were read, so that a change meanwhile makes the next pass read again. */
+      /** Taken before the bytes were read, so that the next pass reads again if the file changed during the read. */
       readonly seen: Sighting;
     }
   | { readonly kind: "problem"; readonly diagnostic: Diagnostic; readonly seen?: Sighting }
@@ -33,9 +33,8 @@ export type SourceRead =
 export type SourceReader = (path: string) => SourceRead;
 
 /**
- * Creates a reader of project files, given by project-relative path; `root` is absolute with links
- * resolved. A link is read when it leads to a regular file inside the root. It never waits:
- * pipes, devices and the like are problems.
+ * Creates a reader of project files by project-relative path; `root` is absolute with links resolved. It follows a link to a
+ * regular file inside the root. It never blocks: pipes and devices are problems.
  */
 export function createSourceReader(root: string): SourceReader {
   // One buffer for all files: most are small, and a buffer each would cost more than reading them.
@@ -81,7 +80,7 @@ export function createSourceReader(root: string): SourceReader {
     try {
       return readRegular(path, absolute);
     } catch (error) {
-      // The error of O_NOFOLLOW for a link.
+      // O_NOFOLLOW fails with these codes for a link.
       if (errorCodeOf(error) === "ELOOP" || errorCodeOf(error) === "EMLINK") {
         try {
           return readLink(path, absolute);
@@ -114,8 +113,8 @@ const strict = new TextDecoder("utf-8", { fatal: true });
 const lossy = new TextDecoder("utf-8");
 
 /**
- * Decodes the bytes of a file: UTF-8, or UTF-16 by its byte order mark. Other bytes become U+FFFD. Anything but clean UTF-8
- * gives a diagnostic for `path`.
+ * Decodes the bytes of a file: UTF-8, or UTF-16 by its byte order mark. Other bytes become U+FFFD. Returns a diagnostic for
+ * `path` unless the bytes are clean UTF-8.
  */
 export function decodeText(bytes: Uint8Array, path: string): DecodedText {
   const utf16 = utf16Of(bytes);

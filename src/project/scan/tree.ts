@@ -17,11 +17,11 @@ export interface Folder {
   readonly files: string;
   /** Files that are read, and the ignore file: these have a stamp. */
   readonly sources: string;
-  /** The stamp of the folder itself, then one per source, in the order of `sources`; null where none is taken. */
+  /** The stamp of the folder itself, then one per source, in the order of `sources`; null if none was taken. */
   readonly stamps: (number | null)[];
 }
 
-/** The folders of a project by path, each after the folder that it lies in. */
+/** The folders of a project by path, each after its parent. */
 export type Tree = ReadonlyMap<string, Folder>;
 
 export function namesIn(joined: string): string[] {
@@ -64,7 +64,7 @@ export function createFileSet(tree: () => Pick<Tree, "get">): { has(path: string
   };
 }
 
-/** Whether an entry still is what it was when its stamp was taken. */
+/** Whether an entry is unchanged since its stamp was taken. */
 export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
   const { stamps } = folder;
   const from = at * stampLength;
@@ -76,7 +76,7 @@ export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
   );
 }
 
-/** Whether nothing could be stat-ed when the stamp was to be taken. */
+/** Whether `stat` failed when the stamp was taken. */
 export function isUnstamped(folder: Folder, at: number): boolean {
   return folder.stamps[at * stampLength + 3] === null;
 }
@@ -90,9 +90,8 @@ export interface Sighting {
 /**
  * Takes the stamp of an entry that is about to be read.
  *
- * File systems keep time in ticks. An entry that changed within the present tick may change again
- * without a new time, so its stamp is made to differ from every later one, and the next pass reads
- * it again ("racily clean" entries, as Git calls them).
+ * File systems keep time in ticks. An entry that changed within the present tick can change again without a new time. Its stamp
+ * is made to differ from every later stamp, so the next pass reads the entry again ("racily clean" entries in Git).
  */
 export function setStamp(folder: Folder, at: number, { stats, nowMs }: Sighting): void {
   const { stamps } = folder;
@@ -105,12 +104,12 @@ export function setStamp(folder: Folder, at: number, { stats, nowMs }: Sighting)
   stamps[from + 3] = stats.ino;
 }
 
-/** The stamps of a folder with as many sources, none taken yet. */
+/** Empty stamps for a folder with this many sources. */
 export function createStamps(sources: number): (number | null)[] {
   return new Array<number | null>((sources + 1) * stampLength).fill(null);
 }
 
-/** Takes over the stamp of a source from the folder as it was before. */
+/** Copies the stamp of a source from the previous version of its folder. */
 export function copyStamp(from: Folder, fromAt: number, { to, at }: { to: Folder; at: number }): void {
   for (let part = 0; part < stampLength; part += 1)
     to.stamps[at * stampLength + part] = from.stamps[fromAt * stampLength + part] ?? null;
@@ -118,7 +117,7 @@ export function copyStamp(from: Folder, fromAt: number, { to, at }: { to: Folder
 
 /** A name of a file or folder that is not its real path. */
 export interface Link {
-  /** `hard`: one of several names that the file system gives one file. */
+  /** `hard`: one of several names of one file in the file system. */
   readonly kind: "file" | "folder" | "hard";
   /** The real path, project-relative, after following chains; for a hard link, device and inode. */
   readonly target: string;
@@ -129,13 +128,13 @@ export type Links = ReadonlyMap<string, Link>;
 
 /** The names of files that have several. A link inside the root is an alias of its target. */
 export interface Aliases {
-  /** The real path of a name, through links of files and of folders; the name itself where it is none. */
+  /** The real path of a name, through links of files and of folders; the name itself if it is not a link. */
   realOf(path: string): string;
-  /** The other names of a file that is given by its real path, in the order of `byPreference`. */
+  /** The other names of a real path, in the order of `byPreference`. */
   namesOf(path: string): readonly string[];
 }
 
-/** The names of one file that are kept at most; links that lead into each other make more. */
+/** The limit of names per file; links that lead into each other make more. */
 const maxNames = 32;
 const maxFolderHops = 3;
 
@@ -143,8 +142,8 @@ const noNames: readonly string[] = [];
 const noAliases: Aliases = { realOf: (path) => path, namesOf: () => noNames };
 
 /**
- * Computes aliases from links. The target of a link may be ignored; then the first of its names stands for it, as for hard links,
- * none of which is more real than another.
+ * Computes aliases from links. If the target of a link is ignored, the first of its names is the real path; so it is for hard
+ * links, none of which is more real than the others.
  */
 export function createAliases(links: Links, hasFile: (path: string) => boolean): Aliases {
   if (links.size === 0) return noAliases;

@@ -69,7 +69,7 @@ export function readStoredBlock(
   return toStoredBlock(row, found, placed);
 }
 
-/** Reads blocks by key, in the order given, with their present ids and links. */
+/** Reads blocks in the order of `keys`, with their present ids and links. */
 export function readBlocks(
   database: Connection,
   { keys, facts }: { readonly keys: Iterable<number>; readonly facts: ProjectFacts },
@@ -104,7 +104,7 @@ export function readBlocks(
   return blocks;
 }
 
-/** The files that a block names, by their real paths; an alias of its own file is none. */
+/** The files that a block names, by their real paths, without the block's own file. */
 function realRefs(path: string, mentions: StoredBlock["mentions"], facts: ProjectFacts): FileRefs {
   if (mentions.length === 0) return { code_refs: [], test_refs: [] };
   const { realOf } = facts.aliases();
@@ -126,9 +126,9 @@ interface LinkTarget {
 /** Finds the blocks that links name. It caches answers, so create one per question to the index. */
 interface LinkResolver {
   /**
-   * The block with a base or declared id, as seen from a folder: the first one of that folder, else
-   * the first one of the project. Without one, the block that has the id as it was given out, else
-   * what has it for an alias in that folder: one block, or each where the alias ends in `*`.
+   * The block with a base or declared id, resolved from a folder: the first one in that folder, else the first one in the
+   * project. If there is none: the block with this final id, else the blocks that have it as an alias in that folder: one block,
+   * or all of them if the alias ends in `*`.
    */
   resolve(target: string, folder: string): readonly LinkTarget[];
 }

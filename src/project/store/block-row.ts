@@ -16,7 +16,7 @@ export interface BlockEntry {
   readonly row: readonly (string | number | null)[];
   /** Targets of the table `refs`. */
   readonly refs: readonly string[];
-  /** Title, body, tags and marks as they are searched; "" for a title or body that is the block's own. */
+  /** Title, body, tags and marks for the full-text index; "" for a title or body that equals the block's. */
   readonly search: readonly [string, string, string, string];
 }
 
@@ -27,7 +27,7 @@ export const contentAt = 12;
 /** Converts a draft to its rows of the index. */
 export function toBlockEntry(draft: SpecDraft): BlockEntry {
   const { title, content, summary, tags, span, links, mentions, aliases = [] } = draft;
-  // Many a summary is the first line of the content; its words need not be found twice.
+  // Many summaries are the first line of the content, whose words are already searched.
   const body = summary === undefined || content.startsWith(summary) ? content : `${summary}\n${content}`;
   const searchTitle = toSearchText(title);
   const searchBody = toSearchText(body);
@@ -142,18 +142,18 @@ export function aliasRef(alias: string): string {
   return `a${alias}`;
 }
 
-/** The target of a mention: the last part of its path, which every way of writing it has, then all. */
+/** The target of a mention: the last part of its path, which every spelling shares, then the whole path. */
 function mentionRef(path: string): string {
   return `${mentionRefsOf(path).from}${path}`;
 }
 
-/** The range of targets (first, and first behind it) that may mean the file at a path. */
+/** The range of targets that can mean the file at a path; `to` is exclusive. */
 export function mentionRefsOf(path: string): { readonly from: string; readonly to: string } {
   const name = `m${path.slice(path.lastIndexOf("/") + 1)}`;
   return { from: `${name}\n`, to: `${name}\v` };
 }
 
-/** The path as it is written in the block, from the target of a mention. */
+/** The path as the block spells it, from the target of a mention. */
 export function writtenPathOf(target: string): string {
   return target.slice(target.indexOf("\n") + 1);
 }
@@ -165,9 +165,9 @@ const mayHoldUnspaced =
   /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\ud7a3\uf900-\ufaff\ud840-\ud8ff]/;
 
 /**
- * A text as the full-text index takes it. Runs of a script without spaces become overlapping pairs
- * of characters, then the last one alone: 認証画面 → 認証 証画 画面 面. So any part of a run is found
- * by the pairs of its characters, and a single character by its prefix.
+ * Converts a text for the full-text index. Runs of a script without spaces become overlapping pairs of characters, then the last
+ * one alone: 認証画面 → 認証 証画 画面 面. So any part of a run is found by the pairs of its characters, and a single character by its
+ * prefix.
  */
 function toSearchText(text: string): string {
   if (!mayHoldUnspaced.test(text)) return text;
@@ -177,12 +177,12 @@ function toSearchText(text: string): string {
   });
 }
 
-/** A search word that stands for exactly one tag, so that a filter by tag needs no blocks. */
+/** A search word for exactly one tag, so that a filter by tag reads no blocks. */
 export function tagMark(tag: string): string {
   return `t${crc32(tag).toString(36)}`;
 }
 
-/** The characters that `unicode61` takes for parts of words: letters, digits, and private use. */
+/** The characters that `unicode61` counts as parts of words: letters, digits, and private use. */
 const words = /[\p{L}\p{M}\p{N}\p{Co}]+/gu;
 
 /**
@@ -241,7 +241,7 @@ export function weightOf({ lifecycle, priority }: Pick<BlockClass, "lifecycle" |
   return lifecycleWeights[lifecycle] * priorityWeights[priority];
 }
 
-/** Above every running number: no index is given so many blocks. */
+/** Larger than every running number: no index has this many blocks. */
 const keysPerClass: number = 2 ** 32;
 
 /**
@@ -256,7 +256,7 @@ export function classIdOf(key: number): number {
   return Math.floor(key / keysPerClass);
 }
 
-/** First and last key of a class. As bigints, because FTS5 takes no floating point for the limits of a range. */
+/** First and last key of a class. As bigints, because FTS5 does not accept floating point as the limits of a range. */
 export function keyRangeOf(classId: number): [from: bigint, to: bigint] {
   return [BigInt(toKey(classId, 0)), BigInt(toKey(classId + 1, 0) - 1)];
 }
@@ -268,14 +268,14 @@ export function baseOf(id: DraftId): string {
   return id.kind === "sequence" ? id.prefix : id.value;
 }
 
-/** The number of a block that is alone with its base. */
+/** The number of a block that shares its base with no other block. */
 export function firstNumberOf(kind: IdKind): number {
   return kind === "sequence" ? 0 : 1;
 }
 
 /**
- * Numbers the blocks whose ids may differ once blocks of the given bases came or went, in path, then
- * position order: those of the bases themselves, and of X for a base X-3. Writes only what differs.
+ * Numbers blocks again after blocks of these bases were added or removed, in path, then position order. Also numbers the blocks
+ * of base X for a base X-3. Writes only numbers that differ.
  */
 export function numberBlocks(database: Connection, touched: Iterable<string>): void {
   const bases = new Set<string>();
@@ -323,7 +323,7 @@ export function keysOfId(database: Connection, id: string): number[] {
     const found = database.get<[number]>(byNumber, suffixed[1], "base", Number(suffixed[2]));
     if (found !== undefined) return [found[0]];
   }
-  // A prefix may itself end in digits, so every split of the trailing ones is tried.
+  // A prefix can itself end in digits, so this tries every split of the trailing digits.
   const digits = /\d{1,9}$/.exec(id)?.[0].length ?? 0;
   for (let length = digits; length > 0; length -= 1) {
     const number = id.slice(-length);

@@ -44,7 +44,7 @@ export class IndexSession {
   #tree: Map<string, Folder> | undefined;
   #generation = -1;
   #dataVersion = -1;
-  // The generation alone is not enough: a new index may have the generation of the old one.
+  // The generation alone is not enough: a new index can have the generation of the old one.
   #changes = 0;
   #isReading = false;
   #rebuilt: string | undefined;
@@ -82,7 +82,7 @@ export class IndexSession {
       this.#options.rebuild();
       return this.#ask(question);
     } catch (error) {
-      // The temporary files may be on the same full disk.
+      // The temporary folder can be on the same full disk.
       if (isDamage(error) || !this.rebuild(error)) throw error;
       return this.#askNew(question);
     }
@@ -127,7 +127,7 @@ export class IndexSession {
     };
   }
 
-  /** Writes a batch on this thread; throws SQLITE_BUSY at once unless it may wait for another process. */
+  /** Writes a batch on this thread; throws SQLITE_BUSY at once unless `mayWait` allows waiting for another process. */
   write(batch: IndexBatch, { mayWait = false }: { readonly mayWait?: boolean } = {}): WriteResult {
     const database = this.#opened();
     if (mayWait) return writeBatch(database, batch);
@@ -147,20 +147,20 @@ export class IndexSession {
     const database = this.#opened();
     this.#dataVersion = dataVersionOf(database);
     const found = readMeta(database, "generation") ?? 0;
-    // Another process may have written right after this one.
+    // Another process can have written right after this one.
     if (found !== generation) this.#tree = undefined;
     if (found !== this.#generation) this.#forget();
     this.#generation = found;
   }
 
-  /** Drops the cached tree: after a failed pass it may be ahead of the index. */
+  /** Drops the cached tree: after a failed pass it can be ahead of the index. */
   forgetTree(): void {
     this.#tree = undefined;
   }
 
   /**
-   * After an error of a damaged index, deletes it; after an error of a place that cannot be written, moves elsewhere. The next
-   * question opens a new index. False after any other error.
+   * Deletes a damaged index, or moves to another place if the present one cannot be written. The next question opens a new index.
+   * Returns false for any other error.
    */
   rebuild(error: unknown): boolean {
     if (isDamage(error)) {
@@ -246,7 +246,7 @@ function loadTree(database: Connection): Map<string, Folder> {
   );
 }
 
-/** The links of an index by their path; most projects have few or none. */
+/** Reads the links of an index by their path; most projects have few or none. */
 export function loadLinks(database: Connection): Links {
   const rows = database.all<[path: string, kind: Link["kind"], target: string]>(
     "SELECT path, kind, target FROM links",

@@ -33,7 +33,7 @@ export interface FileEntry {
   readonly features: readonly string[];
 }
 
-/** A change of the index, written in one transaction. Plain data, because another thread may write it. */
+/** A change of the index, written in one transaction. Plain data, because another thread can write it. */
 export interface IndexBatch {
   /** The generation that the change was made for. */
   readonly generation: number;
@@ -166,7 +166,8 @@ class ContentWriter {
       const title = ownTitle || (block.row[titleAt] ?? "");
       insertSearch.run(key, title, ownBody || (block.row[contentAt] ?? ""), tags, marks);
     }
-    // FTS5 keeps the additions of each transaction apart. Small transactions merge some, so that the parts stay few.
+    // FTS5 stores the additions of each transaction as a separate segment. Small transactions merge some segments, so that there
+    // are few.
     if (this.#added.length < maxMergingBlocks)
       database.exec(`INSERT INTO search (search, rank) VALUES ('merge', ${mergedPages})`);
     numberBlocks(database, this.#touchedBases);
@@ -205,7 +206,7 @@ const insertBlockSql = `INSERT INTO blocks (
 interface ClassCounts {
   /** Counts one block more; returns the id of its class. */
   add(values: BlockEntry["class"]): number;
-  /** Counts one block less, given by its key. */
+  /** Counts one block less; `key` is the block's key. */
   remove(key: number): void;
   save(): void;
 }

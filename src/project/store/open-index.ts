@@ -80,9 +80,9 @@ CREATE VIRTUAL TABLE search USING fts5(
 
 /** Single values of the index, by name. */
 export interface Meta {
-  /** The content depends on it beside the files: kit's version and the configuration. */
+  /** Kit's version and the configuration, on which the content depends besides the files. */
   readonly fingerprint: string;
-  /** Counts the commits that changed what a read can give, from a random number on. */
+  /** Counts the commits that changed what a read can return, from a random number on. */
   readonly generation: number;
   /** The running number of the next block. */
   readonly next_number: number;
@@ -100,7 +100,7 @@ export function readMeta<Name extends keyof Meta>(database: Connection, name: Na
   return database.get<[never]>("SELECT value FROM meta WHERE name = ?", name)?.[0];
 }
 
-/** Sets a value; undefined takes it out. */
+/** Sets a value; undefined deletes it. */
 export function writeMeta<Name extends keyof Meta>(
   database: Connection,
   name: Name,
@@ -121,10 +121,7 @@ export const busyTimeoutMs = 5000;
 
 export const damaged = "The index was damaged.";
 
-/**
- * Opens the index at a path. A file that is damaged, foreign or of another version is deleted, and an
- * empty index takes its place.
- */
+/** Opens the index at a path. Replaces a file that is damaged, foreign or of another version by an empty index. */
 export function openIndex(file: string, fingerprint: string): OpenedIndex {
   if (file !== inMemory) makeIndexFolder(file);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -192,13 +189,13 @@ function whyUnusable(database: Connection, fingerprint: string): string | undefi
   return known === fingerprint ? undefined : "The configuration or the version of kit has changed.";
 }
 
-/** Creates the tables, unless another process has done so meanwhile. */
+/** Creates the tables, unless another process has created them in the meantime. */
 function create(database: Connection, fingerprint: string): void {
   database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL");
   database.transaction(() => {
     if (database.get<[number]>("PRAGMA application_id")?.[0] === applicationId) return;
     database.exec(schema);
-    // FTS5 rewrites all text several times when it merges by itself. `index-writer.ts` tells it when to merge.
+    // FTS5 rewrites all text several times if it merges automatically. `index-writer.ts` starts the merges.
     for (const [name, value] of Object.entries({ automerge: 0, crisismerge: 500, hashsize: 4 << 20 }))
       database.exec(`INSERT INTO search (search, rank) VALUES ('${name}', ${value})`);
     writeMeta(database, "fingerprint", fingerprint);
@@ -215,7 +212,7 @@ export function configure(database: Connection): void {
   database.exec("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY");
 }
 
-/** Removes an index and the files that SQLite keeps beside it. */
+/** Removes an index and its SQLite journal files. */
 export function removeIndex(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }
@@ -228,13 +225,13 @@ function makeIndexFolder(file: string): void {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
-    // On a full disk the file may exist without its line.
+    // A full disk can leave a file without its line.
     rmSync(join(folder, ".gitignore"), { force: true });
     throw error;
   }
 }
 
-/** The index cannot be trusted. The error never reaches a caller: kit builds the index anew. */
+/** The index cannot be trusted. The error never reaches a caller: kit rebuilds the index. */
 export class DamagedIndexError extends Error {
   override readonly name = "DamagedIndexError";
 }
@@ -251,23 +248,23 @@ export function parseStored<Value>(json: string): Value {
 /** Whether an error means that the index is damaged, as opposed to busy, full or misused. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof DamagedIndexError) return true;
-  // SQLITE_ERROR: the statements are known to be right, so the file has another schema than its version says.
+  // SQLITE_ERROR: the statements are correct, so the schema of the file is not the one of its version.
   return sqliteFault(error)?.isDamage === true || (resultCode(error) ?? 0) % 256 === 1;
 }
 
 /** The name of an index in memory. */
 export const inMemory = ":memory:";
 
-/** An index as tables of a database, beside those of other stores. */
+/** An index in a database that also has the tables of other stores. */
 export interface SharedIndex {
   open(): Database;
-  /** Says which files the index is of: another one is another index. */
+  /** Identifies the files of the index; another version makes another index. */
   readonly version: string;
 }
 
 /**
- * The place of an index. An index that must not or cannot be kept lies in a temporary folder of its own, and in memory where the
- * temporary folder cannot be written either: a reader gets its answer in any case.
+ * The place of an index. An index that must not or cannot be kept is in a temporary folder, or in memory if that folder cannot be
+ * written either: a reader always gets its answer.
  */
 export class IndexPlace {
   #file: string;
@@ -300,7 +297,7 @@ export class IndexPlace {
     return this.#problem;
   }
 
-  /** Moves to the next place after an error that says that this one cannot be written; false for any other error. */
+  /** Moves to the next place if the error means that this one cannot be written; returns false for any other error. */
   leave(error: unknown): boolean {
     const reason = obstacleIn(error);
     if (reason === undefined) return false;

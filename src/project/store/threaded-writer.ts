@@ -8,13 +8,13 @@ import type { WriterReply, WriterRequest, WriterThreadData } from "./writer-thre
 export interface IndexWriter {
   /** Adds files to the next batch. Call it with a few at a time: they are copied to the thread. */
   add(files: readonly FileEntry[]): void;
-  /** Once one batch is outdated, all behind it are. */
+  /** After an outdated batch, all later batches are outdated. */
   write(batch: IndexBatch): Promise<WriteResult>;
   /** Drops batches that are not written yet. */
   close(): Promise<void>;
 }
 
-/** Writes on a thread of its own: reading and writing use a core each, and no reader waits for a commit. */
+/** Writes on a separate thread: reading and writing use a core each, and no reader waits for a commit. */
 export function createThreadedWriter(workerData: WriterThreadData): IndexWriter {
   const worker = new Worker(ownModule("project/store/writer-thread"), {
     workerData,

@@ -7,7 +7,7 @@ import { configure } from "./open-index.ts";
 /** The `workerData` of the thread. */
 export interface WriterThreadData {
   readonly file: string;
-  /** The inode of the index that the batches are for: another process may have replaced the file. */
+  /** The inode of the index that the batches are for: another process can have replaced the file. */
   readonly inode: number;
 }
 
@@ -19,7 +19,7 @@ export type WriterRequest =
 /** Its answer to each batch. */
 export type WriterReply =
   | { readonly result: WriteResult }
-  /** Without its properties, which are not copied from thread to thread; SQLite's result code is beside it. */
+  /** The copy between threads drops the properties of an error, so `errcode` has SQLite's result code. */
   | { readonly error: unknown; readonly errcode: number | undefined };
 
 const { file, inode } = workerData as WriterThreadData;
@@ -29,7 +29,7 @@ const maxWaitMs = 600_000;
 const database = new Connection(file, { timeoutMs: 1000 });
 configure(database);
 database.exec("PRAGMA wal_autocheckpoint = 4000");
-// Batches behind an outdated one were made for a state that was never written.
+// Batches after an outdated one were made for a state that was never written.
 let isOutdated = database.inode !== inode;
 
 let added: FileEntry[] = [];

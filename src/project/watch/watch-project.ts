@@ -19,8 +19,8 @@ export interface WatchProjectOptions {
 }
 
 /**
- * Keeps an index current until it is closed. Changes that come together (a checkout, an editor's
- * write, rename and delete) are one pass; a pass looks only at the folders that changed.
+ * Keeps an index current until it is closed. Changes at the same time (a checkout, an editor's write, rename and delete) cause
+ * one pass; a pass scans only the folders that changed.
  */
 export async function watchProject(
   index: ProjectIndex,
@@ -147,8 +147,8 @@ interface WatchFoldersOptions {
 }
 
 /**
- * Watches the folders of a project, and them only: on Linux a watch each, because the system knows
- * no other, elsewhere one watch of the whole root. The caller finds out what has changed.
+ * Watches only the folders of a project: with one watch per folder on Linux, which has no recursive watch, and with one watch of
+ * the root elsewhere. The caller finds out what has changed.
  */
 function createFolderWatch(options: WatchFoldersOptions): FolderWatch {
   return process.platform === "linux" ? watchEach(options) : watchRoot(options);

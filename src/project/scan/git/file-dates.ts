@@ -11,18 +11,21 @@ export interface FileDates {
   readonly last: number;
   /** The commit of `last`. */
   readonly commit: string;
-  /** Name of the author of the first commit, by the repository's `.mailmap`; absent where that is unknown or has none. */
+  /**
+   * Name of the author of the first commit, by the repository's `.mailmap`; absent if the first commit is unknown or has no
+   * author name.
+   */
   readonly author?: string;
 }
 
 export interface FileDatesUpdate {
   /** Keep it with the dates and hand it back as `previous.historyKey`. */
   readonly historyKey: string;
-  /** True: `dates` is everything, forget what was cached. False: it goes on top of the cache. */
+  /** True: `dates` replaces the cache. False: `dates` is merged into the cache. */
   readonly isComplete: boolean;
   /**
-   * By path, relative to the root that was asked about. Deleted files are among them: keep those
-   * too, because a file that comes back goes on where it was.
+   * By path, relative to the root of the request. Includes deleted files: keep them, because a restored file continues its
+   * history.
    */
   readonly dates: ReadonlyMap<string, FileDates>;
   /** Paths to forget: renamed away. Apply before `dates`. */
@@ -42,9 +45,8 @@ export interface ReadFileDatesOptions {
 /**
  * Reads the first and last commit date, and the first author, of every file below `root` in one pass of `git log`.
  *
- * Undefined when there is nothing to know (no repository, no commit) or Git failed or took too
- * long; dates are then left out. Renames are followed. A change made on a side branch under the
- * old name of a file that was renamed meanwhile counts from the merge on.
+ * Returns undefined without a repository or a commit, and if Git failed or took too long; answers then have no dates. Follows
+ * renames. A change on a side branch under the old name of a renamed file counts from the merge on.
  */
 export async function readFileDates(options: ReadFileDatesOptions): Promise<FileDatesUpdate | undefined> {
   const { state, previous } = options;
@@ -74,7 +76,7 @@ async function continuation(
   const ask = (...args: readonly string[]): Promise<GitResult> => runGit(args, { cwd: root, signal });
   const [ancestor, changed] = await Promise.all([
     ask("merge-base", "--is-ancestor", head, state.head),
-    // The top folder alone: `.mailmap` says under which name a person is known.
+    // Only the top folder, because `.mailmap` there decides the names of authors.
     ask("diff-tree", "-z", "--name-only", "--no-relative", head, state.head),
   ]);
   if (ancestor.status !== "ok" || changed.status !== "ok") return undefined;
@@ -110,7 +112,7 @@ async function readLog(options: ReadFileDatesOptions, range: string, history: Hi
       signal: options.signal,
       timeoutMs: options.timeoutMs ?? 120_000,
       maxLength: Number.POSITIVE_INFINITY,
-      // The setting may name any file of the machine; the `.mailmap` of the work tree is read without it.
+      // The setting could name any file of the machine; Git reads the `.mailmap` of the work tree without it.
       settings: [["mailmap.file", "/dev/null"]],
       onOutput: parser.push,
     },
@@ -129,20 +131,18 @@ interface Draft {
   last: number;
   commit: string;
   author: string;
-  /** The name that commits older than those seen know the file by; undefined when none does. */
+  /** The name of the file in commits older than those seen; undefined if it has no name there. */
   oldName: string | undefined;
 }
 
 /**
- * Collects commits, newest first, into one record per file, under its newest name.
+ * Collects commits, newest first, into one record per file under the file's newest name.
  *
- * A deletion is not a change of its file, which may live on: a side branch may have deleted what the
- * merge kept, and a later commit may bring it back.
+ * A deletion does not count as a change: a side branch can delete a file that the merge keeps, and a later commit can restore it.
  */
 function createHistory(boundary: ReadonlySet<string>): History {
   const drafts = new Map<string, Draft>();
-  // From a name as older commits know it to the newest name of the file; null for a name that
-  // belonged to a file which gave way to a renamed one.
+  // From a name in older commits to the newest name of the file; null if the file of that name was replaced by a renamed file.
   const newestName = new Map<string, string | null>();
   // A repository has few authors and many files.
   const names = new Map<string, string | undefined>();
@@ -181,7 +181,7 @@ function createHistory(boundary: ReadonlySet<string>): History {
       const newest = touch(path, commit);
       if (from !== undefined && status === "R") renames.push({ from, to: path, newest });
     }
-    // Names change after all files of the commit are seen: one commit may swap two names.
+    // Names change after all files of the commit are seen, because one commit can swap two names.
     for (const { to } of renames) newestName.set(to, null);
     for (const { from } of renames) {
       // A newer file of the former name starts after this commit.
@@ -232,7 +232,7 @@ interface LoggedCommit {
   readonly hash: string;
   /** Committer time in seconds since 1970. */
   readonly time: number;
-  /** The author's name as Git has it; may be empty. */
+  /** The author's name in Git; can be empty. */
   readonly author: string;
   readonly changes: readonly LoggedChange[];
 }
@@ -291,7 +291,7 @@ function createLogParser(onCommit: (commit: LoggedCommit) => void): LogParser {
   };
 }
 
-/** The first and last commit of a file and its first author, as the index knows them. */
+/** Reads the first and last commit of a file and its first author from the index. */
 export function readDates(database: Connection, path: string): FileDates | undefined {
   const row = database.get<[first: number | null, last: number, hash: string, author: string | null]>(
     "SELECT first, last, hash, author FROM dates WHERE path = ?",
@@ -314,9 +314,8 @@ interface IndexReader {
 }
 
 /**
- * Asks Git for the commits since those that the index knows. While the same commit is checked out
- * that reads two files. Undefined when there is nothing to save, and when Git fails: the next pass asks Git
- * again.
+ * Asks Git for the commits that the index does not have. If the same commit is still checked out, this reads two files. Returns
+ * undefined if there is nothing to save, and if Git fails: the next pass asks again.
  */
 export async function readDatesUpdate(
   session: IndexReader,

@@ -11,14 +11,14 @@ export type GitState =
       readonly kind: "repository";
       /** Absent before the first commit. */
       readonly head?: string;
-      /** Commits whose parents a shallow clone left out; their dates say nothing about their files. */
+      /** Commits whose parents a shallow clone leaves out; such a commit lists files that it did not change. */
       readonly boundary: ReadonlySet<string>;
       /** Names what dates were read from; cached dates with another key need an update. */
       readonly historyKey: string;
     }
   | { readonly kind: "none"; readonly reason: string };
 
-/** Asks Git about a folder, which may be any folder of a work tree. One process, about 5 ms. */
+/** Asks Git about any folder of a work tree. Starts one process, about 5 ms. */
 export async function readGitState(root: string, signal?: AbortSignal): Promise<GitState> {
   const question = ["--is-inside-work-tree", "--is-shallow-repository", "--git-path", "shallow"];
   const result = await runGit(["rev-parse", ...question, "HEAD^{commit}"], { cwd: root, signal });
@@ -76,13 +76,13 @@ interface RunGitOptions {
   readonly maxLength?: number;
   /** Settings of the call beyond the hardening ones, as `[key, value]`. */
   readonly settings?: readonly (readonly [string, string])[];
-  /** Takes the output as it comes; `stdout` of the result is then empty. */
+  /** Receives the output in pieces; `stdout` of the result is then empty. */
   readonly onOutput?: (text: string) => void;
 }
 
 /**
- * Settings that keep a repository's own configuration from starting programs or the network: a
- * repository may come from an archive, with a `.git/config` of a stranger.
+ * Settings that keep a repository's own configuration from starting programs or the network: a repository can come from an
+ * archive, with a `.git/config` that a stranger wrote.
  */
 const hardening: readonly (readonly [string, string])[] = [
   ["core.fsmonitor", "false"],
@@ -144,7 +144,7 @@ export async function runGit(args: readonly string[], options: RunGitOptions): P
 }
 
 function gitEnvironment(settings: readonly (readonly [string, string])[]): NodeJS.ProcessEnv {
-  // A relative entry of PATH would be looked up in the repository, which may hold a `git` of its own.
+  // The system would look up a relative entry of PATH in the repository, which can contain a `git` program.
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
   const env: NodeJS.ProcessEnv = {
     PATH: path.join(delimiter),
@@ -157,7 +157,7 @@ function gitEnvironment(settings: readonly (readonly [string, string])[]): NodeJ
     const value = process.env[name];
     if (value !== undefined) env[name] = value;
   }
-  // Settings go through the environment, where a key may hold any character.
+  // Passes settings in the environment, where a key can hold any character.
   const all = [...hardening, ...settings];
   env.GIT_CONFIG_COUNT = String(all.length);
   all.forEach(([key, value], index) => {
@@ -183,11 +183,11 @@ export interface ChangedFilesOptions {
 }
 
 /**
- * The files below `root` that differ between where the present work left `since` (their merge base)
- * and the working tree as it is now: committed, staged, unstaged and untracked changes.
+ * The files below `root` that differ between the merge base with `since` and the present working tree: committed, staged,
+ * unstaged and untracked changes.
  *
- * Throws `invalid_request` for a revision that Git does not know, and `unavailable` where there is
- * no repository or Git does not answer.
+ * Throws `invalid_request` for a revision that Git does not know, and `unavailable` if there is no repository or Git does not
+ * answer.
  *
  * @example
  * ```ts
