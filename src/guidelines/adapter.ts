@@ -26,11 +26,11 @@ export interface GuidelineDraft {
   readonly tool: GuidelineTool;
   readonly tags: readonly string[];
   readonly inclusion: Inclusion;
-  /** Every glob as declared, unquoted, in order; empty for none. */
+  /** Every declared glob, unquoted, in order; empty if there is none. */
   readonly globs: readonly string[];
   /** The folder that scope and globs are relative to: "" for the root, else "packages/api". */
   readonly scope: string;
-  /** Front matter of the whole file as read; `{}` where there is none. */
+  /** The parsed front matter of the whole file; `{}` if there is none. */
   readonly frontmatter: Readonly<Record<string, unknown>>;
   readonly span: SourceSpan;
   /** Imports (`@docs/rules.md`, `#[[file:x]]`) as written, outside code. */

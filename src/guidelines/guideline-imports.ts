@@ -8,11 +8,11 @@ export type ImportSyntax = "at" | "file-reference" | "none";
 
 /** An import longer than this is not a path. */
 const maxImportLength = 512;
-// Only white space, an opening parenthesis or emphasis stands before an import: the `@` of an address
-// (`a@b.org`) or of a link's text (`[@x/y](mdc:p)`) is none. A space inside a path is escaped.
+// An import comes after white space, an opening parenthesis or emphasis only: the `@` of an address (`a@b.org`) or of a link's
+// text (`[@x/y](mdc:p)`) is not an import. A space inside a path is escaped.
 const atImport = /(?<=^|[\s(]|[\s(][*_]{1,3}|^[*_]{1,3})@((?:[^\s\\`]|\\ ){1,512})/gu;
 const fileReference = /#\[\[file:([^\]\n]{1,512})\]\]/g;
-/** Blocks whose inline code ends with their line: a backtick of one item closes none of the next. */
+/** Lines that start a block: a backtick in the block before them does not close in them. */
 const blockStart = /^\s*(?:[-*+]\s|\d+[.)]\s|#{1,6}\s|>|\|)/;
 
 /** The imports that lines `from` to `to` (1-based, inclusive) name outside code, in order. */
@@ -49,7 +49,7 @@ export function importsIn(
   return imports;
 }
 
-/** Whether a content is nothing but imports (`@AGENTS.md`), optionally as a list. */
+/** Whether a content consists only of imports (`@AGENTS.md`), optionally as a list. */
 export function isOnlyImports(content: string): boolean {
   const lines = content.split(/\r\n?|\n/).filter((line) => line.trim() !== "");
   return (
@@ -69,7 +69,7 @@ export function isOnlyImports(content: string): boolean {
   );
 }
 
-/** A text with its code spans blanked, so that lines and columns stay. */
+/** Replaces code spans by blanks, so that lines and columns stay the same. */
 function withoutCode(text: string): string {
   let result = "";
   let at = 0;
@@ -88,7 +88,7 @@ function importPath(written: string): string {
   return path.slice(0, end).trim();
 }
 
-/** Text files that Claude Code and Gemini CLI import; `@example.com` and `@types/node` name none. */
+/** Text files that Claude Code and Gemini CLI import; `@example.com` and `@types/node` name no file. */
 const textExtension = new RegExp(
   `\\.(?:${
     "adoc astro bash c cc cfg cjs conf cpp cs css csv cts cxx dart env ex exs fish go graphql gradle h hpp hs htm html " +
@@ -101,9 +101,9 @@ const knownName =
   /(?:^|\/)(?:AUTHORS|CHANGELOG|CODEOWNERS|CONTRIBUTING|Dockerfile|Gemfile|Justfile|LICENSE|Makefile|NOTICE|Procfile|README)$/u;
 
 /**
- * Whether a text behind an `@` names a file: it starts like a path (`./x`, `../x`, `~/x`, `/x`), or ends like a
- * text file. A name (`@alice`), a decorator (`@Injectable()`, `@app.get("/x.json")`), a package
- * (`@types/node`, `@x/y@1.2.0`) and a tag (`@param`) name none.
+ * Whether a text after an `@` names a file: it starts like a path (`./x`, `../x`, `~/x`, `/x`), or ends like a text file. A name
+ * (`@alice`), a decorator (`@Injectable()`, `@app.get("/x.json")`), a package (`@types/node`, `@x/y@1.2.0`) and a tag (`@param`)
+ * name no file.
  */
 function namesFile(path: string): boolean {
   if (path === "" || /[<>"'|{}=;]|\w\(|@/u.test(path)) return false;

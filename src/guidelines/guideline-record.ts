@@ -3,7 +3,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Guideline } from "../protocol/guideline.ts";
 import type { GuidelineDraft } from "./adapter.ts";
 
-/** A guideline as the index keeps it: the draft, its id, and where it lies. */
+/** A guideline as the index stores it: the draft, its id, and its place. */
 export interface GuidelineRecord extends GuidelineDraft {
   readonly id: string;
   /** POSIX, relative to the project root. */
@@ -23,12 +23,12 @@ export interface Reading extends Pick<GuidelineDraft, "tool" | "scope" | "inclus
   readonly read_as: string;
 }
 
-/** The name by which tools decide how to read a guideline's file. */
+/** The name that decides how tools read the file of a guideline. */
 export function nameOf(record: Pick<GuidelineRecord, "source_file" | "read_as">): string {
   return record.read_as ?? record.source_file;
 }
 
-/** A guideline, and its reading under each alias. All have the same id. */
+/** The record, and one record per alias of its file. All have the same id. */
 export function viewsOf(record: GuidelineRecord): readonly GuidelineRecord[] {
   return record.readings === undefined
     ? [record]
@@ -45,7 +45,7 @@ export function compareRecords(
 }
 
 /**
- * The record as it crosses the wire.
+ * Converts a record to the guideline of the API.
  *
  * @example
  * ```ts
@@ -70,7 +70,7 @@ export function toGuideline(record: GuidelineRecord): Guideline {
   };
 }
 
-/** The declared globs, joined by commas; nothing where there is none. */
+/** The declared globs, joined by commas; `undefined` if there is none. */
 export function filePatternOf(draft: Pick<GuidelineDraft, "globs">): string | undefined {
   return draft.globs.length === 0 ? undefined : draft.globs.join(",");
 }
@@ -87,9 +87,9 @@ export function guidelineId(sourceFile: string, title: string, n = 1): string {
 }
 
 /**
- * The records of one file's drafts. The ids of a file depend on that file alone.
+ * The records of one file's drafts. The ids depend only on that file.
  *
- * A title can equal the numbered form of another one (`A:2` beside two of `A`); the later one then gets the next number.
+ * A title can equal the numbered form of another title (`A:2` if `A` occurs twice); the later record then gets the next number.
  */
 export function assignGuidelineIds(sourceFile: string, drafts: readonly GuidelineDraft[]): GuidelineRecord[] {
   const taken = new Set<string>();
@@ -113,18 +113,18 @@ export function folderOf(path: string): string {
   return slash === -1 ? "" : path.slice(0, slash);
 }
 
-/** The folder that holds the innermost folder `name` (".cursor") on the way to a path. */
+/** The parent of the innermost folder `name` (".cursor") in a path. */
 export function holderOf(path: string, name: string): string {
   const at = `/${path}`.lastIndexOf(`/${name}/`);
   return at <= 0 ? "" : path.slice(0, at - 1);
 }
 
-/** Whether a path lies in a folder or below it; everything lies below "". */
+/** Whether a path is in a folder or below it; every path is below "". */
 export function isWithin(path: string, folder: string): boolean {
   return folder === "" || path.startsWith(`${folder}/`);
 }
 
-/** A path relative to a folder that it lies below. */
+/** A path relative to a folder above it. */
 export function relativeTo(path: string, folder: string): string {
   return folder === "" ? path : path.slice(folder.length + 1);
 }

@@ -13,12 +13,12 @@ interface GuidelineSource {
   /** The real path. */
   readonly path: string;
   readonly text: string;
-  /** Other names of the file: links that lead to it. The first name that an adapter knows decides how it is read. */
+  /** Other names of the file: links that lead to it. The first name that an adapter accepts selects the adapter. */
   readonly aliases?: readonly string[];
 }
 
 /**
- * The guidelines of one file; none where no adapter knows one of its names.
+ * Reads the guidelines of one file; none if no adapter accepts one of its names.
  *
  * @example
  * import { readGuidelines } from "kit/guidelines";
@@ -150,7 +150,7 @@ const samples: readonly Sample[] = [
   },
 ];
 
-/** The guidelines shown for a project without any. */
+/** The guidelines of a project without guideline files. */
 export function sampleRecords(): GuidelineRecord[] {
   return assignGuidelineIds("samples.md", samples.map(toDraft));
 }
@@ -172,7 +172,7 @@ function toDraft({ title, tags, globs, lines }: Sample): GuidelineDraft {
   };
 }
 
-/** The guidelines of a project, or the samples where it has none. */
+/** The guidelines of a project, or the samples if it has no guidelines. */
 export function withSamples(records: readonly GuidelineRecord[]): readonly GuidelineRecord[] {
   return records.length > 0 ? records : sampleRecords();
 }

@@ -11,7 +11,7 @@ export const agentsAdapter: GuidelineAdapter = {
   matches: (path) => agentsFiles.test(path),
   parse(source) {
     const scope = folderOf(source.path);
-    // AGENTS.md has no imports of its own, but where a CLAUDE.md imports it, Claude Code follows those in it.
+    // AGENTS.md has no import syntax. If a CLAUDE.md imports it, however, Claude Code follows the imports in it.
     return parseSectionedFile(source, { source_type: "agents", tool: "agents", scope, imports: "at" });
   },
 };

@@ -22,7 +22,7 @@ export const copilotAdapter: GuidelineAdapter = {
 /** Without `applyTo`, a person adds the instructions, or Copilot does by their description. */
 function declaredByCopilot(data: Readonly<Record<string, unknown>>): Declared {
   const globs = declaredGlobs(data.applyTo, "copilot");
-  // Copilot takes a lone asterisk for every file, as it does `**` and `**/*`.
+  // To Copilot, a single asterisk means every file, like `**` and `**/*`.
   if (globs.includes("*")) return { inclusion: "always", globs, tags: ["always"] };
   if (globs.length > 0) return { inclusion: "pattern", globs, tags: ["fileMatch"] };
   const { description } = data;

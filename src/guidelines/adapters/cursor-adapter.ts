@@ -17,8 +17,8 @@ export const cursorRulesAdapter: GuidelineAdapter = {
 };
 
 /**
- * Cursor's type table: `alwaysApply` ignores the globs, globs attach a rule, a description lets the
- * agent ask for it, and a rule with none of them waits to be mentioned.
+ * Cursor's type table: `alwaysApply` ignores the globs, globs attach a rule, a description lets the agent ask for it, and a rule
+ * with none of these applies only when the user mentions it.
  */
 function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
   const globs = declaredGlobs(data.globs, "cursor");
@@ -34,8 +34,7 @@ function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
 const legacyFile = /(?:^|\/)\.cursorrules$/;
 
 /**
- * Cursor's legacy `.cursorrules`: always loaded, whatever its front matter says. Globs declared there are
- * kept for conversion.
+ * Cursor's legacy `.cursorrules`: Cursor always loads it and ignores its front matter. Declared globs are kept for conversion.
  */
 export const cursorrulesAdapter: GuidelineAdapter = {
   name: "cursorrules",

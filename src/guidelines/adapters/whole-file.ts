@@ -29,7 +29,7 @@ import {
   type SealedStretch,
 } from "../kit-marks.ts";
 
-/** The properties of a file that its format and path give. */
+/** The properties of a file that follow from its format and path. */
 export interface FileKind {
   readonly source_type: SourceType;
   readonly tool: GuidelineTool;
@@ -45,7 +45,7 @@ export interface Declared {
   readonly diagnostics?: readonly Diagnostic[];
 }
 
-/** A file that is one guideline: steering, `.mdc`, `.claude/rules`. A blank file is none. */
+/** Parses a file that is one guideline: steering, `.mdc`, `.claude/rules`. A blank file has no guideline. */
 export function parseWholeFile(
   source: { readonly path: string; readonly text: string },
   kind: FileKind,
@@ -113,9 +113,8 @@ interface Chunk {
 }
 
 /**
- * A file with a guideline per second-level section. Text before the first section is a guideline of
- * its own unless it is blank, and so is text under a later first-level heading. A file without
- * second-level sections is one guideline.
+ * Parses a file with a guideline per second-level section. Text before the first section is a separate guideline unless it is
+ * blank, and so is text under a later first-level heading. A file without second-level sections is one guideline.
  */
 export function parseSectionedFile(
   source: { readonly path: string; readonly text: string },
@@ -165,7 +164,7 @@ function always(): Declared {
   return { inclusion: "always", globs: [], tags: [] };
 }
 
-/** `marks` are lines of comments that belong to no section and end the one before them. */
+/** `marks` are lines of comments that belong to no section; each ends the section before it. */
 function chunksOf(scan: MarkdownScan, marks: readonly number[]): Chunk[] {
   let hasSection = false;
   const headings = scan.headings.filter((heading) => {
@@ -218,7 +217,7 @@ function contentOf(
   return { title, content: toContent(text), globs };
 }
 
-/** From the heading to the last line that is not blank; all lines where the file is one guideline. */
+/** From the heading to the last line that is not blank; all lines if the file is one guideline. */
 function spanOf(scan: MarkdownScan, chunk: Chunk, isWhole: boolean): GuidelineDraft["span"] {
   if (isWhole) return { start_line: 1, end_line: scan.lineCount };
   const { from, to } = withoutBlankEdges(scan, chunk.heading?.line ?? chunk.from, chunk.to);
@@ -243,10 +242,7 @@ const splitsCommas: Readonly<Record<GuidelineTool, boolean>> = {
   zed: false,
 };
 
-/**
- * The globs that a front matter value declares, as they are spelled: a list, or a string. Quotes
- * around each one are not part of it.
- */
+/** The globs that a front matter value declares (a list or a string), without the quotes around each glob. */
 export function declaredGlobs(value: unknown, tool: GuidelineTool): string[] {
   if (Array.isArray(value)) return value.filter(isText).map(unquoted).filter(isSomething);
   if (!isText(value)) return [];

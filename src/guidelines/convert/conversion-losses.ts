@@ -106,7 +106,7 @@ export function importLosses(record: GuidelineRecord, target: LossTarget): strin
   return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
 }
 
-/** `carried`: keys that the target has a place for, beside those that are carried in another form. */
+/** `carried`: keys that the target format has, in addition to those that are converted to another form. */
 export function frontMatterLosses(
   record: Pick<GuidelineDraft, "frontmatter">,
   target: LossTarget,
@@ -130,7 +130,7 @@ function listed(items: readonly string[]): string {
   return more > 0 ? `${first.join(", ")} and ${more} more` : first.join(", ");
 }
 
-/** A name as it may stand in a sentence: short and without control characters. */
+/** A name for use in a sentence: short and without control characters. */
 function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a message
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");

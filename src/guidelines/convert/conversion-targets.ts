@@ -6,7 +6,7 @@ import { embedContent, embeddedMark, toPatternLine } from "../kit-marks.ts";
 
 type FrontMatterValues = Readonly<Record<string, string | boolean | readonly string[]>>;
 
-/** The form of a guideline in a format: a section of the conventional file, or a file of its own. */
+/** The form of a guideline in a format: a section of the conventional file, or a separate file. */
 type ConversionTarget = SectionTarget | FileTarget;
 
 interface SectionTarget {
@@ -94,8 +94,8 @@ function descriptionOf({ frontmatter }: GuidelineRecord): FrontMatterValues {
 const maxNameLength = 60;
 
 /**
- * A title as a file name: lower case, words joined by hyphens, `[a-z0-9-]` only, at most 60 characters
- * and `.md`. Letters with marks lose them; a title of other scripts is `guideline.md`.
+ * A title as a file name: lower case, words joined by hyphens, `[a-z0-9-]` only, at most 60 characters and `.md`. Letters lose
+ * their marks; a title in a script other than Latin becomes `guideline.md`.
  */
 export function guidelineFilename(title: string): string {
   const words = title
@@ -109,8 +109,8 @@ export function guidelineFilename(title: string): string {
 }
 
 /**
- * All guidelines in one file under a project heading, a sub-heading each. Read back, it gives the same
- * titles, contents and file patterns. Samples are left out unless they are all there is.
+ * Writes all guidelines into one file under a project heading, each under a sub-heading. Reading the file returns the same
+ * titles, contents and file patterns. Leaves out samples unless there are only samples.
  *
  * @example
  * ```ts
@@ -134,12 +134,12 @@ export function exportGuidelines(
 type Renderable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 
 /**
- * A guideline as a second-level section, without a line end at its end. Read back, it has the same
- * title, content and `file_pattern`: content that would end the section early is sealed.
+ * Renders a guideline as a second-level section, without a line end after it. Reading the section returns the same title, content
+ * and `file_pattern`: content that would end the section early is sealed.
  */
 export function renderSection(record: Renderable): string {
   const open = sectionWith(record, record.content);
-  // A seal inside the content would close with that of a later section.
+  // A seal inside the content would end at the closing comment of a later section.
   const isOpen = !record.content.includes(embeddedMark) && readsBack(record, open);
   return isOpen ? open : sectionWith(record, embedContent(record.content));
 }
@@ -159,7 +159,7 @@ function sectionWith(record: Renderable, content: string): string {
   return parts.join("\n\n");
 }
 
-/** Parses it between other text: any other check would repeat the rules of the reader. */
+/** Parses the section between other text, because any other check would repeat the rules of the parser. */
 function readsBack(record: Renderable, section: string): boolean {
   const text = `# Guidelines\n\n${section}\n\n## End\n`;
   const kind = { source_type: "agents", tool: "agents", scope: "", imports: "none" } as const;
@@ -180,8 +180,8 @@ function titleAsRead(title: string): string {
 }
 
 /**
- * The front matter of a steering file: the pattern, one as text and several as a list, as Kiro reads
- * them; without a pattern the file is always included.
+ * The front matter of a steering file: one pattern as text and several as a list, as Kiro reads them; without a pattern the file
+ * is always included.
  *
  * @see docs/guidelines.md
  */
@@ -193,7 +193,7 @@ function steeringFrontMatter(
   return { inclusion: "fileMatch", fileMatchPattern: record.globs.length === 1 ? only : record.globs };
 }
 
-/** A file that is one guideline: front matter, the title as its heading, the content. */
+/** Renders a file that is one guideline: front matter, the title as its heading, the content. */
 export function renderWholeFile(
   record: Pick<GuidelineRecord, "title" | "content">,
   frontMatter: Readonly<Record<string, string | boolean | readonly string[]>>,
@@ -203,10 +203,10 @@ export function renderWholeFile(
   return `${block}${headingLine(1, record.title)}\n${body}`;
 }
 
-// YAML 1.1 readers take these for booleans and nulls, so they are quoted although YAML 1.2 does not.
+// YAML 1.1 reads these as booleans and nulls, so they are quoted although YAML 1.2 does not need it.
 const reserved = /^(?:true|false|yes|no|on|off|y|n|null)$/i;
 const plain = /^[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*$/;
-// A double-quoted scalar may not hold these characters as they are: YAML 1.2.2, section 5.1.
+// A double-quoted scalar must escape these characters: YAML 1.2.2, section 5.1.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be escaped
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]/g;
 

@@ -15,7 +15,7 @@ import {
 } from "./conversion-targets.ts";
 
 export interface ConversionContext {
-  /** The source file as it lies on disk, its byte order mark included. */
+  /** The text of the source file, including its byte order mark. */
   readonly sourceText?: string;
 }
 
@@ -60,11 +60,10 @@ export function sourceOf(record: Pick<GuidelineRecord, "whole_file" | "span">, s
 type Mergeable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 
 /**
- * A file with a guideline merged into it as a section: the first section of the same heading is
- * replaced, else the section is appended. Every other byte stays, and the file's line ends are kept.
+ * Merges a guideline into a file as a section: replaces the first section with the same heading, or appends the section. Keeps
+ * every other byte and the file's line ends.
  *
- * Throws `conflict` where the section would not be read back, because the file leaves a code fence or
- * a comment open.
+ * Throws `conflict` if a reader would not find the section, because the file leaves a code fence or a comment open.
  */
 export function mergeSection(fileText: string, record: Mergeable): string {
   const mark = fileText.startsWith("\ufeff") ? "\ufeff" : "";
@@ -115,7 +114,7 @@ function managedSection(title: string): KitError {
 }
 
 function append(text: string, section: string, lineEnd: string): string {
-  // Blanks in front of a heading would become a part of its line.
+  // Blanks at the end of the text would become part of the heading's line.
   if (text.trim() === "") return text + (/[^\r\n]$/.test(text) ? lineEnd : "") + section + lineEnd;
   const ending = /(?:\r\n|\n|\r)?[ \t]*(?:\r\n|\n|\r)?$/.exec(text)?.[0] ?? "";
   const breaks = ending.match(/\r\n|\n|\r/g)?.length ?? 0;

@@ -55,7 +55,7 @@ export function explainGemini(request: ExplainRequest, matches: readonly Guideli
   return view;
 }
 
-/** Windsurf and Cline: all files that the table names, in its order; guidelines loaded on request come last. */
+/** Windsurf and Cline read all files of the table, in its order; guidelines loaded on request come last. */
 export function explainTogether(tool: "windsurf" | "cline", matches: readonly GuidelineMatch[]): ToolView {
   return { applied: inReadingOrder(readBy(tool, matches), byTable(tool)).map(toApplied), shadowed: [] };
 }
@@ -106,9 +106,9 @@ export function isNamed(record: GuidelineRecord, file: string): boolean {
 const codexByteLimit = 32 * 1024;
 
 /**
- * AGENTS.md under both policies in use. `nearest`: the closest file to the edited one wins, as
- * agents.md says. `all`: every file from the root down, as Codex reads them, up to 32 KiB. Under both,
- * a folder has at most one file, and `AGENTS.override.md` takes the place of `AGENTS.md`.
+ * AGENTS.md under both policies in use. `nearest`: only the file closest to the edited one applies, as agents.md specifies.
+ * `all`: every file from the root down applies, up to 32 KiB, as Codex reads them. Under both, a folder has at most one file, and
+ * `AGENTS.override.md` replaces `AGENTS.md`.
  */
 export function explainAgents(
   request: ExplainRequest,
@@ -181,9 +181,12 @@ export interface ExplainRequest {
   readonly tool?: ExplainTool | undefined;
   /** The text of a project file, for imports; nothing where it cannot be read. */
   readonly readText?: (path: string) => string | undefined;
-  /** Whether Claude Code reads AGENTS.md by itself; default: where the project has no CLAUDE.md, as since 2.1.277. */
+  /**
+   * Whether Claude Code reads AGENTS.md without an import. Default: if the project has no CLAUDE.md, like Claude Code since
+   * 2.1.277.
+   */
   readonly claudeReadsAgents?: boolean;
-  /** Guidelines of the user's home folder, by tool; default: none. */
+  /** Returns the guidelines of the user's home folder for a tool. Default: no guidelines. */
   readonly userRecords?: (tool: ToolId) => readonly GuidelineRecord[];
 }
 
@@ -216,7 +219,7 @@ function ignoredGlobs(record: GuidelineRecord): string | undefined {
   return `(its pattern ${record.globs.join(",")} is ignored)`;
 }
 
-/** Sorts by what `rankOf` says, then from the root folder down, then by file and position. */
+/** Sorts by `rankOf`, then from the root folder down, then by file and position. */
 export function inReadingOrder(
   matches: readonly GuidelineMatch[],
   rankOf: (record: GuidelineRecord) => number,
@@ -244,7 +247,7 @@ interface ImportRules {
   readonly kind: Omit<FileKind, "scope">;
 }
 
-/** Adds guidelines to a view, each followed by the files that it imports; every file comes once. */
+/** Adds guidelines to a view, each followed by the files that it imports; adds every file once. */
 export function createImportChain(
   request: ExplainRequest,
   rules: ImportRules,
@@ -269,7 +272,7 @@ export function createImportChain(
     return assignGuidelineIds(path, drafts);
   };
 
-  // An import of an alias is one of the file itself.
+  // An import of an alias is an import of the file.
   let aliases: Map<string, string> | undefined;
   const realPath = (path: string | undefined): string | undefined => {
     aliases ??= new Map(
@@ -304,7 +307,7 @@ export function createImportChain(
 
   return {
     add(applied, record, view) {
-      // An imported file is read where it is imported, also when the tool would find it by itself.
+      // The tool reads an imported file at the place of the import, even if it would also find the file without it.
       if (seen.has(record.source_file) && view.applied.some((each) => each.guideline.id === record.id))
         return;
       seen.add(record.source_file);

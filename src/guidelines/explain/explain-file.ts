@@ -33,7 +33,7 @@ const everyTool = [
 
 /**
  * Explains which guidelines apply to a file and why, in the order in which a tool reads them, and which rule shadows others.
- * Without a tool, one tool after another; a guideline that several tools read comes once.
+ * Without a tool, explains all tools in turn and lists a guideline that several tools read once.
  */
 export function explainFile(request: ExplainRequest): Explanation {
   const matches = request.matcher.match(request.file);
@@ -108,7 +108,7 @@ function isOwnOf(tool: ExplainTool): (match: GuidelineMatch) => boolean {
     record.tool === (toolIds[tool] ?? tool) || (tool === "fw_c" && record.tool === "agents");
 }
 
-/** The user's own files come first: tools read those of the project after them. */
+/** Files of the home folder come first: tools read the files of the project after them. */
 function userGuidelines(
   tool: ExplainTool,
   { userRecords, file }: ExplainRequest,
@@ -158,9 +158,8 @@ function once<Entry extends { readonly guideline: { readonly id: string } }>(
 }
 
 /**
- * Cursor: rules that always apply, then those whose globs match, then AGENTS.md and the legacy
- * `.cursorrules`; rules loaded on request come last. Nested ones come after
- * those above.
+ * Cursor reads rules that always apply, then rules whose globs match, then AGENTS.md and the legacy `.cursorrules`; rules loaded
+ * on request come last. Rules of a folder come after those of the folders above it.
  */
 function explainCursor(matches: readonly GuidelineMatch[]): ToolView {
   // CLAUDE.md is read by Cursor's command line, and not by the editor, whose view this is.
@@ -175,8 +174,8 @@ function cursorRankOf(record: GuidelineRecord): number {
 }
 
 /**
- * Kiro: steering that is always included, AGENTS.md of the root, then what a pattern includes, each followed by the files
- * that it references; steering loaded on request comes last.
+ * Kiro reads steering that is always included, AGENTS.md of the root, then steering that a pattern includes, each followed by the
+ * files that it references; steering loaded on request comes last.
  */
 function explainKiro(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };
@@ -197,8 +196,8 @@ function kiroRankOf(record: GuidelineRecord): number {
 }
 
 /**
- * Claude Code: the instruction files from the root down to the file's folder, one after another, each
- * followed by its imports; none overrides another. Rules of a folder come after its instruction files.
+ * Claude Code reads the instruction files from the root down to the file's folder, each followed by its imports; no file
+ * overrides another. Rules of a folder come after its instruction files.
  */
 function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };
@@ -208,7 +207,7 @@ function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch
     limitRule: "Claude Code follows imports over at most four files.",
     kind: { source_type: "fw_c", tool: "claude", imports: "at" },
   });
-  // Since 2.1.277 it reads AGENTS.md where the project has no instruction file of its own.
+  // Since 2.1.277, Claude Code reads AGENTS.md if the project has no instruction file for Claude.
   const hasOwn = matches.some(
     ({ record }) => record.tool === "claude" && !nameOf(record).includes(".claude/rules/"),
   );
@@ -227,7 +226,7 @@ function explainClaude(request: ExplainRequest, matches: readonly GuidelineMatch
   return view;
 }
 
-/** The order of the files that lie in one folder. */
+/** The order of the files in one folder. */
 function claudeRankOf(record: GuidelineRecord): number {
   const name = nameOf(record);
   if (name.endsWith("CLAUDE.local.md")) return 3;

@@ -117,7 +117,7 @@ export function globDiagnostics(records: readonly GuidelineRecord[], files: read
   const index = createFileIndex(files);
   if (index.size === 0) return [];
   const verdicts = new Map<string, Verdict | undefined>();
-  // The front matter of a sectioned file holds for each of its sections, and is one mistake.
+  // The front matter of a sectioned file applies to each of its sections, but is reported once.
   const reported = new Set<string>();
   const diagnostics: Diagnostic[] = [];
   for (const record of records) {

@@ -21,18 +21,18 @@ export interface GuidelineMatch {
   readonly glob?: string;
 }
 
-/** Answers which guidelines apply to a path; compiled once, it only reads. */
+/** Finds the guidelines that apply to a path. Has no mutable state. */
 export interface GuidelineMatcher {
   /**
-   * Sorted by source file and position; guidelines loaded on request come last. One whose file has
-   * aliases comes once for each of its names that makes it apply.
+   * Sorted by source file and position; guidelines loaded on request come last. A guideline whose file has aliases comes once for
+   * each name of the file that makes it apply.
    */
   match(path: string): GuidelineMatch[];
   /** Whether and why one guideline applies to a path. */
   test(record: GuidelineRecord, path: string): GuidelineMatch | undefined;
 }
 
-/** The file systems that kit runs on have no longer paths. */
+/** No file system that kit supports has longer paths. */
 const maxPathLength = 4096;
 
 /** The guidelines of one scope folder, by the index of their record. */
@@ -43,9 +43,8 @@ interface Scope {
 }
 
 /**
- * Compiles all scopes and globs. A guideline applies to a path that lies below the folder of its scope
- * when its tool always loads it, or when it declares no glob, or when one of its globs matches the path
- * relative to that folder.
+ * Compiles all scopes and globs. A guideline applies to a path below the folder of its scope if its tool always loads it, if it
+ * declares no glob, or if one of its globs matches the path relative to that folder.
  *
  * @example
  * ```ts
@@ -127,7 +126,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
   };
 }
 
-/** Loaded on request only: by its name, or by the agent that reads its description. */
+/** Whether the tool loads it on request only: by its name, or after the agent reads its description. */
 function isAsked(record: Pick<GuidelineRecord, "inclusion">): boolean {
   return record.inclusion === "manual" || record.inclusion === "auto";
 }
@@ -152,8 +151,8 @@ function foldersAbove(path: string): string[] {
 }
 
 /**
- * A path as files of the project are named, or nothing for one that is absolute or leaves the project.
- * It is only compared with globs, never read.
+ * Normalizes a path to a project-relative one; `undefined` for a path that is absolute or leads out of the project. The path is
+ * only compared with globs, never read.
  */
 export function projectPath(given: string): string | undefined {
   if (given.length > maxPathLength) return undefined;
@@ -167,11 +166,10 @@ export function projectPath(given: string): string | undefined {
 }
 
 /**
- * The guidelines that pass every filter of a query. `records` are in the order of `compareRecords`, and
- * so is the answer; for a `file`, guidelines loaded on request come last. Count and sources describe
- * the whole match, not the page.
+ * The guidelines that pass every filter of a query. `records` are in the order of `compareRecords`, and so is the answer; for a
+ * `file`, guidelines loaded on request come last. Count and sources describe the whole match, not the page.
  *
- * Throws `invalid_request` for a cursor that is not one of ours.
+ * Throws `invalid_request` for an invalid cursor.
  *
  * @example
  * ```ts
@@ -325,7 +323,7 @@ function setPairs(bits: Uint32Array, text: string): void {
   }
 }
 
-/** Letters such as the Kelvin sign become ASCII in lower case, so it is made by the rules of Unicode. */
+/** Letters such as the Kelvin sign become ASCII in lower case, so this uses Unicode's lower case. */
 function setPairsOfOtherScripts(bits: Uint32Array, text: string): void {
   for (const pair of pairsOf(text.toLowerCase())) {
     bits[pair >> 5] = (bits[pair >> 5] ?? 0) | (1 << (pair & 31));

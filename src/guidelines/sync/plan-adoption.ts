@@ -20,9 +20,9 @@ import { renderTarget, unfit } from "./render-targets.ts";
 const personal = /(?:^|\/)CLAUDE\.local\.md$/;
 
 /**
- * The plan of a sync that first moves hand-written guidelines from the targets into the source: each one that the source lacks
- * becomes a section or file of the source, and leaves the target, where kit writes its own copy. No text is lost: a section whose
- * title is taken gets another title, and text that the source format cannot express stays where it is.
+ * The plan of a sync that first moves hand-written guidelines from the targets into the source: each guideline that the source
+ * lacks becomes a section or file of the source, and is removed from the target, where kit writes its own copy. No text is lost:
+ * a section whose title is taken gets another title, and text that the source format cannot express stays in the target.
  */
 export function planAdoption(input: SyncInput): PlannedSync {
   const { source, targets, files } = input;
@@ -116,7 +116,7 @@ function writeToSource(adopted: readonly GuidelineRecord[], { source, files }: S
   return { texts, reasons, lost };
 }
 
-/** Sections behind a text, apart by a blank line, with the line ends of the text. */
+/** Appends sections to a text after a blank line, with the line ends of the text. */
 function appended(text: string, sections: string): string {
   const lineEnd = /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
   const own = sections.replace(/\r\n|\n|\r/g, lineEnd) + lineEnd;
@@ -138,7 +138,7 @@ function withoutRecords(text: string, records: readonly GuidelineRecord[]): stri
   for (let line = 1; line <= starts.length; line += 1) {
     const from = starts[line - 1] ?? body.length;
     const own = body.slice(from, starts[line] ?? body.length);
-    // The blank lines behind a removed part are removed too.
+    // The blank lines after a removed part are removed too.
     wasGone = gone.has(line) || (wasGone && own.trim() === "");
     if (!wasGone) kept += own;
   }

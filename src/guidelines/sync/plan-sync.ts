@@ -11,7 +11,7 @@ import {
 import { readsItself, type ToolId, toolInfo } from "../tools/tool-table.ts";
 import { type DesiredFile, globsFromRoot, renderTarget, sharedFile } from "./render-targets.ts";
 
-/** A guideline file as it lies on disk. */
+/** A guideline file on disk. */
 export interface SyncFile {
   readonly path: string;
   /** With its byte order mark and line ends. */
@@ -26,7 +26,7 @@ export interface SyncFile {
 export interface SyncInput {
   readonly source: SyncFormat;
   readonly targets: readonly SyncFormat[];
-  /** Every guideline file of the project, and every existing path that a target may use. */
+  /** Every guideline file of the project, and every existing path that a target can use. */
   readonly files: readonly SyncFile[];
   /** The real path of a name, through linked folders too; without it, no folder is a link. */
   readonly realOf?: (path: string) => string;
@@ -78,9 +78,8 @@ export interface PlannedSync extends Omit<SyncPlan, "entries"> {
 /**
  * Plans the writes that give every target the guidelines of the source.
  *
- * kit owns only what it marked: parts between its comments, and files with its mark. Everything else
- * stays byte for byte. Text of kit that was edited, and hand-written text under the same
- * title for the same files, are conflicts.
+ * kit changes only text that it has marked: parts between its comments, and files with its mark. Every other byte stays
+ * unchanged. Marked text that a user has edited, and hand-written text under the same title for the same files, are conflicts.
  *
  * @see decisions/2026-11-21-guideline-sync.md
  */
@@ -111,7 +110,7 @@ export function planSync({
     const isRead = ({ source_file }: GuidelineRecord): boolean => read.has(source_file);
     if (tool !== undefined && read.size > 0)
       readDirectly.push(`${toolInfo(tool).label} reads ${listed([...read])} itself.`);
-    // A hand-written file keeps its path; the guideline gets another name beside it.
+    // A hand-written file keeps its path; the guideline gets another file name.
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
     const rendered = renderTarget(
       withoutOwn(
@@ -148,7 +147,7 @@ export function planSync({
     const stale = ofFormat.filter(({ path }) => !renderedPaths.has(path) && !sources.has(realOf(path)));
     entries.push(...stale.flatMap((file) => planRemoval(file, format)));
   }
-  // The source itself may hold parts of an earlier sync the other way round.
+  // The source can hold parts that an earlier sync in the other direction wrote.
   const own = files.filter(({ records: all }) => all.some(({ source_type }) => source_type === source));
   entries.push(...own.flatMap((file) => planRemoval(file, source)));
   const once = onePerFile(entries, realOf);
@@ -164,8 +163,8 @@ export function planSync({
 }
 
 /**
- * A shared target file that is also a source does not get its own guidelines again. Where it has all of them, they are kept, so
- * that the target counts as in sync.
+ * A shared target file that is also a source does not get its own guidelines again. If it has all of them, they are kept, so that
+ * the target counts as in sync.
  */
 function withoutOwn(
   records: readonly GuidelineRecord[],
@@ -189,7 +188,7 @@ function filesReadBy(
   if (tool === undefined) return new Set();
   const sources = new Set(records.map(({ source_file }) => source_file));
   const read = new Set([...sources].filter((name) => readsItself(tool, name, others)));
-  // A tool that reads one file only would no longer read it beside the file with the rest.
+  // A tool that reads only one file would stop reading this one once the other file exists.
   return toolInfo(tool).readsOne && read.size < sources.size ? new Set() : read;
 }
 
@@ -235,8 +234,8 @@ interface HandWritten {
 }
 
 /**
- * An unreadable path is a conflict: in a folder that leads out or may not be entered every other name is unreadable, too, and the
- * search for a free one would never end.
+ * An unreadable path is a conflict: in a folder that leads out of the project or has no permission, every other name is
+ * unreadable too, and the search for a free name would never end.
  */
 function isOfOthers(file: SyncFile | undefined): boolean {
   return file !== undefined && file.problem === undefined && managedFileOf(file.text) === undefined;
@@ -362,7 +361,7 @@ function isAboutTheSame(one: GuidelineRecord, other: GuidelineRecord): boolean {
   return one.title === other.title && audienceOf(one) === audienceOf(other);
 }
 
-/** The files that a guideline applies to, given by its folder or by globs from the root. */
+/** The files that a guideline applies to: its folder, or globs from the root. */
 export function audienceOf({ scope, inclusion, globs }: GuidelineRecord): string {
   return globsFromRoot({ scope, globs: inclusion === "pattern" ? globs : [] }).join();
 }

@@ -19,7 +19,7 @@ import {
 } from "../convert/conversion-targets.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
 
-/** A file, or the managed part of one, as a sync wants it. */
+/** A file, or the managed part of a file, that a sync writes. */
 export interface DesiredFile {
   readonly path: string;
   /** `part`: `text` goes between the comments of a shared file. `file`: it is the whole file. */
@@ -36,8 +36,8 @@ export interface RenderedTarget {
 }
 
 /**
- * Renders guidelines in another format: every path once, in path order. A guideline that has a file of
- * its own does not get a path that `isTaken`.
+ * Renders guidelines in another format: every path once, in path order. A guideline with a separate file does not get a path that
+ * `isTaken`.
  */
 export function renderTarget(
   records: readonly GuidelineRecord[],
@@ -104,7 +104,7 @@ function filesOf(
   }
 }
 
-/** The file that a format shares among the guidelines of a folder; undefined where each has its own. */
+/** The file that the guidelines of a folder share in a format; `undefined` if each has a separate file. */
 export function sharedFile(format: SyncFormat, scope: string): string | undefined {
   switch (format) {
     case "agents":
@@ -191,7 +191,7 @@ function partsByFolder(
 
 const formatsOfFiles = { "AGENTS.md": "agents", "CLAUDE.md": "fw_c", "GEMINI.md": "gemini" } as const;
 
-/** One part for the whole project, where a format has one file; a line names the folder that a guideline applies to. */
+/** One part for the whole project, for a format with one file; a line names the folder that a guideline applies to. */
 function wholeProjectPart(
   records: readonly GuidelineRecord[],
   { path, format }: { readonly path: string; readonly format: "zed" | "copilot" },
@@ -246,7 +246,7 @@ function toClaudeRule(record: GuidelineRecord): OwnFile {
   return { folder: ".claude/rules", extension: ".md", frontMatter, target: "fw_c" };
 }
 
-// Cursor takes quotes as part of a glob and knows no braces, so globs stand bare and expanded.
+// Cursor treats quotes as part of a glob and does not support braces, so globs are written unquoted and expanded.
 function toCursorRule(record: GuidelineRecord): OwnFile {
   const globs = record.globs.flatMap((glob) => expandBraces(glob) ?? [glob]);
   const always = record.inclusion === "always";

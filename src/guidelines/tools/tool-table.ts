@@ -4,7 +4,7 @@ import type { ConversionFormat, SourceType } from "../../protocol/guideline.ts";
 import { frameworkOf } from "../../specs/frameworks.ts";
 import type { GuidelineTool } from "../adapter.ts";
 
-/** A coding tool as `explain --tool` names it; AGENTS.md has its own two views. */
+/** A coding tool as `explain --tool` names it. AGENTS.md is not a tool; it has two views. */
 export type ToolId = Exclude<GuidelineTool, "agents"> | "codex";
 
 /** One kind of file that a tool reads. */
@@ -244,7 +244,7 @@ export function readIndex(id: ToolId, name: string): number {
 }
 
 /**
- * Whether a tool reads the whole of a project file by itself, with `others` present: then a sync writes nothing for it.
+ * Whether a tool reads a whole project file without a sync if the files `others` also exist: a sync then writes nothing for it.
  */
 export function readsItself(id: ToolId, name: string, others: readonly string[]): boolean {
   const { reads, readsOne = false } = toolInfo(id);
