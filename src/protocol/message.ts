@@ -101,9 +101,12 @@ const userSchema = z.object({
 });
 export interface UserMessage extends Infer<typeof userSchema> {}
 
+/** A part of a model's answer. */
+export const answerPartSchema = z.discriminatedUnion("type", [textSchema, reasoningSchema, toolCallSchema]);
+
 const assistantSchema = z.object({
   role: z.literal("assistant"),
-  content: z.array(z.discriminatedUnion("type", [textSchema, reasoningSchema, toolCallSchema])),
+  content: z.array(answerPartSchema),
   timestamp: z.string(),
   model: z.string(),
   usage: usageSchema,

@@ -1,10 +1,20 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import * as z from "zod/mini";
+import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { ImagePart, TextPart, ToolCallPart } from "../../protocol/message.ts";
+import { defined, isRecord } from "../../base/record.ts";
+import { faultOf, flag, list, live, string } from "../../base/settings.ts";
+import {
+  answerPartSchema,
+  type ImagePart,
+  type TextPart,
+  type ToolCallPart,
+} from "../../protocol/message.ts";
 import type { AgentHooks, HookCall, Refusal } from "../define/hooks.ts";
+import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";
-import { failed, type Outcome } from "./running-call.ts";
+import { failed, isPart, type Outcome } from "./running-call.ts";
 
 /** The hooks of a turn, around the call of its model. */
 export interface TurnHooks {
@@ -67,9 +77,9 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
         const decision = await ask("beforeTool", () => beforeTool?.(given)).catch(refusalOf);
         if (decision === undefined) continue;
         if ("refuse" in decision)
-          return { refused: failed(`The call was refused, and was not run: ${decision.refuse}`) };
+          return { refused: refusedCall("The call was refused, and was not run", decision) };
         // A copy: a hook that keeps its object cannot change what is checked and approved.
-        args = JSON.parse(JSON.stringify(decision.args ?? null));
+        args = JSON.parse(JSON.stringify(decision.args));
       }
       return args === call.args ? call : { ...call, args };
     },
@@ -88,14 +98,14 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
         };
         const decision = await ask("afterTool", () => afterTool?.(given)).catch(refusalOf);
         if (decision === undefined) continue;
-        const { content, isError } =
+        const { content, isError, thrown }: Outcome =
           "refuse" in decision
-            ? failed(`The call was run, and its result is withheld: ${decision.refuse}`)
-            : { isError: result.isError, ...decision };
+            ? refusedCall("The call was run, and its result is withheld", decision)
+            : { content: decision.content, ...defined({ isError: decision.isError ?? result.isError }) };
         result = {
           content,
           ...(isError === true ? { isError } : {}),
-          ...(result.outcome === undefined ? {} : { outcome: result.outcome }),
+          ...defined({ outcome: result.outcome, thrown }),
         };
       }
       return result;
@@ -103,15 +113,63 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
   };
 }
 
-/** The field of a hook's change. */
-const changes = {
-  beforeModel: "prompt",
-  afterModel: "content",
-  beforeTool: "args",
-  afterTool: "content",
-} as const satisfies Record<keyof AgentHooks, string>;
+function refusedCall(what: string, { refuse, thrown }: Refusal & { readonly thrown?: unknown }): Outcome {
+  return { ...failed(`${what}: ${refuse}`), ...defined({ thrown }) };
+}
 
-/** Asks a hook. Throws `forbidden` where it throws, or gives what is not a decision. */
+const jsonValue = live<unknown>("JSON", isJson);
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+const partTypes: Readonly<Record<string, readonly string[]>> = {
+  user: ["text", "file"],
+  assistant: ["text", "file", "custom", "reasoning", "reasoning-file", "tool-call", "tool-result"],
+  tool: ["tool-result", "tool-approval-response"],
+};
+
+/** Whether a value has the outline of a message of a prompt; its provider checks the rest. */
+function isPromptMessage(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { role, content } = value;
+  if (role === "system") return typeof content === "string";
+  const types = typeof role === "string" && Object.hasOwn(partTypes, role) ? partTypes[role] : undefined;
+  if (types === undefined || !Array.isArray(content)) return false;
+  return content.every((part) => {
+    if (!isRecord(part) || !types.some((type) => type === part.type)) return false;
+    return (part.type !== "text" && part.type !== "reasoning") || typeof part.text === "string";
+  });
+}
+
+const promptMessage = live(
+  'a message such as { role: "user", content: [{ type: "text", text: "…" }] }',
+  isPromptMessage,
+);
+const answerPart = live(
+  'a part of an answer: of type "text", "reasoning" or "tool_call"',
+  (value) => z.safeParse(answerPartSchema, value).success && isJson(value),
+);
+const resultContent = live(
+  'a text, or a list of parts such as { type: "text", text: "…" }',
+  (value) => typeof value === "string" || (Array.isArray(value) && value.every(isPart)),
+);
+
+/** The form of each hook's change. */
+const changes = {
+  beforeModel: z.object({ prompt: list(promptMessage, "a list of messages") }),
+  afterModel: z.object({ content: list(answerPart, "a list of parts") }),
+  beforeTool: z.object({ args: jsonValue }),
+  afterTool: z.object({ content: resultContent, isError: z.optional(flag) }),
+} satisfies Record<keyof AgentHooks, z.ZodMiniType>;
+
+const refusal = z.object({ refuse: string });
+
+/** Asks a hook. Throws `forbidden` if it throws, or returns neither a change nor a refusal. */
 async function ask<Said>(
   name: keyof AgentHooks,
   hook: () => Said | Promise<Said>,
@@ -121,25 +179,42 @@ async function ask<Said>(
     decision = await hook();
   } catch (error) {
     // biome-ignore lint/style/useErrorCause: the cause is among its fields.
-    throw new KitError({
-      code: "forbidden",
-      message: `The hook ${name} failed: nothing passes it.`,
-      cause: error,
-    });
+    throw new KitError({ code: "forbidden", message: `The hook ${name} failed.`, cause: error });
   }
   if (decision === undefined) return undefined;
-  const isDecision =
-    typeof decision === "object" && decision !== null && ("refuse" in decision || changes[name] in decision);
-  if (isDecision) return decision as Extract<Said, object>;
+  const [field = ""] = Object.keys(changes[name].shape);
+  if (!isRecord(decision) || !("refuse" in decision || field in decision))
+    throw new KitError({
+      code: "forbidden",
+      message: `The hook ${name} returned neither a change nor a refusal.`,
+      hint: `Return nothing, a change such as { ${field}: … }, or { refuse: "…" }.`,
+    });
+  const [what, form] = "refuse" in decision ? ["refusal", refusal] : ["change", changes[name]];
+  const fault = faultOf(form, decision) ?? (name === "afterTool" ? faultOfImages(decision) : undefined);
+  if (fault === undefined) return decision as Extract<Said, object>;
   throw new KitError({
     code: "forbidden",
-    message: `The hook ${name} gave what is not a decision: nothing passes it.`,
-    hint: `Return nothing, a change such as { ${changes[name]}: … }, or { refuse: "…" }.`,
+    message: `The hook ${name} returned an invalid ${what}.`,
+    hint: toSentence(fault),
   });
 }
 
-function refusalOf(error: unknown): Refusal {
-  return { refuse: error instanceof KitError ? error.message : "A hook failed." };
+/** Describes an image that no message can contain: it would stay in the history, and fail every later prompt. */
+function faultOfImages({ content }: Readonly<Record<string, unknown>>): string | undefined {
+  try {
+    for (const part of Array.isArray(content) ? content : [])
+      if (part.type === "image") checkedImagePart(part);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The refusal of a call whose hook failed; `thrown` is what the hook threw, for the event of the call. */
+function refusalOf(error: unknown): Refusal & { readonly thrown?: unknown } {
+  if (!(error instanceof KitError)) return { refuse: "A hook failed." };
+  const { message, hint, cause } = error;
+  return { refuse: hint === undefined ? message : `${message} ${hint}`, ...defined({ thrown: cause }) };
 }
 
 function forbidden(message: string, mask: SecretMask | undefined): KitError {

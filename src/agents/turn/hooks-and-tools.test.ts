@@ -137,9 +137,7 @@ test("a hook before a tool changes its arguments, which are checked again, or re
     },
     calling("echo"),
   );
-  expect(broken.output).toBe(
-    "The call was refused, and was not run: The hook beforeTool failed: nothing passes it.",
-  );
+  expect(broken.output).toBe("The call was refused, and was not run: The hook beforeTool failed.");
   expect(ran).toEqual([5]);
 });
 
@@ -239,8 +237,79 @@ test("a hook that gives another hook's change lets nothing pass", async () => {
   const ran: unknown[] = [];
   const beforeTool = (() => ({ content: "x" })) as unknown as AgentHooks["beforeTool"];
   const { output } = await prompt({ tools: [echo(ran)], hooks: { beforeTool } }, calling("echo"));
-  expect(output).toContain("nothing passes it");
+  expect(output).toContain("The hook beforeTool returned neither a change nor a refusal");
   expect(ran).toEqual([]);
+});
+
+test("what a hook threw is the cause of the call's event, and the model does not read it", async () => {
+  const events: KitEvent[] = [];
+  const profile: AgentProfile = {
+    tools: [echo()],
+    hooks: {
+      beforeTool: () => {
+        throw new Error("The list of names is missing.");
+      },
+    },
+    onEvent: (event) => void events.push(event),
+  };
+  const agent = createTestAgent(createScriptedModel(calling("echo")), profile, {
+    causeOf: (error) => (error instanceof Error ? { name: error.name, message: error.message } : undefined),
+  });
+  const { messages } = await agent
+    .session()
+    .prompt("Go.")
+    .finally(() => agent.close());
+  const cause = { name: "Error", message: "The list of names is missing." };
+  expect(events).toContainEqual(expect.objectContaining({ type: "tool_end", is_error: true, cause }));
+  expect(JSON.stringify(messages)).not.toContain(cause.message);
+});
+
+const cyclic: Record<string, unknown> = {};
+cyclic.itself = cyclic;
+
+test.each<[keyof AgentHooks, string, unknown]>([
+  ["afterTool", "`content` must be", { content: 5 }],
+  ["afterTool", "`content` is required", { content: undefined }],
+  ["afterTool", "`content` must be", { content: [{ type: "tex", text: "x" }] }],
+  ["afterTool", "`content` must be", { content: [{ type: "text" }] }],
+  ["afterTool", "An image", { content: [{ type: "image", media_type: "image/png" }] }],
+  ["afterTool", "`isError` must be true or false", { content: "x", isError: "yes" }],
+  ["beforeTool", "`args` must be JSON", { args: cyclic }],
+  ["beforeTool", "`args` must be JSON", { args: { n: 1n } }],
+  ["beforeTool", "`args` is required", { args: undefined }],
+  ["beforeTool", "`refuse` must be", { refuse: true }],
+])("a change that %s cannot make is a refusal that says why: %s", async (name, why, change) => {
+  const hooks = { [name]: () => change } as AgentHooks;
+  const { output, isError, text } = await prompt({ tools: [echo()], hooks }, calling("echo"));
+  expect(output).toContain(`The hook ${name} returned an invalid`);
+  expect(output).toContain(why);
+  expect({ isError, text }).toEqual({ isError: true, text: "Done." });
+});
+
+test.each<[keyof AgentHooks, string, unknown]>([
+  ["beforeModel", "`prompt` must be a list", { prompt: "Go." }],
+  ["beforeModel", "`prompt[0]` must be", { prompt: [{ role: "users", content: [] }] }],
+  ["beforeModel", "`prompt[0]` must be", { prompt: [{ role: "user", content: "Go." }] }],
+  [
+    "beforeModel",
+    "`prompt[0]` must be",
+    { prompt: [{ role: "user", content: [{ type: "txt", text: "x" }] }] },
+  ],
+  ["afterModel", "`content` must be a list", { content: "Hello." }],
+  ["afterModel", "`content[0]` must be", { content: [null] }],
+  [
+    "afterModel",
+    "`content[0]` must be",
+    { content: [{ type: "tool_call", id: "1", name: "echo", args: {} }] },
+  ],
+])("a change that %s cannot make fails the operation with the reason: %s", async (name, why, change) => {
+  const hooks = { [name]: () => change } as AgentHooks;
+  const work = prompt({ tools: [echo()], hooks }, [{ text: "Hello." }]);
+  await expect(work).rejects.toMatchObject({
+    code: "forbidden",
+    message: expect.stringContaining(`The hook ${name} returned an invalid`),
+    hint: expect.stringContaining(why),
+  });
 });
 
 test("hooks see a call in their order, and one after it changes or withholds the result", async () => {

@@ -308,7 +308,7 @@ function toItem(given: unknown): ReceiptItem | undefined {
   };
 }
 
-function isPart(part: unknown): part is TextPart | ImagePart {
+export function isPart(part: unknown): part is TextPart | ImagePart {
   if (typeof part !== "object" || part === null || !("type" in part)) return false;
   return part.type === "image" || (part.type === "text" && "text" in part && typeof part.text === "string");
 }
