@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import * as z from "zod/mini";
+import { raceSignal } from "../../base/abort.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined, isRecord } from "../../base/record.ts";
@@ -11,6 +12,7 @@ import {
   type ToolCallPart,
 } from "../../protocol/message.ts";
 import type { AgentHooks, HookCall, Refusal } from "../define/hooks.ts";
+import { Postponed, willResume } from "../log/resume.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";
@@ -44,7 +46,7 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
     async before(options, model) {
       let { prompt } = options;
       for (const { beforeModel } of hooks) {
-        const decision = await ask("beforeModel", () => beforeModel?.({ ...at, model, prompt }));
+        const decision = await ask("beforeModel", at, () => beforeModel?.({ ...at, model, prompt }));
         if (decision === undefined) continue;
         if ("refuse" in decision)
           throw forbidden(`A hook refused the call of the model: ${decision.refuse}`, mask);
@@ -55,7 +57,7 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
     async after(reply, model) {
       let content = mask === undefined ? reply.content : maskValue(reply.content, mask);
       for (const { afterModel } of hooks) {
-        const decision = await ask("afterModel", () => afterModel?.({ ...at, model, content }));
+        const decision = await ask("afterModel", at, () => afterModel?.({ ...at, model, content }));
         if (decision === undefined) continue;
         if ("refuse" in decision)
           throw forbidden(`A hook refused the answer of the model: ${decision.refuse}`, mask);
@@ -74,7 +76,11 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
       let { args } = call;
       for (const { beforeTool } of hooks) {
         const given = { ...at, tool: call.tool, toolCallId: call.tool_call_id, args: structuredClone(args) };
-        const decision = await ask("beforeTool", () => beforeTool?.(given)).catch(refusalOf);
+        const decision = await ask("beforeTool", at, () => beforeTool?.(given)).catch((error: unknown) => {
+          // The call has not run: an operation that resumes asks the hook again.
+          if (willResume(at.signal)) throw new Postponed();
+          return refusalOf(error, at);
+        });
         if (decision === undefined) continue;
         if ("refuse" in decision)
           return { refused: refusedCall("The call was refused, and was not run", decision) };
@@ -96,7 +102,9 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
           content: clean(parts),
           isError: result.isError === true,
         };
-        const decision = await ask("afterTool", () => afterTool?.(given)).catch(refusalOf);
+        const decision = await ask("afterTool", at, () => afterTool?.(given)).catch((error: unknown) =>
+          refusalOf(error, at),
+        );
         if (decision === undefined) continue;
         const { content, isError, thrown }: Outcome =
           "refuse" in decision
@@ -169,15 +177,20 @@ const changes = {
 
 const refusal = z.object({ refuse: string });
 
-/** Asks a hook. Throws `forbidden` if it throws, or returns neither a change nor a refusal. */
+/**
+ * Asks a hook. Throws `forbidden` if it throws, or returns neither a change nor a refusal; the signal's reason if the
+ * operation is aborted first, whatever the hook then does.
+ */
 async function ask<Said>(
   name: keyof AgentHooks,
+  { signal }: HookCall,
   hook: () => Said | Promise<Said>,
 ): Promise<Extract<Said, object> | undefined> {
   let decision: unknown;
   try {
-    decision = await hook();
+    decision = await raceSignal((async () => hook())(), signal);
   } catch (error) {
+    signal.throwIfAborted();
     // biome-ignore lint/style/useErrorCause: the cause is among its fields.
     throw new KitError({ code: "forbidden", message: `The hook ${name} failed.`, cause: error });
   }
@@ -211,7 +224,8 @@ function faultOfImages({ content }: Readonly<Record<string, unknown>>): string |
 }
 
 /** The refusal of a call whose hook failed; `thrown` is what the hook threw, for the event of the call. */
-function refusalOf(error: unknown): Refusal & { readonly thrown?: unknown } {
+function refusalOf(error: unknown, { signal }: HookCall): Refusal & { readonly thrown?: unknown } {
+  if (signal.aborted) return { refuse: "The operation was aborted before a hook had answered." };
   if (!(error instanceof KitError)) return { refuse: "A hook failed." };
   const { message, hint, cause } = error;
   return { refuse: hint === undefined ? message : `${message} ${hint}`, ...defined({ thrown: cause }) };
