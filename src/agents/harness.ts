@@ -95,7 +95,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     },
   };
   const own = { agent: identity.name, instance_id: identity.id };
-  const open = (name: string): Session => new NamedSession(harness, checkedName(name));
+  const open = (name = "default"): Session => new NamedSession(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
     instance_id: identity.id,
@@ -105,7 +105,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     name: identity.name,
     id: identity.id,
     profile,
-    session: (name = "default") => open(name),
+    session: open,
     sessions: {
       async create(name) {
         if ((await store.info(keyOf(name))) !== undefined) {

@@ -19,7 +19,7 @@ import { beginPart } from "./backend-steps.ts";
 
 /** Adapts the loop to one request of a backend. Throws `invalid_request` for a request that no turn can fulfil. */
 export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
-  const { mask } = loop.toolRun;
+  const { mask } = loop;
   const { tools, toolRun } = offered(loop, request);
   const { schema } = request;
   const native = schema === undefined ? undefined : loop.work.nativeOutput(schema, tools.length > 0);
@@ -80,7 +80,7 @@ export async function valueIn(
   { toolRun }: TurnLoop,
 ): Promise<unknown> {
   for (const candidate of findJson(textOf(message))) {
-    const issues = await toolRun.validateJson(schema, candidate);
+    const issues = await toolRun().validateJson(schema, candidate);
     if (issues.length === 0) return candidate;
   }
   return undefined;
@@ -90,7 +90,7 @@ function sentPrompt(
   loop: TurnLoop,
   messages: NonNullable<TurnRequest["messages"]>,
 ): LanguageModelV4Message[] {
-  const { mask } = loop.toolRun;
+  const { mask } = loop;
   const sent = (mask === undefined ? messages : maskValue(messages, mask)).map(toPromptMessage);
   return [
     { role: "system", content: loop.prompt.current.text },
@@ -128,10 +128,10 @@ function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, 
   const names = schemas.map(({ name }) => name);
   const known = new Set(names);
   const lookup: ToolLookup = {
-    get: (name) => own.get(name) ?? (known.has(name) ? loop.toolRun.tools.get(name) : undefined),
+    get: (name) => own.get(name) ?? (known.has(name) ? loop.toolRun().tools.get(name) : undefined),
     names: () => names,
   };
-  return { tools: schemas, toolRun: { ...loop.toolRun, tools: lookup } };
+  return { tools: schemas, toolRun: () => ({ ...loop.toolRun(), tools: lookup }) };
 }
 
 function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {
@@ -179,11 +179,11 @@ interface StateNote {
 
 /** A note entry of an operation, with secrets masked. */
 export function noteEntry(
-  { operationId: operation_id, clock, toolRun }: Pick<TurnLoop, "operationId" | "clock" | "toolRun">,
+  { operationId: operation_id, clock, mask }: Pick<TurnLoop, "operationId" | "clock" | "mask">,
   name: string,
   value: unknown,
 ): SessionEntry {
-  const masked = toolRun.mask === undefined ? value : maskValue(value, toolRun.mask);
+  const masked = mask === undefined ? value : maskValue(value, mask);
   return { version: 1, type: "note", name, value: masked, timestamp: isoTime(clock.now()), operation_id };
 }
 

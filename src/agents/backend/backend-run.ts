@@ -202,7 +202,7 @@ class BackendRun implements BackendOperation, Disposable {
         const { message, position } = turn;
         this.#answer = message;
         const calls = callsOf(message);
-        const known = toBackendCalls(calls, position, loop.toolRun.tools);
+        const known = toBackendCalls(calls, position, loop.toolRun().tools);
         if (calls.length === 0 || known.length > 0) {
           const given = new Turn(messageId(position), message, known);
           if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
@@ -292,7 +292,7 @@ class BackendRun implements BackendOperation, Disposable {
 
   async #callOwn(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
     const loop = this.#loop;
-    const { mask } = loop.toolRun;
+    const { mask } = loop;
     const part: ToolCallPart = {
       type: "tool_call",
       tool_call_id: createId("call"),
@@ -348,9 +348,9 @@ class BackendRun implements BackendOperation, Disposable {
 
   /** Determines the answer and makes it the last message of the log. */
   async #conclude(): Promise<AssistantMessage | undefined> {
-    const { toolRun, emit } = this.#loop;
+    const { mask, emit } = this.#loop;
     const end = this.#backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
-    const words = this.#words === undefined ? undefined : (toolRun.mask?.(this.#words) ?? this.#words);
+    const words = this.#words === undefined ? undefined : (mask?.(this.#words) ?? this.#words);
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
     if (!isNew) {

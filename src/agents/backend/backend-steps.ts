@@ -20,7 +20,7 @@ export async function requestDecision(
   { operationId, toolRun, emit }: TurnLoop,
   { id, name, args }: BackendQuestion,
 ): Promise<ApprovalDecision> {
-  const { gate, signal } = toolRun;
+  const { gate, signal } = toolRun();
   const key = `${operationId}:ask:${id}`;
   const record = gate.record(key);
   if (record.decision !== undefined) return record.decision;

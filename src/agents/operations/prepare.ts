@@ -15,8 +15,10 @@ import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
+import { createUsageReader } from "../turn/budget.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { ModelFailure } from "../turn/retry.ts";
+import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -305,4 +307,39 @@ class NoModelLeft extends Error {
 /** Whether a model only lacks its key or package, which does not invalidate the list that names it. */
 function isUnusable(error: unknown): error is KitError | NoModelLeft {
   return error instanceof NoModelLeft || (error instanceof KitError && error.code === "unavailable");
+}
+
+/** The parts of a resolved model that turns use. */
+export function modelParts({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
+  return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
+}
+
+/** The fallback to the models after the first one. */
+export function fallbackOf(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
+  const { current: first } = models;
+  return {
+    current: ({ settings, tools }) =>
+      models.current === first
+        ? undefined
+        : {
+            ...modelParts(models.current),
+            settings: settingsFor(settings, models.current, tools.length > 0),
+          },
+    next: async (failure) => ((await models.next(failure)) ? models.current.name : undefined),
+  };
+}
+
+/** The settings of turns for another model: the schema is enforced only if that model supports it. */
+function settingsFor(
+  { responseFormat, providerOptions, ...settings }: TurnLoop["settings"],
+  { structuredOutput, looseSchemaOptions }: ResolvedModel,
+  offersTools: boolean,
+): TurnLoop["settings"] {
+  const isHeld =
+    structuredOutput === "always" ||
+    (structuredOutput !== "never" && !offersTools) ||
+    (structuredOutput === "without_calls" && settings.toolChoice?.type === "none");
+  if (responseFormat === undefined || !isHeld) return settings;
+  const isLoose = providerOptions !== undefined && looseSchemaOptions !== undefined;
+  return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };
 }

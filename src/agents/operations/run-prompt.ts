@@ -1,4 +1,3 @@
-import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
@@ -24,10 +23,9 @@ import {
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import { keepHead } from "../prompt/turn-records.ts";
-import { createUsageReader } from "../turn/budget.ts";
 import type { CallPlace } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
-import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/turn-loop.ts";
 import {
   appendUserMessage,
   firstAnswer,
@@ -39,7 +37,7 @@ import {
   typedOutput,
 } from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
-import { type ModelLine, type Prepared, type PromptHost, prepare } from "./prepare.ts";
+import { fallbackOf, modelParts, type Prepared, type PromptHost, prepare } from "./prepare.ts";
 
 interface PromptWork<Result> {
   readonly text: string;
@@ -214,7 +212,7 @@ function toLoop(
   prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
 ): TurnLoop {
   const { runtime } = harness;
-  const { models, tools } = prepared;
+  const { models, tools, thinkingLevel } = prepared;
   const { profile } = operation.live;
   const settings = compactionOf(profile);
   const { repository } = prepared;
@@ -230,32 +228,21 @@ function toLoop(
     },
     state: operation.state,
     log: operation.log,
-    ...partsOf(models.current),
-    ...(models.hasOthers && { fallback: toFallback(models) }),
+    ...modelParts(models.current),
+    ...(models.hasOthers && { fallback: fallbackOf(models) }),
     prompt: prepared.prompt,
     keepHead: (loop) =>
       keepHead(harness.store, {
         system: loop.prompt.current.text,
         tools: loop.tools,
         settings: callSettingsOf(loop),
-        mask: loop.toolRun.mask,
+        mask: loop.mask,
       }),
     tools: prepared.schemas,
-    toolRun: {
-      tools,
-      operationId: operation.id,
-      signal: operation.signal,
-      emit: operation.emit,
-      validateJson: runtime.validateJson,
-      causeOf: runtime.causeOf,
-      gate: new CallGate(harness, operation),
-      place: placeOf(harness, operation),
-      hooks: prepared.hooks?.ofTools,
-      begin: beginOf(harness, operation),
-      tracing: operation.tracing,
-      mask: operation.mask,
-    },
-    settings: reasoningOf(prepared),
+    toolRun: toolRunOf(harness, operation, prepared),
+    mask: operation.mask,
+    settings:
+      thinkingLevel === undefined ? {} : { reasoning: thinkingLevel === "off" ? "none" : thinkingLevel },
     modelSettings: prepared.modelSettings,
     hooks: prepared.hooks?.ofTurns,
     operationId: operation.id,
@@ -309,6 +296,29 @@ async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {
   return () => new PartialResult();
 }
 
+/** Prepares the calls of an operation's tools, once, when the model first calls one. */
+function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared): TurnLoop["toolRun"] {
+  let made: ToolRunOptions | undefined;
+  const { runtime } = harness;
+  return () => {
+    made ??= {
+      tools: prepared.tools,
+      operationId: operation.id,
+      signal: operation.signal,
+      emit: operation.emit,
+      validateJson: runtime.validateJson,
+      causeOf: runtime.causeOf,
+      gate: new CallGate(harness, operation),
+      place: placeOf(harness, operation),
+      hooks: prepared.hooks?.ofTools,
+      begin: beginOf(harness, operation),
+      tracing: operation.tracing,
+      mask: operation.mask,
+    };
+    return made;
+  };
+}
+
 /** Where an operation's tools are called. */
 function placeOf({ runtime, run_id }: PromptHost, { id, live }: Operation): CallPlace {
   const { agent, instance_id: instance, session } = live.key;
@@ -319,38 +329,6 @@ function placeOf({ runtime, run_id }: PromptHost, { id, live }: Operation): Call
   return { agent, instance, session, principal, runId: run_id, env, dispatch, startRun, getRun };
 }
 
-/** The parts of a resolved model that turns use. */
-function partsOf({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
-  return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
-}
-
-/** The fallback to the models after the first one. */
-function toFallback(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
-  const { current: first } = models;
-  return {
-    current: ({ settings, tools }) =>
-      models.current === first
-        ? undefined
-        : { ...partsOf(models.current), settings: settingsFor(settings, models.current, tools.length > 0) },
-    next: async (failure) => ((await models.next(failure)) ? models.current.name : undefined),
-  };
-}
-
-/** The settings of turns for another model: the schema is enforced only if that model supports it. */
-function settingsFor(
-  { responseFormat, providerOptions, ...settings }: TurnLoop["settings"],
-  { structuredOutput, looseSchemaOptions }: ResolvedModel,
-  offersTools: boolean,
-): TurnLoop["settings"] {
-  const isHeld =
-    structuredOutput === "always" ||
-    (structuredOutput !== "never" && !offersTools) ||
-    (structuredOutput === "without_calls" && settings.toolChoice?.type === "none");
-  if (responseFormat === undefined || !isHeld) return settings;
-  const isLoose = providerOptions !== undefined && looseSchemaOptions !== undefined;
-  return { ...settings, responseFormat, ...(isLoose && { providerOptions: looseSchemaOptions }) };
-}
-
 /** Tracks writes of the user's tools; kit's own tools report theirs. */
 function beginOf({ runtime }: Pick<PromptHost, "runtime">, { live }: Operation): ToolRunOptions["begin"] {
   const { sources, project } = runtime;
@@ -358,12 +336,6 @@ function beginOf({ runtime }: Pick<PromptHost, "runtime">, { live }: Operation):
   const isOwn = (tool: string): boolean =>
     builtInToolNames.has(tool) || project?.tools.some(({ name }) => name === tool) === true;
   return (tool) => (isOwn(tool) ? undefined : sources.begin({ ...live.key, tool }));
-}
-
-function reasoningOf(prepared: Prepared): Pick<LanguageModelV4CallOptions, "reasoning"> {
-  const level = prepared.thinkingLevel;
-  if (level === undefined) return {};
-  return { reasoning: level === "off" ? "none" : level };
 }
 
 /** The messages from a log position on. */

@@ -27,7 +27,7 @@ import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
-import { maskValue } from "../secrets.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
@@ -64,7 +64,10 @@ export interface TurnLoop extends ModelParts {
   /** Keeps what a turn's request consists of besides its messages, and gives its name; absent where nothing keeps it. */
   readonly keepHead?: ((loop: TurnLoop) => string | undefined) | undefined;
   readonly tools: readonly LanguageModelV4FunctionTool[];
-  readonly toolRun: ToolRunOptions;
+  /** Returns the options of tool calls, created for the first call. */
+  readonly toolRun: () => ToolRunOptions;
+  /** Removes secrets from texts; undefined if there are none. */
+  readonly mask: SecretMask | undefined;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
     | "reasoning"
@@ -168,7 +171,8 @@ export async function runTools(
   };
   const { turnId: id, interrupted = false, suspension } = how;
   const turn = { id, callKey, interrupted, suspension, onPostponed };
-  const outcomes = await runToolCalls(calls, turn, loop.toolRun);
+  const toolRun = loop.toolRun();
+  const outcomes = await runToolCalls(calls, turn, toolRun);
   // `slice` allocates the exact length, which matters for arrays that stay in the history.
   const results = outcomes.filter((result) => result !== undefined).slice();
   if (results.length < calls.length) {
@@ -176,7 +180,7 @@ export async function runTools(
     const done = outcomes.flatMap((result, at) =>
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
-    await loop.toolRun.gate.keepResults(new Map(done));
+    await toolRun.gate.keepResults(new Map(done));
     if (isSuspension(loop.signal)) loop.signal.reason.turnId = id;
     throw loop.signal.aborted ? loop.signal.reason : postponed;
   }
@@ -186,7 +190,7 @@ export async function runTools(
     if (loop.afterTools !== undefined && !loop.signal.aborted) {
       const pending = loop.afterTools(calls);
       const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(loop.toolRun.mask === undefined ? added : maskValue(added, loop.toolRun.mask)));
+      entries.push(...(loop.mask === undefined ? added : maskValue(added, loop.mask)));
     }
   } finally {
     // Results of tools are kept even if a later step fails.
@@ -217,7 +221,7 @@ export async function runModelTurn(
     const timing: Timing = { turnId, started, logged };
     const deltas = createDeltas({
       emit: (body) => loop.emit(body, turnId),
-      mask: loop.toolRun.mask,
+      mask: loop.mask,
       partial: loop.partialResult?.(),
     });
     try {
@@ -281,12 +285,12 @@ async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string 
 /** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
-  { tracing, prompt, state, toolRun }: TurnLoop,
+  { tracing, prompt, state, mask }: TurnLoop,
   turn_id: string,
 ): LanguageModelV4CallOptions {
   if (tracing === undefined) return options;
   const content = () => ({ system: prompt.current.text, messages: state.messages });
-  tracing.notify({ turn_id }, content, toolRun.mask);
+  tracing.notify({ turn_id }, content, mask);
   const trace = tracing.headers({ turn_id });
   return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
@@ -297,11 +301,11 @@ function composedBy(
   id: string,
   [asked, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
 ): SessionEntry | undefined {
-  const { state, toolRun, operationId, clock } = loop;
+  const { state, mask, operationId, clock } = loop;
   const isOwn =
     loop.sent === undefined && asked === sent && state.files.every((file) => takesFile(loop.files, file));
   if (isOwn || loop.keepHead === undefined) return undefined;
-  const turn = { id, operationId, now: clock.now(), mask: toolRun.mask };
+  const turn = { id, operationId, now: clock.now(), mask };
   return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
 }
 
@@ -326,7 +330,7 @@ interface Timing {
 
 async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Promise<AssistantMessage> {
   const now = loop.clock.now();
-  const { mask } = loop.toolRun;
+  const { mask } = loop;
   const message: AssistantMessage = {
     role: "assistant",
     content: mask === undefined ? reply.content : maskValue(reply.content, mask),
