@@ -1,7 +1,7 @@
 /**
- * Writes what each public entry declares into `api/`, one page per entry; `--check` only compares.
+ * Writes the declarations of each public entry into `api/`, one page per entry; `--check` only compares.
  *
- * The pages exist for reviews: a change of them is a change of the product.
+ * The pages are for reviews: a change in them is a change of the public interface.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const entries = (await readEntries()).map(({ name, types }) => ({
   name,
   exported: exportedDeclarations(types),
 }));
-/** The first entry that exports a declaration. */
+/** The first entry that exports each declaration. */
 const homes = new Map<string, string>();
 for (const { name, exported } of entries) {
   for (const one of exported) if (!homes.has(toKey(one))) homes.set(toKey(one), name);
@@ -56,7 +56,7 @@ function toReport(name: string, exported: readonly Declaration[]): string {
   return `${sections.join("\n\n")}\n`;
 }
 
-/** Declarations that a reader of the exports meets and cannot import from the same entry. */
+/** Returns the declarations that the exports refer to and that the same entry does not export. */
 function reachedFrom(exported: readonly Declaration[]): readonly Declaration[] {
   const seen = new Set(exported.map(toKey));
   const reached: Declaration[] = [];
@@ -67,7 +67,7 @@ function reachedFrom(exported: readonly Declaration[]): readonly Declaration[] {
       if (seen.has(toKey(found))) continue;
       seen.add(toKey(found));
       reached.push(found);
-      // The report of another entry has the declarations that its own refer to.
+      // The declarations that it refers to are in the report of the entry that exports it.
       if (!homes.has(toKey(found))) queue.push(found);
     }
   }

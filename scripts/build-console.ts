@@ -1,4 +1,4 @@
-/** Builds the console into a folder, compresses its files, and holds what a first visit loads to its budget. */
+/** Builds the console into a folder, compresses its files, and fails if a first visit loads more than its budget. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,11 +6,11 @@ import { gzip } from "node:zlib";
 import { build } from "vite";
 import { repositoryRoot } from "./files.ts";
 
-/** Script that the page loads before it shows anything, compressed, in kB. */
+/** The most script that the page loads before it shows anything, compressed, in kB. */
 const firstLoadBudget = 250;
 
 export async function buildConsole(outDir: string): Promise<void> {
-  // Vite asks the environment, which says `test` below Vitest, which of React's two builds it bundles.
+  // Vite chooses React's build by the environment, which says `test` under Vitest.
   const { NODE_ENV } = process.env;
   process.env.NODE_ENV = "production";
   try {
@@ -34,7 +34,7 @@ export async function buildConsole(outDir: string): Promise<void> {
   }
 }
 
-/** Writes `name.gz` beside each text file; gives its sizes by name. */
+/** Writes `name.gz` next to each text file and returns the compressed sizes by name. */
 async function compressFiles(folder: string): Promise<ReadonlyMap<string, number>> {
   const names = (await readdir(folder)).filter((name) => /\.(?:js|css|svg)$/.test(name));
   const sizes = await Promise.all(

@@ -1,10 +1,10 @@
 /**
- * Builds `dist/` from `src/`, unless what lies there was built from these very inputs: declarations by the
- * compiler, with the comments on the fields of schemas, code by rolldown. Entries and the modules that run on their own keep their paths; what they share
- * lies in `dist/chunks/`, once, so that a command opens a few files instead of hundreds and there is one copy of
+ * Builds `dist/` from `src/`, unless it was already built from the same inputs. The compiler writes the declarations,
+ * with the comments on the fields of schemas; rolldown bundles the code. Entries and the modules that run as processes keep their paths. Shared
+ * code is in `dist/chunks/`, so that a command opens a few files instead of hundreds, and there is one copy of
  * every class. The console, a page for browsers, goes into `dist/console/`.
  *
- * `npm start` calls it each time, so being up to date has to cost no more than a stat per source.
+ * `npm start` runs this script each time, so an unnecessary build must cost no more than a stat per source.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,7 +18,7 @@ import { readEntries } from "./entries.ts";
 import { writeFieldComments } from "./field-comments.ts";
 import { listFiles, repositoryRoot } from "./files.ts";
 
-/** Not compiled; `src/testing` holds an entry of the package beside what is for tests. */
+/** Sources that are not built. `src/testing` contains a public entry next to modules for tests. */
 const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
 if (import.meta.main) {
@@ -32,11 +32,11 @@ if (import.meta.main) {
 }
 
 export interface BuildOptions {
-  /** False leaves the declarations out, and with them the check of the sources: most of the time, for tests that run code. Default: true. */
+  /** `false` skips the declarations and type errors, which take most of the time, for tests that run code. Default: true. */
   readonly declarations?: boolean | undefined;
 }
 
-/** Builds when needed. Throws with the compiler's words when the sources do not compile. */
+/** Builds if needed. Throws the compiler's output if the sources do not compile. */
 export async function build({ declarations = true }: BuildOptions = {}): Promise<{
   built: boolean;
   durationMs: number;
@@ -48,7 +48,7 @@ export async function build({ declarations = true }: BuildOptions = {}): Promise
   if ([fingerprint, stamp].includes(await readStamp(dist)))
     return { built: false, durationMs: performance.now() - started };
 
-  // Both write beside `dist`, so that a process that runs from it never sees half a build.
+  // Both write next to `dist`, so that a process that runs from it never sees half a build.
   const fresh = `${dist}.${process.pid}`;
   try {
     await Promise.all([
@@ -60,7 +60,7 @@ export async function build({ declarations = true }: BuildOptions = {}): Promise
     await writeFile(join(fresh, stampName), stamp);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist).catch(async (error: unknown) => {
-      // Another build may have put the same result in place between the two calls.
+      // Another build can have put the same result in place since.
       if ((await readStamp(dist)) !== stamp) throw error;
     });
   } finally {
@@ -124,8 +124,8 @@ async function bundle(outDir: string): Promise<void> {
     input: Object.fromEntries([...published, ...startedModules].map((path) => [path, `src/${path}.ts`])),
     platform: "node",
     transform: { target: "es2024" },
-    // Packages stay packages: npm installs them once for kit and the projects that use them. Configuration is read by
-    // every command, so that the small schema library is a part of it. The helper is rolldown's own.
+    // Packages are not bundled: npm installs them once for kit and the projects that use them. Every command reads the
+    // configuration, so the small schema library is bundled. The helper belongs to rolldown itself.
     external: (specifier) =>
       specifier !== "zod/mini" && !/^(\.|\/|[A-Za-z]:|src\/|@oxc-project\/runtime\/)/.test(specifier),
     checks: { circularDependency: true },

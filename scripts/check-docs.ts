@@ -1,7 +1,7 @@
 /**
- * Checks the documentation: every link inside the repository leads to a file and a heading that are
- * there, and every `ts` fence of README.md, docs/ and of an `@example` in src/ compiles against the sources of the
- * entries it imports; and the public functions and classes have such an example. `tests/docs.test.ts` runs the command lines of the same pages.
+ * Checks the documentation. Every link inside the repository must lead to a file and a heading that
+ * exist. Every `ts` fence of README.md, docs/ and of an `@example` in src/ must compile against the sources of the
+ * entries it imports, and public functions and classes must have such an example. `tests/docs.test.ts` runs the command lines of the pages.
  */
 import { execFile } from "node:child_process";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ const fenceSettings = {
   include: ["*.ts"],
 };
 
-/** The `kit.types.ts` of the project that pages speak of. */
+/** The `kit.types.ts` of the project in the pages' examples. */
 const sampleTypes = `export declare const agents: { readonly reviewer: object };
 export declare const workflows: {
   readonly release: { readonly run: (context: unknown) => Promise<{ readonly published: boolean }> };
@@ -82,7 +82,7 @@ interface Fence {
   readonly code: string;
 }
 
-/** The `ts` fences of all guides, and those in doc comments of sources. */
+/** Returns the `ts` fences of all guides, and those in doc comments of sources. */
 async function listFences(): Promise<readonly Fence[]> {
   const fences = guides.flatMap(([file, page]) =>
     page.fences.flatMap(({ language, line, code }) => (language === "ts" ? [{ file, line, code }] : [])),
@@ -94,7 +94,7 @@ async function listFences(): Promise<readonly Fence[]> {
   return fences;
 }
 
-/** The code behind `@example` tags in the doc comments of a source, in fences or without, as it stands without the stars. */
+/** Returns the code after `@example` tags in the doc comments of a source, with or without a fence, without the stars. */
 function examplesIn(file: string, text: string): readonly Fence[] {
   const found: Fence[] = [];
   let example: { readonly line: number; readonly code: string[] } | undefined;
@@ -109,14 +109,14 @@ function examplesIn(file: string, text: string): readonly Fence[] {
       end();
       if (content === "@example") example = { line: index + 2, code: [] };
     } else if (example !== undefined) {
-      // An empty line keeps the lines in step with the source.
+      // An empty line in place of the fence keeps the line numbers of the source.
       example.code.push(content.startsWith("```") ? "" : content);
     }
   }
   return found;
 }
 
-/** Compiles every fence as a module of its own, in a folder where the packages resolve. */
+/** Compiles every fence as a separate module, in a folder where the packages resolve. */
 async function checkFences(): Promise<readonly string[]> {
   const folder = join(repositoryRoot, ".docs-check");
   const locations = new Map<string, string>();

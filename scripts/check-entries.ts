@@ -1,8 +1,8 @@
 /**
- * Holds each public entry to a budget: which packages its import loads, and how much code of kit.
+ * Checks each public entry against a budget: which packages its import loads, and how much code of kit.
  *
- * A package that appears here was pulled in by an innocent import somewhere below the entry; whoever
- * needs it for good raises the budget, and a reviewer sees it.
+ * A package that the check reports was imported by some module below the entry, perhaps by mistake. If the entry needs
+ * it, raise the budget, so that a reviewer sees the change.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { readEntries } from "./entries.ts";
 interface Budget {
   readonly packages: readonly string[];
   readonly kilobytes: number;
-  /** Minified and compressed: what a browser loads. */
+  /** The size that a browser loads: minified and compressed. */
   readonly download?: number;
 }
 
@@ -53,7 +53,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/testing": { packages: [], kilobytes: 700 },
 };
 
-/** Modules that Node 20 lacks: `process.getBuiltinModule` asks for them once they are needed. */
+/** Modules that Node 20 lacks: kit loads them by `process.getBuiltinModule` when it needs them. */
 const newInNode: ReadonlySet<string> = new Set(["node:sqlite"]);
 
 for (const entry of await readEntries()) {

@@ -1,6 +1,6 @@
 /**
- * `node scripts/check-language.ts [PATH ...]`: holds the words out that CONTRIBUTING.md's section on language
- * names. It reads comments, names and pages below the paths (default: all that Git knows), prints each line
+ * `node scripts/check-language.ts [PATH ...]` finds wording that hides the actor, as CONTRIBUTING.md describes.
+ * It reads comments, names and pages below the paths (default: all files of Git), prints each line
  * that breaks a rule, and exits with 1 if there is one. `--count` prints the number of lines by room instead.
  */
 import { execFileSync } from "node:child_process";
@@ -15,14 +15,14 @@ const rules: readonly { readonly files: RegExp; readonly line: RegExp; readonly 
     advice: "begin the sentence with its subject, and name the actor",
   },
   {
-    // The title of a test in a group goes on with the group's subject.
+    // The title of a test in a group continues the group's subject.
     files: /\.(?:test|suite)\.ts$/,
     line: /^\w*[tT]est\w*(?:\.\w+(?:\(.*\))?)*\(["`](?:who|whoever|whom|whose|what|whatever|of|those)\b/i,
     advice: "begin the title with its subject, and name the actor",
   },
   {
     files: /\.(?:tsx?|md)$/,
-    // Not the user of that name in a shell line or in /etc/passwd.
+    // Except the user of that name in a shell line or in /etc/passwd.
     line: /\b(?:some|no)body\b(?!:\S| &&)/i,
     advice: "name the actor: the caller, the worker, the reader",
   },

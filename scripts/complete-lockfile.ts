@@ -1,9 +1,9 @@
 /**
- * Adds to `package-lock.json`, and to that of `vendors/`, the optional platform packages that a registry mirror did not offer
- * when the lockfile was written. `npm ci` refuses a lockfile that leaves them out, on every machine.
+ * Adds optional platform packages to `package-lock.json`, and to that of `vendors/`, which a registry mirror did not offer
+ * when the lockfile was written. `npm ci` refuses a lockfile without them, on every machine.
  *
- * Run it after each change of dependencies: `npm run lockfile`. It only adds entries for platforms;
- * their integrity stays unknown until they are installed, which npm allows for optional packages.
+ * Run it after each change of dependencies: `npm run lockfile`. It only adds entries for platforms.
+ * Their integrity is unknown until they are installed, which npm allows for optional packages.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -66,7 +66,7 @@ function complete(path: string): void {
   console.log(added.length === 0 ? `${path} is complete.` : `Added to ${path}: ${added.join(", ")}`);
 }
 
-/** Whether `name` is locked where Node would find it from `holder`: beside it or in a folder above. */
+/** Whether the lockfile has `name` where Node would find it from `holder`: next to it or in a folder above. */
 function isLocked(lock: Lockfile, holder: string, name: string): boolean {
   for (
     let folder = holder;

@@ -1,7 +1,7 @@
 /**
  * Takes a picture of every screen of the console, light and dark, on a desktop, a phone and a wide screen, into `console/screenshots/`
- * (ignored), against a real `kit start` with a model that follows a script: `npm run console:screenshots`. Names of screens after `--`
- * take these alone; `-- --docs` makes the images of the documentation, in `docs/images/`.
+ * (ignored by Git), against a real `kit start` with a scripted model: `npm run console:screenshots`. Names of screens after `--`
+ * select single screens; `-- --docs` makes the images of the documentation, in `docs/images/`.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const sizes = {
   phone: { width: 390, height: 844 },
   wide: { width: 2560, height: 1300 },
 };
-/** The images of the documentation: which screen, and in which colours. */
+/** The images of the documentation: their screens and colours. */
 const images = {
   conversation: "light",
   trace: "dark",
@@ -128,7 +128,7 @@ async function makeAll(): Promise<void> {
         if (chosen.length > 0 && !chosen.includes(name)) continue;
         await page.goto(`${demo.kit.url}${path}`);
         await delay(900);
-        // Graphs take longer on a busy machine.
+        // Graphs need more time on a busy machine.
         await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "detached" });
         await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });
       }
@@ -138,7 +138,7 @@ async function makeAll(): Promise<void> {
   console.log(`Pictures of ${Object.keys(screens).length} screens are in console/screenshots.`);
 }
 
-/** WebP, as the browser itself writes it. */
+/** Converts an image to WebP in the browser. */
 async function makeImages(target: string): Promise<void> {
   await mkdir(target, { recursive: true });
   for (const [name, colorScheme] of Object.entries(images)) {

@@ -1,5 +1,5 @@
 /**
- * `npm run test:coverage [-- PATH ...]`: runs the unit tests below the paths (default: all of them) and prints a table of
+ * `npm run test:coverage [-- PATH ...]` runs the unit tests below the paths (default: all of them) and prints a table of
  * the lines and branches of `src/` that they run, by room. It sets no threshold: it shows where tests are missing.
  */
 import { spawnSync } from "node:child_process";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { exportedDeclarations, findDeclaration } from "./declarations.ts";
 
-test("exports are followed to where they are declared, and name the types they need", async () => {
+test("exports are resolved to their declarations, which name the types they need", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kit-declarations-"));
   try {
     const write = (name: string, text: string) => writeFile(join(folder, name), text);

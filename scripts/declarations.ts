@@ -92,7 +92,7 @@ function toDeclarationFile(file: string, module: Module): DeclarationFile {
         if (specifier.type !== "ExportSpecifier") continue;
         const name = specifier.exported?.value ?? specifier.orig.value;
         if (item.source && from === undefined) {
-          // Another package declares it: the line that exports it again stands for it.
+          // Another package declares it, so the line that exports it again is its declaration.
           declare(name, item);
           exports.push({ name, local: name });
           continue;

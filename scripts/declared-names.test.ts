@@ -24,7 +24,7 @@ test.each([
   expect(unclearNames("src/a.ts", text)).toEqual([]);
 });
 
-test("a stored record keeps its names, and lends them to no other declaration of its kind elsewhere", () => {
+test("a stored record keeps its unclear names, and the same names elsewhere are reported", () => {
   const text = "interface Note { readonly heard: string; readonly told: string }";
   expect(unclearNames("src/backends/graph/log-saver.ts", text)).toEqual(["told"]);
   expect(unclearNames("src/agents/log/note.ts", text)).toEqual(["heard", "told"]);

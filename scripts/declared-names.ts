@@ -1,14 +1,14 @@
 import { parseSync } from "@swc/core";
 import { walk } from "./declarations.ts";
 
-/** Names of the old dialect: a reader cannot tell from them what the code does. */
+/** Names from which a reader cannot tell what the code does. */
 const unclear = new RegExp(
   "^(?:told|tell|say|says|look|looked|looks|bring|brings|brought|keyed|calm|takeUp|takeIn|standAside|lookAround|makesRoom|full|named|" +
     "places|giveBack|untilGone|suspect|seal|sealed|asks|keep|keeps|wanted|wants|heard|hear|hears|who|whose|anew|house|desk|shown|" +
     "lendStore|offerSlot|answerForKit|WorkDesk|(?:told|tell|say|says|looks|bring|asks|wants|hear|shown)[A-Z]\\w*)$",
 );
 
-/** Records that are stored keep the names that they have been stored with. */
+/** Stored records keep the names with which they have been stored. */
 const stored: Readonly<Record<string, readonly string[]>> = {
   "src/agents/prompt/system-prompt.ts": ["told"],
   "src/backends/graph/log-saver.ts": ["keep", "heard"],
@@ -16,7 +16,7 @@ const stored: Readonly<Record<string, readonly string[]>> = {
 
 type Node = Record<string, unknown>;
 
-/** The names among those that a TypeScript source declares which say nothing to a reader. */
+/** Returns the unclear names among those that a TypeScript source declares. */
 export function unclearNames(file: string, text: string): readonly string[] {
   const found = new Set<string>();
   const add = (name: unknown): void => {
@@ -57,7 +57,7 @@ function declaredBy(node: Node): readonly unknown[] {
   }
 }
 
-/** The names that a pattern binds: `{ a, b: [c], d = 1 }` binds a, c and d. */
+/** Returns the names that a pattern binds: `{ a, b: [c], d = 1 }` binds a, c and d. */
 function namesIn(pattern: unknown): readonly unknown[] {
   if (typeof pattern !== "object" || pattern === null) return [];
   const node = Object.fromEntries(Object.entries(pattern));

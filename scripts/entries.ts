@@ -2,16 +2,16 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { repositoryRoot } from "./files.ts";
 
-/** A public entry of the package that holds code. */
+/** A public entry of the package that contains code. */
 export interface Entry {
-  /** As it is imported: `kit`, `kit/specs`. */
+  /** The specifier of its import: `kit`, `kit/specs`. */
   readonly name: string;
   /** Absolute, in `dist/`. */
   readonly types: string;
   readonly code: string;
 }
 
-/** The entries of `exports` in package.json, without the plain files among them. */
+/** Returns the entries of `exports` in package.json, without plain files. */
 export async function readEntries(): Promise<readonly Entry[]> {
   const manifest: { exports: Record<string, string | { types: string; default: string }> } = JSON.parse(
     await readFile(join(repositoryRoot, "package.json"), "utf8"),

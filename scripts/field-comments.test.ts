@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readFieldComments } from "./field-comments.ts";
 
-test("a field of a record has the comment that its schema's source gives it, and the description", async () => {
+test("a field of a record gets the comment of its schema's source, in the type and as the description", async () => {
   const comments = await readFieldComments();
   const approval = new Set(["approved", "args", "reason"]);
   expect(comments.of("reason", approval, "protocol/approval")).toBe(

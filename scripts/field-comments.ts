@@ -1,23 +1,23 @@
 /**
- * The comments on the fields of schemas. The compiler drops them where a type is inferred, so the build puts them back
- * into the declarations, and published JSON Schemas take their descriptions from them.
+ * The comments on the fields of schemas. The compiler drops them from inferred types, so the build puts them back
+ * into the declarations, and published JSON Schemas get their descriptions from them.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { listFiles, repositoryRoot } from "./files.ts";
 
-/** An object literal of the sources: its fields, with the comment of each that has one. */
+/** An object literal of the sources: its fields, with their comments. */
 interface Fields {
-  /** Below `src/`, without its ending. */
+  /** Its path below `src/`, without the extension. */
   readonly file: string;
   readonly comments: ReadonlyMap<string, string | undefined>;
 }
 
 export interface FieldComments {
-  /** The comment of a field of an object that has these fields, without its marks; `file` is where the object stands. */
+  /** Returns the comment of a field, without comment marks, for an object with these fields that is declared in `file`. */
   of(field: string, siblings: ReadonlySet<string>, file: string): string | undefined;
-  /** The comment of a schema, by its name. */
+  /** Returns the comment of a schema, by its name. */
   ofSchema(name: string): string | undefined;
 }
 
@@ -28,7 +28,7 @@ interface Node {
   readonly [key: string]: unknown;
 }
 
-/** Reads the comments of every source that makes schemas. */
+/** Reads the comments of every source that declares schemas. */
 export async function readFieldComments(): Promise<FieldComments> {
   const literals: Fields[] = [];
   const schemas = new Map<string, string>();
@@ -47,7 +47,7 @@ export async function readFieldComments(): Promise<FieldComments> {
   }
   literals.sort((left, right) => right.comments.size - left.comments.size);
   return {
-    // An object may be joined of several literals: the largest one that has the field says what it is, of the file first.
+    // An object can be joined from several literals. The largest one with the field wins, those of the same file first.
     of(field, siblings, file) {
       const fitting = literals.filter(
         ({ comments }) => comments.has(field) && [...comments.keys()].every((key) => siblings.has(key)),

@@ -1,7 +1,7 @@
-// The property tests with other inputs than those of `npm test`, round after round until one fails.
+// Runs the property tests with other inputs than those of `npm test`, round after round until one fails.
 //   npm run test:fuzz              # ten rounds
 //   npm run test:fuzz -- 100       # a hundred
-//   KIT_FUZZ_SEED=7 npm test       # a seed that failed here, again
+//   KIT_FUZZ_SEED=7 npm test       # repeats a seed that failed here
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 

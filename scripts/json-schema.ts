@@ -1,9 +1,8 @@
 /**
  * Writes the JSON Schemas of the two records and of the configuration into `schema/`; `--check` only compares.
  *
- * The records' schemas come from the ones that the HTTP service replies with. The service's describe a record as kit
- * gives it, complete; the published ones describe what a file of your own may hold, so a field with a default
- * may be left out.
+ * The schemas of records come from those of HTTP replies. A reply contains a complete record; a user's own file can leave
+ * out fields with a default, so the published schemas make those optional.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +13,7 @@ import { specBlockSchema } from "../src/protocol/spec-block.ts";
 import { type FieldComments, readFieldComments } from "./field-comments.ts";
 import { repositoryRoot } from "./files.ts";
 
-/** The files of the tables that belong to a room of their own. */
+/** The files of configuration tables that belong to a separate room. */
 const homes: Readonly<Record<string, string>> = {
   specs: "project/project-config",
   guidelines: "project/project-config",
@@ -47,7 +46,7 @@ for (const [name, schema] of Object.entries(schemas)) {
   const text = `${JSON.stringify(schema, null, 2)}\n`;
   if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
   if (check) {
-    console.error(`schema/${name} is not what the sources say. Run "npm run schema".`);
+    console.error(`schema/${name} does not match the sources. Run "npm run schema".`);
     process.exitCode = 1;
   } else {
     await writeFile(file, text);
@@ -81,7 +80,7 @@ function toPublished(
   };
 }
 
-/** The schema of `kit.toml` for editors: what only a program can give is left out. */
+/** Returns the schema of `kit.toml` for editors, without the settings that only a program can make. */
 function toConfigSchema(comments: FieldComments): JsonSchema {
   const schema = z.toJSONSchema(configSchema, { target: "draft-7", io: "input", unrepresentable: "any" });
   const commentOf: CommentOf = (field, siblings, table) =>
@@ -97,7 +96,7 @@ function toConfigSchema(comments: FieldComments): JsonSchema {
 
 type CommentOf = (field: string, siblings: ReadonlySet<string>, table: string) => string | undefined;
 
-/** Puts the comments of fields into a schema; undefined where nothing in it can be written in a file. */
+/** Puts the comments of fields into a schema; `undefined` if a file can express none of its values. */
 function describe(schema: unknown, commentOf: CommentOf, table = ""): JsonSchema | undefined {
   if (!isSchema(schema) || Object.keys(schema).length === 0) return undefined;
   const described: JsonSchema = { ...schema };

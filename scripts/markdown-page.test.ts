@@ -13,7 +13,7 @@ test("headings get the anchors that GitHub gives them", () => {
   ]);
 });
 
-test("links and fences are found with the line they stand on", async () => {
+test("links and fences are found with their lines", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kit-page-"));
   try {
     const file = join(folder, "page.md");

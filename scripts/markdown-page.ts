@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { type Node, Parser } from "commonmark";
 
 export interface PageLink {
-  /** As written: `docs/cli.md#exit-codes`, `https://…`. */
+  /** The target in the text: `docs/cli.md#exit-codes`, `https://…`. */
   readonly target: string;
   readonly line: number;
 }
@@ -14,7 +14,7 @@ export interface PageFence {
   readonly line: number;
 }
 
-/** A Markdown file as the checks of the documentation see it. */
+/** The parts of a Markdown file that the checks of the documentation need. */
 export interface MarkdownPage {
   readonly links: readonly PageLink[];
   readonly fences: readonly PageFence[];
@@ -40,7 +40,7 @@ export async function readMarkdownPage(file: string): Promise<MarkdownPage> {
   return { links, fences, anchors: toAnchors(headings) };
 }
 
-/** The anchors GitHub gives to headings: a repeated one gets `-1`, `-2`, …. */
+/** Returns the anchors that GitHub gives to headings: a repeated one gets `-1`, `-2`, …. */
 export function toAnchors(headings: readonly string[]): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const heading of headings) {
@@ -55,7 +55,7 @@ export function toAnchors(headings: readonly string[]): ReadonlySet<string> {
   return anchors;
 }
 
-/** Only blocks know their place, so an inline node has that of the block around it. */
+/** The line of a node: only blocks have positions, so an inline node gets that of the block around it. */
 function lineOf(node: Node): number {
   let block = node;
   while (block.sourcepos === undefined && block.parent) block = block.parent;

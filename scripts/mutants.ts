@@ -3,19 +3,19 @@
 //   npm run test:mutants -- src/server/access                    # one room
 //   npm run test:mutants -- src/agents/policy/check-command.ts   # one file: minutes
 //   npm run test:mutants -- src/specs/model/scenario.ts:20-60         # some lines of it
-// The first call installs Stryker beside what package.json names: its 140 packages would slow each `npm ci` down.
+// The first call installs Stryker separately from package.json: its 140 packages would slow down each `npm ci`.
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 
 const version = "10.1.1";
 const stryker = [`@stryker-mutator/core@${version}`, `@stryker-mutator/vitest-runner@${version}`];
 
-/** The rooms that decide: what specs and rules say, what an agent may do, what is kept, who gets in. */
+/** The rooms that decide: the meaning of specs and rules, the rights of agents, stored work, access. */
 const rooms = [
   { code: "src/specs", tests: "src/specs" },
   { code: "src/guidelines", tests: "src/guidelines" },
   { code: "src/agents/policy", tests: "src/agents/policy" },
-  // A turn is tried through the agents that take it.
+  // Tests run a turn through the agents.
   { code: "src/agents/turn", tests: "src/agents" },
   { code: "src/engine", tests: "src/engine" },
   { code: "src/server/access", tests: "src/server/access" },
@@ -38,7 +38,7 @@ if (!existsSync("node_modules/@stryker-mutator/core")) {
   if (installed.status !== 0) process.exit(installed.status ?? 1);
 }
 
-// The lists are split at commas, so no glob holds one.
+// Commas separate the list, so no glob contains one.
 const mutate = [
   ...mutated.map((path) => (/\.ts(:|$)/.test(path) ? path : `${path}/**/*.ts`)),
   ...["!src/**/*.test.ts", "!src/**/*.suite.ts", "!src/**/testing/**", "!src/engine/cases/**"],
@@ -47,7 +47,7 @@ const testFiles = rooms
   .filter((room) => mutated.some((path) => holds(room, path)))
   .map(({ tests }) => `${tests}/**/*.test.ts`);
 const { status } = spawnSync("stryker", ["run", "--mutate", mutate.join(",")], {
-  // Not `--testFiles`: with it, Stryker applies a change after modules are loaded, and misses those of constants.
+  // Not `--testFiles`: with it, Stryker applies a change after modules are loaded, and misses changes of constants.
   env: { ...process.env, KIT_MUTANT_TESTS: testFiles.join(",") },
   stdio: "inherit",
 });

@@ -15,14 +15,14 @@ const imports = new Map([
 ]);
 const tests = [...imports.keys()].filter((path) => path.endsWith(".test.ts"));
 
-test("a module is as far from a change as its shortest way of imports", () => {
+test("the distance of a module from a change is its shortest import path", () => {
   const distances = importDistances(["src/a/leaf.ts"], imports);
   expect(distances.get("src/a/leaf.test.ts")).toBe(1);
   expect(distances.get("src/b/service.test.ts")).toBe(3);
   expect(distances.has("src/b/other.test.ts")).toBe(false);
 });
 
-test("the nearest tests come first, those beside the change before others, and no more than asked", () => {
+test("the nearest tests come first, those next to the change before others, up to the limit", () => {
   const nearest = nearestTests(tests.toReversed(), { changed: ["src/a/leaf.ts"], imports, most: 3 });
   expect(nearest).toEqual(["src/a/leaf.test.ts", "src/b/near.test.ts", "src/a/user.test.ts"]);
 });
@@ -36,12 +36,12 @@ test("tests in the room of the change come before equally near others", () => {
   expect(nearest).toEqual(["src/a/x.test.ts", "src/b/x.test.ts"]);
 });
 
-test("a test that is changed itself is the nearest", () => {
+test("a changed test is itself the nearest", () => {
   const changed = ["src/a/leaf.ts", "src/b/other.test.ts"];
   expect(nearestTests(tests, { changed, imports, most: 1 })).toEqual(["src/b/other.test.ts"]);
 });
 
-test("modules that import each other in a circle end", () => {
+test("modules that import each other in a circle are visited once", () => {
   const circle = new Map([
     ["a.ts", ["b.ts"]],
     ["b.ts", ["a.ts"]],
@@ -54,7 +54,7 @@ test("modules that import each other in a circle end", () => {
   );
 });
 
-test("imports and changes are those of the work tree, new files included, without imports of types", async () => {
+test("imports and changes are read from the work tree, including new files, without imports of types", async () => {
   await using folder = await createTemporaryRepository({
     "src/a.ts":
       'import type { T } from "./types.ts";\nimport {\n  one,\n} from "./lib/one.ts";\nexport * from "./two.ts";\n',

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Imports that run: those of types alone change no test. */
+/** Imports that run: imports of types change no test. */
 const importPattern = /^(?!import type\b).*?(?:\bfrom |\bimport\(|^import )"(\.{1,2}\/[^"]+)"/gm;
 
-/** Returns the paths that Git sees as changed since a commit (default: the last one), and new ones; relative to the root. */
+/** Returns the paths that Git reports as new or changed since a commit (default: the last one), relative to the root. */
 export function changedPaths(root: string, since = "HEAD"): readonly string[] {
   const git = (...args: readonly string[]): string =>
     execFileSync("git", args, { cwd: root, encoding: "utf8" });
@@ -13,7 +13,7 @@ export function changedPaths(root: string, since = "HEAD"): readonly string[] {
   return listed.split("\n").filter((path) => path !== "");
 }
 
-/** Returns the paths that each module of the repository imports, by its path; all relative to the root. */
+/** Returns, by module, the paths that it imports; all relative to the root. */
 export function readImports(root: string): ReadonlyMap<string, readonly string[]> {
   const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "--", "*.ts"], {
     cwd: root,
@@ -22,7 +22,7 @@ export function readImports(root: string): ReadonlyMap<string, readonly string[]
   const paths = listed.split("\n").filter((path) => path !== "");
   return new Map(
     paths.map((path) => {
-      // A file that Git lists may be removed.
+      // Git can list a file that was removed.
       const text = readText(join(root, path));
       const found = [...text.matchAll(importPattern)];
       return [path, found.map(([, specifier = ""]) => join(dirname(path), specifier))];
@@ -38,7 +38,7 @@ function readText(path: string): string {
   }
 }
 
-/** Returns how many imports lead from a module to the nearest changed one; a module that reaches none is absent. */
+/** Returns, by module, how many imports lead to the nearest changed module. A module that reaches none is absent. */
 export function importDistances(
   changed: readonly string[],
   imports: ReadonlyMap<string, readonly string[]>,
@@ -47,7 +47,7 @@ export function importDistances(
   for (const [path, imported] of imports)
     for (const each of imported) importers.set(each, [...(importers.get(each) ?? []), path]);
   const distances = new Map(changed.map((path) => [path, 0]));
-  // A map visits what is added meanwhile, so the nearest come first.
+  // A map also visits entries that are added during the loop, so the nearest come first.
   for (const [path, distance] of distances)
     for (const importer of importers.get(path) ?? [])
       if (!distances.has(importer)) distances.set(importer, distance + 1);
@@ -55,8 +55,8 @@ export function importDistances(
 }
 
 /**
- * Returns the tests with the shortest way to a changed module, at most so many. Of equally near ones those in its folder come
- * first, then those in its room (`src/specs`), and else the order of `tests` holds.
+ * Returns the tests with the shortest import path to a changed module, at most `most`. Among equally near tests, those in its folder
+ * come first, then those in its room (`src/specs`), and otherwise the order of `tests` applies.
  */
 export function nearestTests(
   tests: readonly string[],
@@ -66,8 +66,8 @@ export function nearestTests(
   const folders = new Set(changed.map((path) => dirname(path)));
   const rooms = new Set(changed.map(roomOf));
   const rank = (path: string): number => {
-    const beside = folders.has(dirname(path)) ? 0 : rooms.has(roomOf(path)) ? 1 : 2;
-    return 3 * (distances.get(path) ?? imports.size) + beside;
+    const tier = folders.has(dirname(path)) ? 0 : rooms.has(roomOf(path)) ? 1 : 2;
+    return 3 * (distances.get(path) ?? imports.size) + tier;
   };
   return tests.toSorted((a, b) => rank(a) - rank(b)).slice(0, most);
 }

@@ -15,7 +15,7 @@ function faultsOf(code: string): readonly string[] {
   return faultsOfPublicNames([join(folder, "index.ts")]).map(({ fault }) => fault);
 }
 
-test("a public function or class without an example is a fault, also one whose neighbour has one", () => {
+test("a public function or class without an example is a fault, even if its neighbour has one", () => {
   const example = "/**\n * Makes one.\n *\n * @example\n * make();\n */\n";
   expect(faultsOf(`${example}export function make(): void {}\n`)).toEqual([]);
   expect(faultsOf(`${example}export function make(): void {}\n\nexport async function other() {}\n`)).toEqual(
@@ -26,7 +26,7 @@ test("a public function or class without an example is a fault, also one whose n
   ]);
 });
 
-test("an object type with names of both cases is a fault, and a deprecated alias is none", () => {
+test("an object type with names of both cases is a fault, but a deprecated alias does not count", () => {
   expect(
     faultsOf("export interface Call { readonly toolName: string; readonly tool_call_id: string }\n"),
   ).toEqual(["Call mixes cases: tool_call_id, toolName."]);

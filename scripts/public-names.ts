@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { type Declaration, exportedDeclarations, walk } from "./declarations.ts";
 
 /**
- * The public names of sources that break a rule: a function or class without an `@example`, and an object type with names of
- * both cases. Records of the wire and of files are snake_case, the rest is camelCase; `@deprecated` names are not counted.
+ * Returns the public names of sources that break a rule: a function or class without an `@example`, and an object type with names of
+ * both cases. Records of the wire and of files are snake_case, everything else is camelCase; `@deprecated` names do not count.
  */
 export function faultsOfPublicNames(entries: readonly string[]): readonly { file: string; fault: string }[] {
   const found = new Map<string, { file: string; fault: string }>();

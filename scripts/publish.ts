@@ -1,8 +1,8 @@
 /**
- * Publishes the package under the name in `NPM_PACKAGE`, from the release workflow alone.
+ * Publishes the package under the name in `NPM_PACKAGE`, from the release workflow only.
  *
- * `kit` on npm is another project, and the address of the repository is known to the workflow, not to a
- * checkout: both are written into the published `package.json`, as npm's provenance compares them.
+ * `kit` on npm is another project, and only the workflow knows the address of the repository. So this script writes both
+ * into the published `package.json`; npm's provenance compares them.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ if (isPublished()) console.log(`${name}@${version} is published already.`);
 else {
   execFileSync("node", ["scripts/build.ts"], { stdio: "inherit" });
   execFileSync("npm", ["publish", "--provenance", "--access", "public"], { stdio: "inherit" });
-  // changesets/action looks for this line, and makes a release of it.
+  // changesets/action looks for this line, and creates a release for it.
   console.log(`New tag: v${version}`);
 }
 

@@ -1,4 +1,4 @@
-// A real server under mixed load for a while: what it holds is sampled, printed as a table, and must not grow.
+// Runs a real server under mixed load, samples its memory and files, prints a table, and fails if one of them keeps growing.
 //   npm run test:soak                # twelve minutes
 //   npm run test:soak -- 90          # seconds
 import { once } from "node:events";
@@ -15,15 +15,15 @@ const seconds = Number(process.argv[2] ?? 720);
 const sampleMs = Math.max(2_000, (seconds * 1_000) / 30);
 /** The share of the samples that belongs to start-up: caches fill, code is compiled. */
 const warmUp = 0.4;
-/** Approvals that wait all the time; the oldest is decided when a new one comes. */
+/** How many approvals wait at any time; the oldest is decided when a new one comes. */
 const approvalsWaiting = 100;
-/** Instances that each kind of work goes to, before the next ones take their place and these are deleted. */
+/** How many instances each kind of work uses before it switches to new ones and these are deleted. */
 const rotation = 40;
-/** The size that the event log is given. */
+/** The configured size of the event log, in bytes. */
 const eventBytes = 16 * 1_048_576;
 /**
- * By how much the line through the samples may rise from the end of the warm-up to the end. A short run ends while the event
- * log fills the size that it is given; a long one shows that it stays there.
+ * How far the line through the samples may rise from the end of the warm-up to the end. A short run ends while the event
+ * log still grows to its configured size; a long run shows that it stays there.
  */
 const limits = {
   heap_mb: 12,
@@ -57,7 +57,7 @@ const workflow = `export async function run(ctx) {
 }
 `;
 
-// Runs inside the server: what only it can know of itself.
+// Runs inside the server, and writes what only the process itself can measure.
 const probe = `import { writeFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
@@ -107,7 +107,7 @@ const isOver = (): boolean => performance.now() - started > seconds * 1_000;
 const failures = new Map<string, number>();
 let done = 0;
 
-/** A GET without a body, else a POST; gives the text of the reply. */
+/** Sends a GET without a body, otherwise a POST; returns the text of the reply. */
 async function send(
   path: string,
   body?: unknown,
@@ -154,7 +154,7 @@ async function decideOldest(): Promise<void> {
     await send(`/agents/careful/${instance_id}/approvals/${id}`, { approved: true });
 }
 
-/** One kind of work, again and again; each takes new instances after a while, and deletes the old ones. */
+/** Repeats one kind of work; after a while it uses new instances and deletes the old ones. */
 async function keepDoing(
   kind: string,
   work: (instance: string, number: number) => Promise<unknown>,
@@ -191,7 +191,7 @@ function sample(): Sample | undefined {
   try {
     own = JSON.parse(readFileSync(probed, "utf8"));
   } catch {
-    // Not written yet, or being written.
+    // The file does not exist yet, or is being written.
     return undefined;
   }
   const mb = (bytes: number): number => Math.round((bytes / 1_048_576) * 10) / 10;
@@ -209,7 +209,7 @@ function sample(): Sample | undefined {
   };
 }
 
-/** By how much the straight line through the values (least squares) rises from the first time to the last. */
+/** Returns how far the straight line through the values (least squares) rises from the first time to the last. */
 function rise(points: readonly { readonly at: number; readonly value: number }[]): number {
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, one) => sum + one, 0) / values.length;

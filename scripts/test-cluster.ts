@@ -1,7 +1,7 @@
 /**
- * `npm run test:cluster`: several `kit start` over one Postgres, under faults. `--long` goes on with faults at random for
- * thirty minutes, `--minutes N` for so many; `--seed N` repeats the faults of a run that printed it; `--engine restate` has Restate
- * call the nodes, with the server of `npm run test:vendors`. Further words go to vitest.
+ * `npm run test:cluster` tests several `kit start` over one Postgres, under faults. `--long` continues with random faults for
+ * thirty minutes, `--minutes N` for N minutes. `--seed N` repeats the faults of a run that printed the seed. `--engine restate` has Restate
+ * call the nodes, with the server of `npm run test:vendors`. Further arguments go to vitest.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";

@@ -17,7 +17,7 @@ const has = (name: string): boolean => existsSync(join(packages, name));
 
 let project: TargetProject;
 let base = "";
-/** Programs of the runners, which tell what they were asked. */
+/** Fake programs of the runners, which record their arguments. */
 let tools = "";
 
 const git = async (...args: readonly string[]): Promise<string> => {
@@ -46,7 +46,7 @@ beforeAll(async () => {
   tools = join(project.root, "node_modules/.tools");
   await mkdir(tools, { recursive: true });
   const kit = `exec ${JSON.stringify(process.execPath)} ${JSON.stringify(join(repositoryRoot, "bin/kit.mjs"))}`;
-  // kit is not in a registry, and what is installed is there already.
+  // kit is not in a registry, and its packages are installed already.
   await tool("npm", 'echo "npm $*"');
   await tool("npx", `shift 2; ${kit} "$@"`);
   await tool("gh", `printf '%s\\n' "$@" > gh-arguments.txt`);
@@ -67,7 +67,7 @@ interface Step {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-test("the steps of the GitHub workflow run as they are: annotations of the change, and the agent's answer as a comment", async () => {
+test("the steps of the GitHub workflow run unchanged: they annotate the change, and the agent's answer becomes a comment", async () => {
   const workflow = parse(await readFile(join(project.root, ".github/workflows/kit.yml"), "utf8"));
   const jobs: readonly { readonly steps: readonly Step[] }[] = Object.values(workflow.jobs);
   const said: Record<string, string> = {};
@@ -89,7 +89,7 @@ test("the steps of the GitHub workflow run as they are: annotations of the chang
       cwd: project.root,
       env: { HOME, PATH: `${tools}:${process.env.PATH}`, ...variables },
     };
-    // As the runner does it for `shell: bash`.
+    // The runner does the same for `shell: bash`.
     const { stdout } = await run("bash", ["--noprofile", "--norc", "-eo", "pipefail", "-c", script], options);
     said[name] = stdout;
   }
@@ -107,7 +107,7 @@ test("the steps of the GitHub workflow run as they are: annotations of the chang
 });
 
 describe.skipIf(!has("actionlint"))("with actionlint of npm run test:targets", () => {
-  test("the GitHub workflow has no fault, and a typing error in it would be found", async () => {
+  test("the GitHub workflow has no fault, and actionlint finds a typing error in it", async () => {
     const { createLinter } = await import(join(packages, "actionlint/node.mjs"));
     const lint = await createLinter();
     const text = await readFile(join(project.root, ".github/workflows/kit.yml"), "utf8");

@@ -29,7 +29,7 @@ afterAll(async () => {
   for (const folder of folders) await rm(folder, { recursive: true, force: true });
 });
 
-/** workerd through `wrangler dev`, as a user runs it; the state of its objects lies in a folder and outlives a kill. */
+/** Runs workerd through `wrangler dev`, like a user. The state of its objects is in a folder and survives a kill. */
 async function serveWorker(
   folder: string,
   variables: Readonly<Record<string, string>> = {},
@@ -91,7 +91,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     expect(Date.parse(String(run.ended_at))).toBeLessThan(asked);
   });
 
-  test("it is within the size of the free plan, which the build shows", async () => {
+  test("its size fits the free plan, and the build prints it", async () => {
     const code = await readFile(join(project.root, "build/cloudflare/app/worker.js"));
     expect(gzipSync(code).byteLength).toBeLessThan(3 * 1024 * 1024);
     expect(built).toMatch(/The worker has \d\.\d MB, \d\.\d MB compressed; Workers take 3\.0 MB/);
@@ -107,11 +107,11 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     expect([code.includes(project.root), code.includes(repositoryRoot)]).toEqual([false, false]);
   });
 
-  test("a WebSocket is refused with what to do instead", async () => {
+  test("it refuses a WebSocket and names the alternative", async () => {
     const reply = await fetch(`${server.url}/agents/reviewer/1`, { headers: { Upgrade: "websocket" } }).catch(
       () => undefined,
     );
-    // Node's fetch sends no upgrade: the client's own handshake is refused.
+    // Node's fetch sends no upgrade, so the handshake of the client's own WebSocket is tested.
     if (reply !== undefined) expect(reply.status).not.toBe(101);
     const socket = new WebSocket(server.url.replace("http", "ws"));
     const ended = await new Promise((resolve) => {
@@ -123,7 +123,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
 });
 
 describe.skipIf(!hasWrangler)("without a key", () => {
-  test("a worker answers to the names of this machine alone", async () => {
+  test("a worker answers only to names of this machine", async () => {
     const project = await createTargetProject();
     let server: ServerOutput | undefined;
     try {

@@ -24,7 +24,7 @@ function succeeds(file: string, args: readonly string[]): boolean {
   }
 }
 
-/** The Node that a Dockerfile names is the one of this machine, with what the lines of the file run. */
+/** A substitute for the base image of a Dockerfile: the Node of this machine, with the programs that the file runs. */
 async function writeBaseSystem(folder: string): Promise<void> {
   const programs = ["/bin/sh", "/bin/mkdir", "/bin/chown", "/usr/bin/setpriv"];
   const files = new Map(programs.map((path) => [path, path]));
@@ -71,7 +71,7 @@ describe.skipIf(!hasBuildah)(
         const { exitCode, stderr } = await project.kit(["build", "--target", target]);
         expect(stderr).toBe("");
         expect(exitCode).toBe(0);
-        // Beside what belongs to the output, as people leave it there.
+        // A file that people leave next to the output.
         await writeFile(join(project.root, `build/${target}/.env`), "SECRET=of-the-project\n");
         await writeFile(join(project.root, `build/${target}/notes.txt`), "notes\n");
         await buildah(
@@ -124,7 +124,7 @@ describe.skipIf(!hasBuildah)(
           await expect(readFile(join(top, "app/.env"))).rejects.toThrow();
           await expect(readFile(join(top, "app/notes.txt"))).rejects.toThrow();
           expect(server.log).toContain('"type":"request"');
-          // buildah's chroot may kill a process whose user it chose itself; the one that chose its own drains.
+          // buildah's chroot can kill a process whose user it chose itself. If the container chose the user, the process drains.
           if (image === "fly") expect(await server.end("SIGTERM")).toBe(0);
         } finally {
           await server.end("SIGKILL");
@@ -132,7 +132,7 @@ describe.skipIf(!hasBuildah)(
       },
     );
 
-    test("without keys it refuses to listen where others reach it", async () => {
+    test("without keys it refuses to listen on a public address", async () => {
       const container = await buildah("from", "--pull-never", "docker");
       const failed: unknown = await buildah("run", container, "--", "node", "server.mjs").catch(
         (error: unknown) => error,

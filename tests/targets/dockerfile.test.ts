@@ -24,14 +24,17 @@ describe.skipIf(!existsSync(linter))("a Dockerfile (skipped where npm run test:t
     await project?.remove();
   });
 
-  test.each(["docker", "fly", "railway"])("of the target %s has no finding of the linter", async (target) => {
-    const { exitCode, stderr } = await project.kit(["build", "--target", target]);
-    expect(stderr).toBe("");
-    expect(exitCode).toBe(0);
-    const text = await readFile(join(project.root, "build", target, "Dockerfile"), "utf8");
-    expect(validate(text)).toEqual([]);
-    expect(validate(`${text}RUNN true\n`).map(({ message }) => message)).toEqual([
-      "Unknown instruction: RUNN",
-    ]);
-  });
+  test.each(["docker", "fly", "railway"])(
+    "for the target %s has no finding of the linter",
+    async (target) => {
+      const { exitCode, stderr } = await project.kit(["build", "--target", target]);
+      expect(stderr).toBe("");
+      expect(exitCode).toBe(0);
+      const text = await readFile(join(project.root, "build", target, "Dockerfile"), "utf8");
+      expect(validate(text)).toEqual([]);
+      expect(validate(`${text}RUNN true\n`).map(({ message }) => message)).toEqual([
+        "Unknown instruction: RUNN",
+      ]);
+    },
+  );
 });

@@ -15,7 +15,7 @@ const isThere = (name: string): boolean => existsSync(join(packages, name));
 
 let project: TargetProject;
 
-// Each example as it stands, in a project whose packages it finds.
+// Each example runs unchanged, in a project that has its packages.
 beforeAll(async () => {
   project = await createTargetProject();
   await cp(join(repositoryRoot, "examples/embedding"), join(project.root, "embedding"), { recursive: true });
@@ -39,7 +39,7 @@ interface Embedded {
 const load = async (name: string): Promise<Record<string, never>> =>
   await import(pathToFileURL(join(project.root, "embedding", name)).href);
 
-/** The application of an example on a port of this machine. */
+/** Serves the application of an example on a port of this machine. */
 const examples: Readonly<Record<string, () => Promise<Embedded>>> = {
   async hono() {
     const { app, kit } = (await load("hono.mjs")) as unknown as HonoExample;
@@ -74,7 +74,7 @@ const examples: Readonly<Record<string, () => Promise<Embedded>>> = {
   },
 };
 
-/** The example as a route of a real Next.js, built and started by its own command. */
+/** Serves the example as a route of a real Next.js, built and started by its own command. */
 async function serveNext(): Promise<Embedded> {
   const shop = await createTargetProject();
   const at = (path: string): string => join(shop.root, path);
@@ -117,7 +117,7 @@ async function serveNext(): Promise<Embedded> {
   };
 }
 
-/** The line that docs/deploy.md asks for, and the root, since the packages of this test are links. */
+/** The line from docs/deploy.md, and the root, because the packages of this test are links. */
 const nextConfig = 'export default { serverExternalPackages: ["kit"], turbopack: { root: "/" } };\n';
 
 interface Closing {
@@ -147,7 +147,7 @@ interface FastifyExample {
   readonly kit: Closing;
 }
 
-/** A server that hands on requests as frameworks of `Request` and `Response` get them. */
+/** A server that passes requests on like frameworks of `Request` and `Response`. */
 async function listen(answer: (request: Request) => Promise<Response>, kit: Closing): Promise<Embedded> {
   const { getRequestListener } = await import("@hono/node-server");
   const server = createServer(getRequestListener((request) => answer(request)));

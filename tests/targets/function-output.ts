@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { ServedOutput } from "./served-cases.ts";
 import { outputVariables } from "./server-output.ts";
 
-/** A process of a function, and the calls that it works on. It is frozen while there are none. */
+/** A process of a function, and its open calls. The platform freezes it while there are none. */
 interface Worker {
   readonly child: ChildProcess;
   readonly port: Promise<number>;
@@ -15,19 +15,19 @@ interface Worker {
 
 export interface FunctionOptions {
   readonly platform: "vercel" | "netlify";
-  /** The unpacked function that answers, and the one that the schedule calls; the same for Vercel. */
+  /** The folders of the function that answers requests, and of the scheduled one; the same for Vercel. */
   readonly folder: string;
   readonly scheduled: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Calls that a process works on side by side. */
+  /** How many calls a process handles in parallel. */
   readonly concurrency: number;
 }
 
 export const cronSecret = "secret-of-the-scheduled-call";
 
 /**
- * A platform around the workers of a function: it starts them as calls come, freezes a worker (SIGSTOP) as soon as nothing of its calls
- * is under way, lets it go on (SIGCONT) for the next call, and makes the scheduled call once a second.
+ * A simulated platform for the workers of a function. It starts workers when calls come, freezes a worker (SIGSTOP) as soon as it has no
+ * open call, resumes it (SIGCONT) for the next call, and makes the scheduled call once a second.
  */
 export class FunctionOutput implements ServedOutput {
   readonly #options: FunctionOptions;
@@ -58,19 +58,19 @@ export class FunctionOutput implements ServedOutput {
     if (cron) this.#cron = this.#schedule();
   }
 
-  /** Kills all workers; the next calls start others. */
+  /** Kills all workers; the next calls start new ones. */
   async restart(): Promise<void> {
     const all = [...this.#workers.values()].flat();
     this.#workers.clear();
     await Promise.all(all.map((worker) => kill(worker)));
   }
 
-  /** The processes of the function that answers. */
+  /** The process ids of the function that answers requests. */
   pids(): readonly number[] {
     return (this.#workers.get(this.#options.folder) ?? []).map(({ child }) => child.pid ?? 0);
   }
 
-  /** Resolves once no call is under way. */
+  /** Resolves once there is no open call. */
   async atRest(): Promise<void> {
     while ([...this.#workers.values()].flat().some(({ calls }) => calls > 0)) await delay(20);
   }
@@ -89,7 +89,7 @@ export class FunctionOutput implements ServedOutput {
     await this.#cron;
   }
 
-  /** The scheduled call; gives its status. */
+  /** Makes the scheduled call and returns its status. */
   async callScheduled(): Promise<number> {
     const { scheduled } = this.#options;
     const worker = this.#take(scheduled);

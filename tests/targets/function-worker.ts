@@ -6,8 +6,8 @@ import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 
 /**
- * The process of a platform that holds a function: `vercel` with the folder of an `index.func`, or `netlify` with that of an unpacked
- * archive. It answers requests by the platform's own contract, and says after each when nothing of it is under way.
+ * The process in which a platform runs a function: `vercel` with the folder of an `index.func`, or `netlify` with that of an unpacked
+ * archive. It answers requests by the platform's own contract, and reports after each when it has no open work.
  */
 const [, , platform, folder = ""] = process.argv;
 
@@ -15,7 +15,7 @@ type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<v
 
 const load = async (file: string): Promise<Record<string, unknown>> => await import(pathToFileURL(file).href);
 
-/** As the Node.js launcher of Vercel: `export default { fetch }`, and the context of the request in its global place. */
+/** Like the Node.js launcher of Vercel: `export default { fetch }`, and the context of the request as a global. */
 async function vercel(): Promise<Answer> {
   const { handler } = JSON.parse(await readFile(join(folder, ".vc-config.json"), "utf8"));
   const context = new AsyncLocalStorage<{ readonly waitUntil: (work: Promise<unknown>) => void }>();
@@ -42,7 +42,7 @@ async function vercel(): Promise<Answer> {
       try {
         for await (const chunk of reply.body ?? []) outgoing.write(chunk);
       } catch {
-        // The client has gone.
+        // The client has disconnected.
       }
       outgoing.end();
       await Promise.allSettled(waiting);
@@ -58,7 +58,7 @@ interface Head {
   readonly multiValueHeaders?: Record<string, string[]>;
 }
 
-/** As AWS Lambda with streamed responses: Netlify's own bootstrap, which lies in the archive, makes the request of it. */
+/** Like AWS Lambda with streamed responses: Netlify's own bootstrap, which is in the archive, creates the request. */
 async function netlify(): Promise<Answer> {
   const streams = new WeakMap<Writable, ServerResponse>();
   Object.assign(globalThis, {
@@ -78,7 +78,7 @@ async function netlify(): Promise<Answer> {
     readonly handler: LambdaHandler;
   };
   return async (incoming, outgoing) => {
-    // Lambda does not tell a function that its client has gone.
+    // Lambda does not report that a client has disconnected.
     const stream = new Writable({
       write(chunk, _, done) {
         outgoing.write(chunk);

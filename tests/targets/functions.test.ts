@@ -41,9 +41,9 @@ beforeAll(async () => {
     const { exitCode, stdout, stderr } = await project.kit(["build", "--target", target]);
     expect(stderr).not.toMatch(/error/);
     expect(exitCode).toBe(0);
-    // The packages are in the output: nothing is left to install.
+    // The output contains the packages, so nothing needs to be installed.
     expect(stdout).not.toContain("Not part of it");
-    // Far away from the project and its packages: nothing of them can be found by chance.
+    // Outside the project, so that none of its packages is found by chance.
     await cp(join(project.root, "build", target), join(work, target), { recursive: true });
   }
 });
@@ -54,7 +54,7 @@ afterAll(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-/** A database of its own for each output. */
+/** Creates a database for each output. */
 async function database(name: string): Promise<string> {
   await ask(postgres.url, `CREATE DATABASE ${name}`);
   return postgres.url.replace(/\/postgres$/, `/${name}`);
@@ -70,7 +70,7 @@ async function ask<Row>(url: string, sql: string): Promise<readonly Row[]> {
   }
 }
 
-/** The connections of frozen functions to a database, and the locks that they hold. */
+/** Returns how many connections frozen functions have to a database, and how many locks they hold. */
 async function held(url: string): Promise<readonly unknown[]> {
   return await ask(
     url,
@@ -93,7 +93,7 @@ const outputs = {
   },
 };
 
-/** The archives of both functions, unpacked, after a look at what the bundler makes of them. */
+/** Unpacks the archives of both functions, after checking the bundler's description of them. */
 async function archives(): Promise<readonly string[]> {
   const root = join(work, "netlify");
   const { publish, functions } = await makeNetlifyArchives(root, work);
@@ -108,7 +108,7 @@ async function archives(): Promise<readonly string[]> {
   return ["kit", "kit-work"].map((name) => found.get(name)?.folder ?? "");
 }
 
-test("a function that is frozen in the middle of its work loses it to a scheduled call, and writes nothing when it goes on", async () => {
+test("a function that is frozen during its work loses the work to a scheduled call, and writes nothing when it resumes", async () => {
   const folder = join(work, "vercel/.vercel/output/functions/index.func");
   const url = await database("frozen");
   const options = {
@@ -169,7 +169,7 @@ describe.each(["vercel", "netlify"] as const)("%s, with Postgres and frozen betw
 
   test.skipIf(isSkipped)(`${platform}: a frozen function holds nothing in the database`, async () => {
     await output.stopSchedule();
-    // Calls that overlap keep the process awake: how often it was frozen before depends on the machine.
+    // Overlapping calls keep the process awake, so the number of earlier freezes depends on the machine.
     await expect.poll(() => output.frozen).toBeGreaterThan(0);
     await expect.poll(() => held(postgres.url.replace(/\/postgres$/, `/${platform}`))).toEqual([]);
   });

@@ -10,14 +10,14 @@ const vendors = fileURLToPath(new URL("../../vendors/node_modules", import.meta.
 
 export const hasNetlify = existsSync(join(vendors, "@netlify/zip-it-and-ship-it"));
 
-/** A function as Netlify's bundler describes it: its archive, and the folder where that is unpacked. */
+/** Netlify's bundler's description of a function: its archive, and the folder into which it is unpacked. */
 export interface NetlifyFunction {
   readonly name: string;
   readonly path: string;
   readonly folder: string;
 }
 
-/** Makes archives of the functions of an output with Netlify's own bundler, as netlify.toml says, and unpacks them. */
+/** Packs the functions of an output with Netlify's own bundler, by the settings of netlify.toml, and unpacks them. */
 export async function makeNetlifyArchives(
   root: string,
   work: string,

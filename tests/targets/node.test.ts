@@ -8,7 +8,7 @@ import { ServerOutput } from "./server-output.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
 
 let project: TargetProject;
-// Far away from the project and its packages: nothing of them can be found by chance.
+// Outside the project, so that none of its packages is found by chance.
 const folder = join(tmpdir(), `kit-output-${process.pid}`);
 let server: ServerOutput;
 
@@ -32,7 +32,7 @@ test.each(servedCases)("node: $name", async ({ run }) => {
   await run(server);
 });
 
-test("the output holds what is read, and nothing else of the project", async () => {
+test("the output contains what kit reads, and nothing else of the project", async () => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())
@@ -72,7 +72,7 @@ test("the same project gives the same bytes, and no path of this machine", async
   }
 });
 
-test("SIGTERM ends it with 0, and what it keeps lies in its own folder", async () => {
+test("SIGTERM ends it with 0, and its data is in its own folder", async () => {
   expect(existsSync(join(folder, ".kit/sessions.db"))).toBe(true);
   expect(await server.end("SIGTERM")).toBe(0);
 });

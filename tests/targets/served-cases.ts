@@ -3,10 +3,10 @@ import { createHmac } from "node:crypto";
 import { KitClient } from "../../src/client/index.ts";
 import { apiKey, webhookSecret } from "./target-project.ts";
 
-/** An output that runs, and how to end it without warning and begin it again. */
+/** A running output, which a case can kill and start again. */
 export interface ServedOutput {
   readonly url: string;
-  /** Kills the server, and starts it again on its files; the address may be another one. */
+  /** Kills the server and starts it again on its files; the address can change. */
   restart(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ async function untilSettled<Value>(
   }
 }
 
-/** Every output of the target project passes these cases, by requests alone. */
+/** The cases that every output of the target project passes; they only send requests. */
 export const servedCases: readonly ServedCase[] = [
   {
     name: "/health answers without a key, everything else wants one",

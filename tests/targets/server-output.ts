@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { apiKey, webhookSecret } from "./target-project.ts";
 
-/** The variables with which outputs of the tests run. */
+/** The environment variables of outputs in tests. */
 export const outputVariables: Readonly<Record<string, string>> = {
   KIT_API_KEYS: apiKey,
   CHAT_SECRET: webhookSecret,
 };
 
-/** A server in processes of its own, which says on its first lines where it listens: `… at http://…`, or `Ready on http://…`. */
+/** A server process, which prints its address on its first lines: `… at http://…`, or `Ready on http://…`. */
 export class ServerOutput {
   readonly #command: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export class ServerOutput {
     const [file = "", ...args] = this.#command;
     const { PATH, HOME, TMPDIR } = process.env;
     const env = { PATH, HOME, TMPDIR, ...outputVariables, ...this.#env };
-    // In a group of their own, with those that they start.
+    // In a process group with the processes that it starts.
     const child = spawn(file, args, { cwd: "/", env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#child = child;
     this.log = "";
@@ -51,13 +51,13 @@ export class ServerOutput {
     await this.start();
   }
 
-  /** The id of the user that the server runs as. */
+  /** The id of the server's user. */
   async user(): Promise<number> {
     const status = await readFile(`/proc/${await serverIn(this.#child?.pid ?? 0)}/status`, "latin1");
     return Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
   }
 
-  /** Signals the server, or all that was started with it, and gives the exit code; null after a kill. */
+  /** Signals the server, or its whole process group, and returns the exit code; null after a kill. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null)
@@ -68,7 +68,7 @@ export class ServerOutput {
   }
 }
 
-/** The process that serves, among those of a group: a program that starts containers hands signals on, and ends otherwise. */
+/** Returns the serving process of a group: a program that starts containers forwards signals, and ends in another way. */
 async function serverIn(group: number): Promise<number> {
   for (const name of await readdir("/proc").catch(() => [])) {
     if (!/^\d+$/.test(name)) continue;

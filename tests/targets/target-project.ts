@@ -5,13 +5,13 @@ import { dirname, join } from "node:path";
 import { repositoryRoot } from "../../scripts/files.ts";
 import type { RunResult } from "../../src/cli/testing/run-kit.ts";
 
-/** A project with each kind of source, as people have it, that is built for every target. */
+/** A project with each kind of source, built for every target. */
 export interface TargetProject {
   readonly root: string;
   write(path: string, text: string): Promise<void>;
   /** Links packages of this checkout, or of another folder of packages, into the project. */
   link(names: readonly string[], from?: string): Promise<void>;
-  /** Runs the command line of the kit that is installed in the project. */
+  /** Runs the command line of the kit installed in the project. */
   kit(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<RunResult>;
   remove(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export default defineWorkflow({
 `,
 };
 
-/** Makes the project in a temporary folder, with kit as npm would unpack it there, and its packages beside it. */
+/** Creates the project in a temporary folder, with kit unpacked like npm does it, and its packages next to it. */
 export async function createTargetProject(
   more: Readonly<Record<string, string>> = {},
 ): Promise<TargetProject> {
@@ -104,7 +104,7 @@ export async function createTargetProject(
   for (const path of ["package.json", "bin", "dist"])
     await cp(join(repositoryRoot, path), join(root, "node_modules/kit", path), { recursive: true });
   const { dependencies } = JSON.parse(await readFile(join(repositoryRoot, "package.json"), "utf8"));
-  // `kit build` asks for the bundler by name.
+  // `kit build` imports the bundler by name.
   await link([...Object.keys(dependencies), "rolldown"]);
   return {
     root,

@@ -1,5 +1,5 @@
 /**
- * A worker whose Durable Objects run the contract suites on their own SQLite: each test in an object of its own, named by
+ * A worker whose Durable Objects run the contract suites on their own SQLite. Each test has its own object, named by
  * the request.
  */
 import type { ContractCase } from "../../../src/base/contract-case.ts";
@@ -12,11 +12,11 @@ import { sessionStoreCases } from "../../../src/stores/contract-cases.ts";
 import { SqliteSessionStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { createManualClock } from "../../../src/testing/manual-clock.ts";
 
-/** The storage of the object that runs a test now. */
+/** The storage of the object that is running a test. */
 let storage: DurableStorage;
 const open = (store: string) => new DurableDatabase(storage, store);
 
-/** Several stores of one test are told apart by the tables of the one before being gone. */
+/** Removes the tables of the previous store, so that several stores of one test are separate. */
 function empty(): void {
   const rows = [
     ...storage.sql.exec(
