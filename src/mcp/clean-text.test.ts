@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { processorMs } from "../testing/processor-time.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 
-test("invisible signs are taken out of a text, and what people write stays", () => {
+test("invisible characters are removed from a text, and ordinary text stays", () => {
   expect(cleanText("\u001b[31mred\u001b[0m \u202eevil\u200b\u0000\u{e0041} ok", 100)).toBe("red evil ok");
   expect(cleanText("Zeile 1\n\tZeile 2: äöü 日本 😀", 100)).toBe("Zeile 1\n\tZeile 2: äöü 日本 😀");
   expect(cleanLine("one\r\n  two\u2028three", 100)).toBe("one two three");
 });
 
-test("a long text is cut with an ellipsis, in no more time than its beginning takes", () => {
+test("a long text is cut with an ellipsis, without reading its rest", () => {
   expect(cleanText("x".repeat(50), 10)).toBe(`${"x".repeat(10)}…`);
   const started = processorMs();
   expect(cleanText("\u001b[".repeat(20_000_000), 100).length).toBeLessThanOrEqual(101);

@@ -19,12 +19,12 @@ export function toolServer(...args: readonly string[]): McpServerConfig {
   return { command: process.execPath, args: [join(folder, "serve-process.ts"), ...args] };
 }
 
-/** A server that misbehaves in one way. */
+/** The configuration of a server that misbehaves in one way. */
 export function hostileServer(scenario: string): McpServerConfig {
   return { command: process.execPath, args: [join(folder, "hostile/serve-process.ts"), scenario] };
 }
 
-/** Time that passes ten times as fast, for pauses that a test would rather not wait for. */
+/** A clock that runs ten times as fast, to shorten pauses in tests. */
 const fastClock: Clock = {
   now: () => 10 * Date.now(),
   sleep: (ms, signal) => systemClock.sleep(ms / 10, signal),
@@ -41,7 +41,7 @@ export function createSkippingClock(): Clock {
   };
 }
 
-/** Opens a client that is closed with the test. */
+/** Opens a client that is closed at the end of the test. */
 export function openClient(config: McpConfig, over: Partial<McpClientOptions> = {}): McpClient {
   const client = createMcpClient({
     config,
@@ -64,7 +64,7 @@ export async function namesOf(client: McpClient): Promise<readonly string[]> {
   return (await client.tools()).map((tool) => tool.name);
 }
 
-/** The tools, and what was complained about on the way. */
+/** The tools, and the reported problems. */
 export async function toolsAndProblems(
   client: McpClient,
 ): Promise<{ readonly tools: readonly AnyTool[]; readonly problems: readonly McpProblem[] }> {
@@ -84,7 +84,7 @@ export async function callTool(
   if (tool === undefined) throw new Error(`There is no tool named ${name}.`);
   const context = createToolContext(given.signal === undefined ? {} : { signal: given.signal });
   const output = await tool.execute(given.args ?? {}, context);
-  // The tools of servers give texts and parts.
+  // Tools of servers return texts and parts.
   return typeof output === "string" ? { content: output } : (output as Exclude<ToolOutput, string>);
 }
 
@@ -93,7 +93,7 @@ export function textOf(output: Exclude<ToolOutput, string>): string {
   return output.content.map((part) => (part.type === "text" ? part.text : `[${part.media_type}]`)).join("\n");
 }
 
-/** Whether a process is there. */
+/** Whether a process exists. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

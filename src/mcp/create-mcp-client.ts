@@ -15,25 +15,25 @@ export interface McpClientOptions {
   readonly config: McpConfig;
   /** The folder that `cwd` of a server is relative to. */
   readonly root: string;
-  /** Looks up `${NAME}` of the configuration. Servers get nothing else of it, but `PATH`. */
+  /** Values for `${NAME}` in the configuration. Servers get no other variables, except `PATH`. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly validateJson: ValidateJson;
   readonly clock?: Clock;
 }
 
-/** A problem of a server, or of its tools. */
+/** A problem with a server or its tools. */
 export interface McpProblem {
   readonly server: string;
-  /** Sentences that anybody may read. */
+  /** Sentences that are safe for every reader. */
   readonly message: string;
-  /** The end of its process's stderr: for the person who configured it, never for a log that leaves the machine. */
+  /** The end of the process's stderr: for the person who configured it, never for a log that leaves the machine. */
   readonly details?: string;
 }
 
-/** A server as it is found to be. */
+/** The state of a configured server. */
 export interface McpServerState {
   readonly server: string;
-  /** The names of its tools, as models know them. */
+  /** The names of its tools for models. */
   readonly tools: readonly string[];
   readonly isAvailable: boolean;
   readonly problems: readonly McpProblem[];
@@ -42,38 +42,38 @@ export interface McpServerState {
 /** The tools of the configured MCP servers, over one connection to each. */
 export interface McpClient {
   /**
-   * The tools as they are now; the same objects while they are the same. Servers are connected when it is
-   * first asked. One that is down is left out and told to `onProblem`; only the signal makes it reject.
+   * Returns the current tools; an unchanged tool is the same object as before. The first call connects the servers.
+   * A server that is down is skipped and reported to `onProblem`; only an abort makes the call reject.
    */
   tools(options?: {
     readonly signal?: AbortSignal;
     readonly onProblem?: (problem: McpProblem) => void;
   }): Promise<readonly AnyTool[]>;
-  /** Why a tool of that whole name is not among them, for a model: a limit, or a server that is down; undefined where it is neither. */
+  /** Explains to a model why a tool of this full name is missing: a limit, or a server that is down; `undefined` if neither applies. */
   whyMissing(name: string): string | undefined;
-  /** As far as the servers were needed. */
+  /** The problems of servers that have been used so far. */
   problems(): readonly McpProblem[];
-  /** Connects to every server to see what it is like. */
+  /** Connects to every server and reports its state. */
   inspect(signal?: AbortSignal): Promise<readonly McpServerState[]>;
-  /** Ends the connections, and every process that was started. */
+  /** Closes the connections, and ends every server process. */
   close(): Promise<void>;
 }
 
 const defaultSearchLimit = 10;
 
-/** Creates a client of the configured servers. Throws `invalid_request` for a configuration that is none. */
+/** Creates a client of the configured servers. Throws `invalid_request` for an invalid configuration. */
 export function createMcpClient(options: McpClientOptions): McpClient {
   const { config, validateJson, clock = systemClock } = options;
   const isSearch = config.mode === "search_execute";
-  const world = { ...options, maxTools: isSearch ? limits.tools : limits.directTools };
+  const context = { ...options, maxTools: isSearch ? limits.tools : limits.directTools };
   const links = Object.entries(config.servers ?? {}).map(([name, server]) =>
-    createServerLink(toServerSettings(name, server, world), clock),
+    createServerLink(toServerSettings(name, server, context), clock),
   );
   const reported = new WeakSet<object>();
   const source = isSearch
     ? createSearchSource({ links, searchLimit: config.search_limit ?? defaultSearchLimit, validateJson })
     : createDirectSource(links, validateJson);
-  // Every end of kit, short of a kill -9, ends the servers it started.
+  // Unless kit itself is killed with SIGKILL, its exit ends the servers that it started.
   const killAll = (): void => {
     for (const link of links) link.kill();
   };
@@ -111,13 +111,13 @@ export function createMcpClient(options: McpClientOptions): McpClient {
 
 type ToolSource = (signal?: AbortSignal) => Promise<readonly AnyTool[]>;
 
-/** The servers are connected when the model first searches, not before. */
+/** Connects the servers when the model first searches. */
 function createSearchSource(options: Parameters<typeof createFindAndCallTools>[0]): ToolSource {
   const tools = options.links.length === 0 ? [] : createFindAndCallTools(options);
   return async () => tools;
 }
 
-/** Every tool of every server. A tool whose definition did not change is the same object as before. */
+/** Offers every tool of every server. A tool with an unchanged definition is the same object as before. */
 function createDirectSource(links: readonly ServerLink[], validateJson: ValidateJson): ToolSource {
   const offers = new Map<ServerLink, Offer>();
   const offerOf = async (link: ServerLink, signal: AbortSignal | undefined): Promise<readonly AnyTool[]> => {
@@ -130,7 +130,7 @@ function createDirectSource(links: readonly ServerLink[], validateJson: Validate
     const tools = catalogue.tools.map(
       (listed) => known.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
     );
-    // The server may list its tools in any order; the order of a prompt's tools has to stay.
+    // The server may list its tools in any order, but the order of a prompt's tools must not change.
     const ordered = tools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     offers.set(link, { catalogue, tools, ordered });
     return ordered;
@@ -147,7 +147,7 @@ interface Offer {
 }
 
 function problemsOf(link: ServerLink): readonly McpProblem[] {
-  return [...failuresOf(link), ...unheardOf(link), ...remarksOf(link)];
+  return [...failuresOf(link), ...notificationProblemsOf(link), ...remarksOf(link)];
 }
 
 function failuresOf(link: ServerLink): readonly McpProblem[] {
@@ -162,10 +162,10 @@ function remarksOf(link: ServerLink): readonly McpProblem[] {
   return (link.known()?.remarks ?? []).map((remark) => toProblem(link, remark));
 }
 
-function unheardOf(link: ServerLink): readonly McpProblem[] {
+function notificationProblemsOf(link: ServerLink): readonly McpProblem[] {
   const why = link.unheard();
   if (why === undefined) return [];
-  const message = `Its notifications are given up, so changes of its tools are not heard until it is connected again. ${why.message}`;
+  const message = `kit no longer waits for its notifications, so changes of its tools are noticed only after the next connection. ${why.message}`;
   return [toProblem(link, message)];
 }
 
@@ -173,12 +173,12 @@ function toProblem(link: ServerLink, message: string): McpProblem {
   return { server: link.name, message: maskSecrets(message, link.settings.secrets) };
 }
 
-// A failure is told to every operation that has to do without the server, remarks once.
+// Report a failure to every operation that has to work without the server, but a remark only once.
 function* newProblems(links: readonly ServerLink[], reported: WeakSet<object>): Iterable<McpProblem> {
   for (const link of links) {
     yield* failuresOf(link);
     const unheard = link.unheard();
-    if (unheard !== undefined && !reported.has(unheard)) yield* unheardOf(link);
+    if (unheard !== undefined && !reported.has(unheard)) yield* notificationProblemsOf(link);
     if (unheard !== undefined) reported.add(unheard);
     const catalogue = link.known();
     if (catalogue === undefined || reported.has(catalogue)) continue;

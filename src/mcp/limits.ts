@@ -1,30 +1,30 @@
 /**
- * The most that a server may cost kit, however it behaves. Sizes in bytes or characters as named; a server that
- * goes past a limit on the wire is cut off, one that offers too much loses what is too much.
+ * Limits of what a server can cost kit, however it behaves. A server that exceeds a limit of the connection is
+ * disconnected; if it offers too many or too large tools, the excess is dropped.
  */
 export const limits = {
   /** One JSON-RPC message. */
   messageBytes: 10_485_760,
   /**
-   * Output of a process beside its answers, on either of its outputs, and what one stream of events says in
-   * all. Reading a line costs as much as its bytes, or these.
+   * The rate limit for a process's output other than its answers, and for each stream of events. Each line counts as
+   * `lineBytes` at least.
    */
   flood: { burstBytes: 16_777_216, bytesPerSecond: 2_097_152, lineBytes: 4_096 },
-  /** Bytes that a piece of an HTTP body counts at least within the limit for a flood. */
+  /** Bytes that a piece of an HTTP body counts at least toward `flood`. */
   httpPieceBytes: 128,
-  /** Reading of a process's output: bytes in one turn of the event loop; reads in a time before kit waits for more at once. */
+  /** Reading a process's output: bytes per turn of the event loop; after `count` reads within `ms`, kit waits to read more at once. */
   reads: { bytes: 16_384, count: 100, ms: 100 },
-  /** Bytes that wait for a process that does not read its input. */
+  /** Bytes buffered for a process that does not read its input. */
   unsentBytes: 67_108_864,
-  /** Lists of tools: pages, tools and characters that are read before the filter. */
+  /** Lists of tools: pages, tools and characters read before filtering. */
   pages: 100,
   listedTools: 10_000,
   listedChars: 16_777_216,
-  /** Tools of one server that are kept. */
+  /** Tools of one server after filtering. */
   tools: 2_000,
-  /** Definitions of all tools of one server together. */
+  /** Characters of all tool definitions of one server together. */
   catalogueChars: 4_194_304,
-  /** Tools of one server in direct mode; some providers take 128 in a request. */
+  /** Tools of one server in direct mode; some providers accept 128 per request. */
   directTools: 128,
   toolNameChars: 128,
   descriptionChars: 4_000,
@@ -32,15 +32,15 @@ export const limits = {
   schemaDepth: 40,
   /** Interim answers (1xx) to one request over HTTP. */
   interimAnswers: 100,
-  /** Times in a row that a stream of notifications is opened again. */
+  /** Consecutive attempts to reopen a stream of notifications. */
   reconnects: 8,
-  /** Complaints of one server that are kept. */
+  /** Remarks about one server. */
   remarks: 20,
   errorChars: 500,
   stderrChars: 2_000,
   resultParts: 200,
   resultImages: 20,
-  /** One image: what the strictest provider takes. */
+  /** The image size that the strictest provider accepts. */
   imageBytes: 5_242_880,
 } as const;
 
@@ -49,22 +49,22 @@ export const times = {
   connect: 30_000,
   list: 30_000,
   call: 120_000,
-  /** How long an operation waits for a server's tools before it goes on without them. */
+  /** How long an operation waits for a server's tools before it continues without them. */
   patience: 30_000,
-  /** The same for a server that failed last time. */
+  /** The same for a server that failed the last time. */
   shortPatience: 3_000,
-  /** A server that let a call time out is asked whether it is there, and has this long to answer. */
+  /** After a call timed out, the time in which the server must answer a check. */
   lifeSign: 5_000,
-  /** A call waits for a reconnect that is due within this time; else it says when to come back. */
+  /** A call waits for a reconnect due within this time; otherwise its error says when to try again. */
   reconnectWait: 5_000,
   firstBackoff: 1_000,
   maxBackoff: 60_000,
-  /** A longer pause is not kept, whatever a server asks for. */
+  /** The longest pause that a server can ask for. */
   maxRetryAfter: 300_000,
-  /** The longest pause before the stream of a call that is waited for is opened again. */
+  /** The longest pause before the stream of a waiting call is reopened. */
   maxCallBackoff: 5_000,
-  /** A stream that was open for so long was not a failure. */
+  /** A stream that was open this long does not count as a failure. */
   steadyStream: 30_000,
-  /** Between the polite and the firm way of ending a process. */
+  /** The time between asking a process to end and killing it. */
   grace: 1_000,
 } as const;

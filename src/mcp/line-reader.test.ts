@@ -12,7 +12,7 @@ function readerOf(maxBytes: number): { readonly reader: LineReader; readonly see
   return { reader, seen };
 }
 
-test("lines come out whole or are too long, however their bytes come in", () => {
+test("lines are complete or too long, however their bytes arrive", () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: "grapheme" }).map((line) => line.replace(/[\r\n]/g, ""))),
@@ -38,7 +38,7 @@ test("a line end of Windows is not part of the line", () => {
   expect(seen).toEqual(["a", "b\rc", "", ""]);
 });
 
-test("a line is too long when it is, not when it ends, and the next one is read", () => {
+test("a line is reported as too long before it ends, and the next line is read", () => {
   const { reader, seen } = readerOf(10);
   reader.push(Buffer.from("12345"));
   reader.push(Buffer.from("67890"));

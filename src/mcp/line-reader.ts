@@ -1,7 +1,7 @@
 export interface LineListener {
-  /** A whole line without its end: `\n`, or `\r\n`. Valid during the call only. */
+  /** A complete line without its end (`\n` or `\r\n`). The buffer is valid during the call only. */
   onLine(line: Buffer): void;
-  /** A line grows past the limit. It is not kept, and the reader goes on with the next one. */
+  /** A line exceeds the limit. It is dropped, and the reader continues with the next line. */
   onTooLong(): void;
 }
 
@@ -9,11 +9,11 @@ const newline = 10;
 const carriageReturn = 13;
 const noBytes = Buffer.alloc(0);
 
-/** Puts chunks of bytes together to lines in linear time, however many chunks a line comes in. */
+/** Joins chunks of bytes to lines, in linear time for any number of chunks. */
 export class LineReader {
   readonly #maxBytes: number;
   readonly #listener: LineListener;
-  /** The beginning of a line whose end is to come: the first `#length` bytes. */
+  /** The first `#length` bytes hold the beginning of an incomplete line. */
   #held = noBytes;
   #length = 0;
   #isSkipping = false;
@@ -38,12 +38,12 @@ export class LineReader {
       this.#hold(rest);
       line = this.#held.subarray(0, this.#length);
     } else if (!this.#isSkipping && rest.length > this.#maxBytes) this.#skip();
-    const isWhole = !this.#isSkipping;
+    const isComplete = !this.#isSkipping;
     this.#length = 0;
     this.#isSkipping = false;
-    // A long line is rare: the next one does not keep its memory.
+    // Long lines are rare, so release their memory.
     if (this.#held.length > 1_048_576) this.#held = noBytes;
-    if (isWhole) this.#listener.onLine(line.at(-1) === carriageReturn ? line.subarray(0, -1) : line);
+    if (isComplete) this.#listener.onLine(line.at(-1) === carriageReturn ? line.subarray(0, -1) : line);
   }
 
   #hold(piece: Buffer): void {
@@ -54,7 +54,7 @@ export class LineReader {
       return;
     }
     if (length > this.#held.length) {
-      // Twice the size each time: a line of a million chunks is copied twice, not a million times.
+      // Double the size, so that a line of a million chunks is not copied a million times.
       const larger = Buffer.allocUnsafe(Math.min(this.#maxBytes, Math.max(65_536, 2 * length)));
       this.#held.copy(larger, 0, 0, this.#length);
       this.#held = larger;

@@ -25,8 +25,8 @@ test.each([
   [{ mode: "both" }, 'mcp.mode must be one of direct, search_execute, not "both"'],
   [{ search_limit: 0 }, "mcp.search_limit must be a whole number from 1 to 100"],
   [{ server: {} }, "mcp.server is not a key of kit; did you mean mcp.servers?"],
-  [{ servers: { a: {} } }, "mcp.servers.a needs a command or a url, one of the two"],
-  [{ servers: { a: { command: "x", url: "http://y" } } }, "mcp.servers.a needs a command or a url"],
+  [{ servers: { a: {} } }, "mcp.servers.a needs either a command or a url"],
+  [{ servers: { a: { command: "x", url: "http://y" } } }, "mcp.servers.a needs either a command or a url"],
   [
     { servers: { a: { comand: "x" } } },
     "mcp.servers.a.comand is not a key of kit; did you mean mcp.servers.a.command?",
@@ -35,7 +35,10 @@ test.each([
   [{ servers: { a: { command: "x", env: { A: 1 } } } }, "mcp.servers.a.env.A must be a text, not 1"],
   [{ servers: { a: { command: "x", env: "HOME" } } }, "mcp.servers.a.env must be a list, not a text"],
   [{ servers: { a: { command: "x", timeout_seconds: 0 } } }, "must be a whole number from 1 to 86400, not 0"],
-  [{ servers: { "a.b": { command: "x" } } }, "mcp.servers.a.b has a name that its tools cannot carry"],
+  [
+    { servers: { "a.b": { command: "x" } } },
+    "mcp.servers.a.b has a name that cannot be part of its tools' names",
+  ],
   [{ servers: { a__b: { command: "x" } } }, "mcp.servers.a__b has a name"],
   [{ servers: { a: { url: "//x" } } }, "mcp.servers.a has a url that does not begin with http: or https:"],
 ])("%j is refused by name", (mcp, message) => {

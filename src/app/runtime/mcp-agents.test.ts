@@ -139,7 +139,9 @@ test("a server that is down is a warning in the operation and a problem of the a
   expect(events.filter((event) => event.type === "log")).toMatchObject([
     {
       level: "warning",
-      message: expect.stringMatching(/^MCP server "gone": It is not available\. There is no such command/),
+      message: expect.stringMatching(
+        /^MCP server "gone": It is not available\. Its command or its working folder does not exist\./,
+      ),
       data: { mcp_server: "gone" },
     },
   ]);
@@ -167,7 +169,7 @@ test("a call to a tool of a server that is down says why, how often it was tried
   await ask(app);
   const results = resultsIn(model).join("\n");
   expect(results).toMatch(
-    /The MCP server \\"gone\\" is down, so the tool \\"mcp__gone__add\\" cannot be called\. There is no such command.*? kit has tried it once\. It is tried again (in \d seconds at the earliest|with the next step): go on without it until then\./,
+    /The MCP server \\"gone\\" is down, so the tool \\"mcp__gone__add\\" cannot be called\. Its command or its working folder does not exist.*? kit has tried it once\. kit tries again (in \d seconds at the earliest|at the next step)\. Continue without it until then\./,
   );
   expect(results).toMatch(
     /The MCP server \\"odd\\" is down, .*? A person has to correct its configuration\./,

@@ -185,7 +185,7 @@ test("the samples of a project without guidelines are no rules of it: the model 
   const { session, received } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
   await session.prompt("Look.");
   expect(received[1]).not.toContain("Guidelines of this repository");
-  expect(received[2]).toContain("This repository has no guidelines of its own");
+  expect(received[2]).toContain("This repository has no guidelines. The following are samples");
 });
 
 test("all of it can be switched off", async () => {

@@ -2,24 +2,24 @@ import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 
-/** A schema object after the check: known keywords only, each of the right shape. */
+/** A checked schema object: known keywords only, each with a value of the right shape. */
 export type SchemaObject = { readonly [keyword: string]: unknown };
 
-/** Why a schema cannot be used, as the end of a sentence: "its schema …". */
+/** Why a schema cannot be used; the message continues the sentence "its schema …". */
 export class SchemaFault extends Error {}
 
-/** A schema without what no provider needs, and its parts by JSON pointer. */
+/** A schema reduced to the keywords that providers need, and its parts by JSON pointer. */
 export interface NormalizedSchema {
   readonly schema: SchemaObject;
   readonly parts: ReadonlyMap<string, unknown>;
 }
 
 /**
- * Reads a JSON Schema that a server sent. Throws `SchemaFault` where it is none, or one that a
- * provider would refuse together with every other tool of the request.
+ * Checks a JSON Schema from a server. Throws `SchemaFault` if it is invalid, or if a provider would refuse it, and
+ * with it every other tool of the request.
  *
- * Tuples of older drafts (`items: [...]`) become `prefixItems`; texts are cleaned; keywords that are not
- * JSON Schema are dropped, and patterns that the caller does not keep.
+ * Tuples of older drafts (`items: [...]`) become `prefixItems`, and texts are cleaned. Unknown keywords are dropped,
+ * and patterns for which `keepsPattern` returns false.
  */
 export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) => boolean): NormalizedSchema {
   const parts = new Map<string, unknown>();
@@ -28,7 +28,7 @@ export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) =>
   if (!isRecord(schema)) throw new SchemaFault("is not an object");
   for (const reference of references) {
     if (!parts.has(pointerOf(reference)))
-      throw new SchemaFault(`refers to ${quoteText(reference)}, which it does not hold`);
+      throw new SchemaFault(`refers to ${quoteText(reference)}, which does not exist in it`);
   }
   return { schema, parts };
 }
@@ -66,7 +66,7 @@ function readKeywords(raw: SchemaObject, place: Place, reading: Reading): Schema
   for (const [keyword, value] of Object.entries(raw)) {
     if (!schemaKeywords.has(keyword)) continue;
     if (keyword === "pattern" && !(typeof value === "string" && reading.keepsPattern(value))) continue;
-    const below = { pointer: `${place.pointer}/${escaped(keyword)}`, depth: place.depth };
+    const below = { pointer: `${place.pointer}/${escapeToken(keyword)}`, depth: place.depth };
     entries.push([keyword, readKeyword(keyword, value, { place: below, reading })]);
   }
   return Object.fromEntries(entries);
@@ -78,7 +78,7 @@ function readKeyword(
   { place, reading }: { readonly place: Place; readonly reading: Reading },
 ): unknown {
   const below = (name: string | number): Place => ({
-    pointer: `${place.pointer}/${escaped(String(name))}`,
+    pointer: `${place.pointer}/${escapeToken(String(name))}`,
     depth: place.depth + 1,
   });
   const wrong = (): SchemaFault => new SchemaFault(`is wrong at ${at(place)}`);
@@ -92,13 +92,14 @@ function readKeyword(
       if (!isRecord(value)) throw wrong();
       return Object.fromEntries(
         Object.entries(value).map(([name, item]) => [
-          checkedName(name),
+          checkName(name),
           readSchema(item, below(name), reading),
         ]),
       );
     case "reference":
       if (typeof value !== "string") throw wrong();
-      if (!value.startsWith("#")) throw new SchemaFault(`refers to ${quoteText(value)}, outside of itself`);
+      if (!value.startsWith("#"))
+        throw new SchemaFault(`refers to ${quoteText(value)}, which is outside the schema`);
       reading.references.push(value);
       return value;
     case "types":
@@ -131,7 +132,7 @@ function readKeyword(
   }
 }
 
-// Before 2020-12, `items` was a list for tuples, and `additionalItems` was about what follows them.
+// Before 2020-12, `items` could be a list for a tuple, and `additionalItems` the schema of further items.
 function withPrefixItems(raw: SchemaObject): SchemaObject {
   const { items, additionalItems, ...rest } = raw;
   if (!Array.isArray(items)) return raw;
@@ -142,7 +143,7 @@ function withPrefixItems(raw: SchemaObject): SchemaObject {
   };
 }
 
-function checkedName(name: string): string {
+function checkName(name: string): string {
   if (name === "__proto__") throw new SchemaFault("has a property named __proto__");
   return name;
 }
@@ -154,7 +155,7 @@ function isTypes(value: unknown): boolean {
   );
 }
 
-// Deeper values can be written here, but overflow the stack of code that makes a request of them.
+// A deeper value would overflow the stack of code that builds a request.
 function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((item) => isShallow(item, levels - 1));
@@ -164,7 +165,7 @@ function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-function escaped(token: string): string {
+function escapeToken(token: string): string {
   return token.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
@@ -176,7 +177,7 @@ function quoteText(text: string): string {
   return `"${cleanText(text, 100)}"`;
 }
 
-/** The shape of the value of a keyword of JSON Schema. */
+/** The shape of a JSON Schema keyword's value. */
 type KeywordShape =
   | "schema"
   | "schemas"
@@ -193,8 +194,8 @@ type KeywordShape =
   | "reference";
 
 /**
- * The keywords of JSON Schema 2020-12 that are handed on, and `definitions`, its older name of `$defs`.
- * Everything else says nothing about the shape of arguments, or is one provider's own, and is dropped.
+ * The keywords of JSON Schema 2020-12 that are passed on, and `definitions`, the older name of `$defs`. Other
+ * keywords do not describe arguments or are specific to one provider.
  *
  * @see https://json-schema.org/draft/2020-12/json-schema-validation
  */

@@ -8,19 +8,19 @@ import {
   type SchemaObject,
 } from "./normalize-schema.ts";
 
-/** The schema of a tool's arguments, fit for providers and for kit's own validator. */
+/** The schema of a tool's arguments in the forms for providers and for kit's own validator. */
 export interface VettedSchema {
   /** For the model. Always an object schema. */
   readonly bounded: SchemaObject;
-  /** For the validator, which takes bounded time: with patterns that no provider takes. */
+  /** For the validator, which runs in bounded time: also with patterns that providers refuse. */
   readonly checked: SchemaObject;
-  /** Patterns of it that nothing but the server checks: they cannot be matched in linear time. */
+  /** Patterns that only the server checks, because they cannot be matched in linear time. */
   readonly leftToServer: readonly string[];
-  /** Keywords that providers refuse at the root, to be said in the description; absent where there are none. */
+  /** Keywords that providers refuse at the root, to add to the description; absent if there are none. */
   readonly alternatives?: SchemaObject;
 }
 
-/** Providers take a schema only if none of these stands at its root. */
+/** Providers refuse a schema with one of these at its root. */
 const notAtRoot: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
@@ -37,14 +37,14 @@ const notAtRoot: ReadonlySet<string> = new Set([
 // Anthropic refuses a request in which one tool has a property with another name.
 const propertyName = /^[a-zA-Z0-9_.-]{1,64}$/;
 
-/** Vets the input schema of a tool. Throws `SchemaFault`, whose message ends "its schema …". */
+/** Checks the input schema of a tool. Throws `SchemaFault`. */
 export function vetSchema(raw: unknown): VettedSchema {
   checkSize(raw);
-  const whole = normalizeSchema(withoutRootReference(raw), () => true);
-  const checked: SchemaObject = { ...whole.schema, type: "object" };
+  const complete = normalizeSchema(withoutRootReference(raw), () => true);
+  const checked: SchemaObject = { ...complete.schema, type: "object" };
   const { schema } = normalizeSchema(withoutRootReference(raw), isJavaScriptPattern);
   if (schema.type !== undefined && schema.type !== "object")
-    throw new SchemaFault("is not that of an object");
+    throw new SchemaFault("does not describe an object");
   for (const name of Object.keys(isRecord(schema.properties) ? schema.properties : {})) {
     if (!propertyName.test(name)) throw new SchemaFault("has a property whose name providers refuse");
   }
@@ -57,7 +57,7 @@ export function vetSchema(raw: unknown): VettedSchema {
   return {
     bounded,
     checked,
-    leftToServer: patternsOf(whole).filter((pattern) => notLinear.test(pattern)),
+    leftToServer: patternsOf(complete).filter((pattern) => notLinear.test(pattern)),
     ...(alternatives.length === 0 ? {} : { alternatives: Object.fromEntries(alternatives) }),
   };
 }
@@ -73,7 +73,8 @@ function patternsOf({ parts }: NormalizedSchema): readonly string[] {
   });
 }
 
-// Providers read patterns as JavaScript does, or not at all; `(?i)` of another language is not a reason to do without.
+// Providers parse patterns as JavaScript or ignore them. A pattern of another language, such as `(?i)`, is dropped
+// without dropping the tool.
 function isJavaScriptPattern(pattern: string): boolean {
   return ["u", ""].some((flags) => {
     try {
@@ -84,7 +85,7 @@ function isJavaScriptPattern(pattern: string): boolean {
   });
 }
 
-// Generators like to write a schema as one definition and a reference to it; providers want properties.
+// Generators often write a schema as one definition and a reference to it; providers need properties at the root.
 function withoutRootReference(raw: unknown): unknown {
   if (!isRecord(raw) || typeof raw.$ref !== "string" || raw.properties !== undefined) return raw;
   const { $ref: reference, ...rest } = raw;
@@ -101,12 +102,12 @@ function checkSize(raw: unknown): void {
   try {
     text = JSON.stringify(raw);
   } catch (error) {
-    // Nested so deeply that there is no stack for it.
+    // Nested so deeply that the stack overflows.
     throw new SchemaFault(`is deeper than ${limits.schemaDepth} levels`, { cause: error });
   }
   if (text === undefined) throw new SchemaFault("is missing");
   if (text.length > limits.schemaChars)
     throw new SchemaFault(`is longer than ${limits.schemaChars} characters`);
-  // JSON.stringify writes half a surrogate pair as an escape; providers refuse it as no Unicode.
+  // JSON.stringify escapes half a surrogate pair, which providers refuse as invalid Unicode.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) throw new SchemaFault("is not Unicode");
 }

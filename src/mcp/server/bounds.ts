@@ -4,29 +4,29 @@ import { KitError } from "../../base/kit-error.ts";
 import { codePointsIn } from "../../base/text-size.ts";
 
 /**
- * How much one answer may hold, in characters of its JSON form. A coding agent pays for every one of
- * them; some cut longer answers without a word.
+ * The limit of one answer, in characters of its JSON form. A coding agent pays for every character, and some agents
+ * cut longer answers silently.
  */
 export const maxAnswerLength = 20_000;
 
-/** The longest content of one record in a list of several. */
+/** The limit for the content of one record in a list. */
 export const maxListedContent = 4_000;
 
-/** A text that was cut, if it had to be. */
+/** A text, possibly cut. */
 export interface CutText {
   readonly content: string;
-  /** How many characters are missing, in code points. */
+  /** The number of missing characters, in code points. */
   readonly content_cut?: number;
 }
 
-/** The first `max` characters of a text. Never ends in half a surrogate pair. */
+/** Cuts a text to `max` characters, never inside a surrogate pair. */
 export function cutText(text: string, max: number): CutText {
   if (text.length <= max) return { content: text };
   const content = text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
   return { content, content_cut: codePointsIn(text.slice(content.length)) };
 }
 
-/** The part of a long text from `cursor` on, and where the next part begins. */
+/** The part of a long text from `cursor` on, and the cursor of the next part. */
 export function partOf(text: string, cursor: string | undefined): { content: string; next_cursor?: string } {
   const start = positionOf(cursor);
   const { content } = cutText(text.slice(start), maxAnswerLength);
@@ -34,7 +34,7 @@ export function partOf(text: string, cursor: string | undefined): { content: str
   return next >= text.length ? { content } : { content, next_cursor: String(next) };
 }
 
-/** One page of a list, and where the next begins. */
+/** One page of a list, and the cursor of the next page. */
 export interface Page<Item> {
   readonly items: readonly Item[];
   readonly total: number;
@@ -42,8 +42,8 @@ export interface Page<Item> {
 }
 
 /**
- * The items from `cursor` on that fit into one answer, at least one. The cursor is the position of the
- * first item, so a page is only as stable as the list.
+ * Returns the items from `cursor` on that fit into one answer, at least one. The cursor is a position, so pages
+ * shift if the list changes.
  */
 export function pageOf<Source, Item>(
   sources: readonly Source[],
@@ -66,22 +66,23 @@ export function pageOf<Source, Item>(
   };
 }
 
-/** A cursor as a position; 0 without one. What is not a position is past every end. */
+/** The position of a cursor; 0 without one. An invalid cursor lies past every end. */
 function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   return /^\d{1,9}$/.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
 }
 
 /**
- * A path as a coding agent names a file, as the project knows it: POSIX, relative to the root. Agents
- * write absolute paths as often as relative ones, and not always through the same links as the root.
- * The file need not exist. Throws `invalid_request` for a path outside of the project.
+ * Converts a coding agent's path to the project's form: POSIX, relative to the root. Agents use relative and absolute
+ * paths, the latter not always through the same links as the root. The file need not exist. Throws `invalid_request`
+ * for a path outside the project.
  */
-export function toProjectPath(given: string, root: string): string {
+export function toProjectPath(agentPath: string, root: string): string {
   const path =
-    inside(resolve(root, given), root) ?? (isAbsolute(given) ? inside(realPath(given), root) : undefined);
+    inside(resolve(root, agentPath), root) ??
+    (isAbsolute(agentPath) ? inside(realPath(agentPath), root) : undefined);
   if (path !== undefined && path !== "") return path;
-  throw new KitError({ code: "invalid_request", message: `${given} is not inside the project.` });
+  throw new KitError({ code: "invalid_request", message: `${agentPath} is not inside the project.` });
 }
 
 function inside(path: string, root: string): string | undefined {
@@ -91,7 +92,7 @@ function inside(path: string, root: string): string | undefined {
     : from.split(sep).join("/");
 }
 
-/** The path with the links of that part of it resolved which exists. */
+/** Resolves the links in the existing part of a path. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -101,22 +102,24 @@ function realPath(path: string): string {
   }
 }
 
-/** Said after a text that was cut, with the tool that gives all of it. */
+/** The note after a cut text, with the tool that returns the rest. */
 export function cutMark(cut: number | undefined, tool: string): string {
-  return cut === undefined ? "" : `\n[cut: ${cut.toLocaleString("en")} more characters; ${tool} gives them]`;
+  return cut === undefined
+    ? ""
+    : `\n[cut: ${cut.toLocaleString("en")} more characters; ${tool} returns them]`;
 }
 
-/** Said at the end of an answer that does not hold everything. */
+/** The note at the end of an incomplete answer. */
 export function nextPageMark(cursor: string | undefined): string {
   return cursor === undefined ? "" : `\n\n[cut: there is more; call again with cursor "${cursor}"]`;
 }
 
-/** A place in a file, as editors and terminals understand it. */
+/** A position in a file in the form of editors and terminals: `path:line`. */
 export function placeOf(path: string, line: number | undefined): string {
   return line === undefined ? path : `${path}:${line}`;
 }
 
-/** The beginning of a text on one line, for a list. */
+/** The beginning of a text on one line. */
 export function excerptOf(text: string, max: number): string {
   const line = text
     .slice(0, 4 * max)

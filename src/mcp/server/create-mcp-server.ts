@@ -15,10 +15,10 @@ import { specSearchTool } from "./tools/spec-search.ts";
 import { specStaleTool } from "./tools/spec-stale.ts";
 
 const instructions =
-  "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. An answer that ends in [cut: …] goes on with its cursor.";
+  "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. If an answer ends in [cut: …], call again with its cursor for the rest.";
 
 /**
- * An MCP server with a project's specs, guidelines and impact as tools that only read.
+ * Creates an MCP server with read-only tools for a project's specs, guidelines and impact.
  *
  * @example
  * ```ts
@@ -35,24 +35,24 @@ export function createMcpServer(project: Project, options: ToolOptions = {}): Mc
     { name: "kit", title: `kit: ${project.name}`, version },
     { instructions, capabilities: { tools: {}, resources: {} }, maxToolInputElements: 5_000 },
   );
-  const signed = { ...options, indexing: project.indexing };
-  // The guidelines of a file are complete from the first answer on.
+  const withProgress = { ...options, indexing: project.indexing };
+  // This tool waits until the guidelines of the file are indexed, so its answers are always complete.
   addTool(server, guidelinesForTool(project), options);
-  addTool(server, guidelinesSearchTool(guidelines), signed);
-  addTool(server, guidelineGetTool(guidelines), signed);
-  addTool(server, guidelineConvertTool(guidelines), signed);
-  addTool(server, specSearchTool(specs), signed);
-  addTool(server, specGetTool(specs), signed);
-  addTool(server, specImpactTool(project), signed);
-  addTool(server, specCoverageTool(project), signed);
-  addTool(server, specStaleTool(project), signed);
+  addTool(server, guidelinesSearchTool(guidelines), withProgress);
+  addTool(server, guidelineGetTool(guidelines), withProgress);
+  addTool(server, guidelineConvertTool(guidelines), withProgress);
+  addTool(server, specSearchTool(specs), withProgress);
+  addTool(server, specGetTool(specs), withProgress);
+  addTool(server, specImpactTool(project), withProgress);
+  addTool(server, specCoverageTool(project), withProgress);
+  addTool(server, specStaleTool(project), withProgress);
   addResources(server, project);
   return server;
 }
 
 /**
- * Adds `kit://specs/{id}` and `kit://guidelines/{id}`, for clients that let a person attach a resource
- * to a prompt. There may be a hundred thousand of them, so they are not listed: search finds ids.
+ * Adds `kit://specs/{id}` and `kit://guidelines/{id}`, for clients in which people attach resources to a prompt.
+ * They are not listed, because there may be a hundred thousand; the search tools find ids.
  */
 function addResources(server: McpServer, { specs, guidelines }: Project): void {
   const mimeType = "text/markdown";

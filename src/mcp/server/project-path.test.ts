@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { toProjectPath } from "./bounds.ts";
 
-test("takes relative and absolute paths, and absolute ones through a link, of files that need not exist", () => {
+test("toProjectPath accepts relative and absolute paths, also through links, of files that need not exist", () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "kit-paths-")));
   try {
     const root = join(base, "project");

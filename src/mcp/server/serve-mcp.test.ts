@@ -26,7 +26,7 @@ async function connect(mode: "legacy" | "auto", root = shop.root): Promise<Clien
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [script, root],
-    // The client hands on nothing but what it must.
+    // The client passes on only the required variables.
     env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "" },
     stderr: "pipe",
   });
@@ -42,7 +42,7 @@ function textOf(result: CallToolResult): string {
   return result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Untyped, as a model sees it. */
+/** The tool's result without types, as a model sees it. */
 function structureOf(result: CallToolResult) {
   return JSON.parse(JSON.stringify(result.structuredContent));
 }
@@ -56,7 +56,7 @@ afterAll(async () => {
   await shop.remove();
 });
 
-test("a client of either generation of the protocol sees the same tools, all of them only reading", async () => {
+test("clients of both protocol generations see the same read-only tools", async () => {
   const legacy = await connect("legacy");
   try {
     const { tools } = await client.listTools();
@@ -79,7 +79,7 @@ test("a client of either generation of the protocol sees the same tools, all of 
 });
 
 describe("guidelines", () => {
-  test("for a file come with their text, their place and the reason", async () => {
+  test("for a file are returned with text, position and reason", async () => {
     const result = await call("guidelines_for", { file: "src/api/orders.ts" });
     const { total, applied } = structureOf(result);
     expect(total).toBe(applied.length);
@@ -99,7 +99,7 @@ describe("guidelines", () => {
     );
   });
 
-  test("are found, given and converted", async () => {
+  test("can be searched, read and converted", async () => {
     const [found] = structureOf(await call("guidelines_search", { q: "cents" })).guidelines;
     expect(found).toMatchObject({ title: "Money", source_file: "AGENTS.md" });
     const got = await call("guideline_get", { id: found.id });
@@ -109,7 +109,7 @@ describe("guidelines", () => {
     expect(converted).toMatchObject({ filename: "money.md", frontmatter: { inclusion: "always" } });
   });
 
-  test("that are too many for one answer come in parts that say so, and none is lost", async () => {
+  test("that do not fit into one answer are returned in pages, and none is lost", async () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
@@ -127,20 +127,20 @@ describe("guidelines", () => {
 });
 
 describe("specs", () => {
-  test("are found by words and by their tool's name, with file and line", async () => {
+  test("are found by words and by framework, with file and line", async () => {
     const result = await call("spec_search", { q: "refund", framework: "kiro" });
     const [first] = structureOf(result).specs;
     expect(first).toMatchObject({ framework: "fw_a", path: expect.any(String), line: expect.any(Number) });
     expect(textOf(result)).toContain(`${first.path}:${first.line}`);
   });
 
-  test("are given whole", async () => {
+  test("are returned completely", async () => {
     const result = await call("spec_get", { id: "fw_a-checkout-requirements-req1" });
     expect(structureOf(result).spec.metadata.code_refs).toEqual(["src/api/orders.ts"]);
     expect(textOf(result)).toContain("Code: src/api/orders.ts");
   });
 
-  test("tell what a change of files affects", async () => {
+  test("show what changed files affect", async () => {
     const result = await call("spec_impact", { files: ["src/api/orders.ts"] });
     const { affected, total } = structureOf(result);
     expect(total).toBe(affected.length);
@@ -148,7 +148,7 @@ describe("specs", () => {
     expect(textOf(result)).toContain("fw_a-checkout-requirements-req1");
   });
 
-  test("tell which criteria no test names", async () => {
+  test("show which criteria no test names", async () => {
     const { totals, criteria } = structureOf(await call("spec_coverage", {}));
     expect(totals).toMatchObject({ criteria: 3, covered: 1 });
     expect(criteria.map((one: { id: string }) => one.id)).toEqual(["checkout#1.2", "checkout#2.1"]);
@@ -158,12 +158,12 @@ describe("specs", () => {
     expect((await call("spec_coverage", { feature: "nope" })).isError).toBe(true);
   });
 
-  test("tell what is stale, as far as Git can say", async () => {
+  test("show what is stale according to Git", async () => {
     const result = structureOf(await call("spec_stale", {}));
     expect(result).toMatchObject({ total: 0, stale: [], notes: [expect.stringContaining("repository")] });
   });
 
-  test("are resources, too", async () => {
+  test("are also resources", async () => {
     const { contents } = await client.readResource({ uri: "kit://specs/fw_a-checkout-requirements-req1" });
     expect(contents[0]).toMatchObject({
       mimeType: "text/markdown",
@@ -172,16 +172,16 @@ describe("specs", () => {
     await expect(client.readResource({ uri: "kit://specs/nope" })).rejects.toThrow("There is no");
   });
 
-  test("that are long are cut as resources, too, and say by how much and who gives the rest", async () => {
+  test("that are long are cut as resources, with the number of missing characters and the tool that returns the rest", async () => {
     const [found] = structureOf(await call("guidelines_search", { q: "endless" })).guidelines;
     const { contents } = await client.readResource({ uri: `kit://guidelines/${found.id}` });
     const text = contents.map((part) => ("text" in part ? part.text : "")).join();
     expect(text.length).toBeLessThan(1.1 * maxAnswerLength);
-    expect(text.slice(-80)).toMatch(/\[cut: 1,5\d\d,\d{3} more characters; guideline_get gives them\]$/);
+    expect(text.slice(-80)).toMatch(/\[cut: 1,5\d\d,\d{3} more characters; guideline_get returns them\]$/);
   });
 });
 
-test("Git says which files changed since a revision, committed or not", async () => {
+test("spec_impact uses files changed since a revision, committed or not", async () => {
   const repository = await temporaryProject(shopFiles);
   const git = (...args: string[]): void => {
     execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@example.org", ...args], {
@@ -203,7 +203,7 @@ test("Git says which files changed since a revision, committed or not", async ()
   }
 });
 
-test("a failure is a result that a model can read", async () => {
+test("an error becomes a result that a model can read", async () => {
   const failures: readonly [string, Record<string, unknown>, string][] = [
     ["guideline_get", { id: "nope" }, "There is no guideline"],
     ["spec_get", { id: "__proto__" }, "There is no spec block"],
@@ -229,7 +229,7 @@ test("answers follow the files while they change", async () => {
   await expect.poll(async () => structureOf(await call("guidelines_search", { q: "stripes" })).total).toBe(1);
 });
 
-/** A server in a process of its own that is spoken to line by line. */
+/** Starts a server in a separate process, with line-by-line access. */
 function spawnServer() {
   const child = spawn(process.execPath, [script, shop.root], { stdio: ["pipe", "pipe", "pipe"] });
   const said = { output: "", errors: "" };
@@ -252,7 +252,7 @@ function spawnServer() {
   return { child, said, send, exit: once(child, "exit").then(([code]) => code as unknown) };
 }
 
-test("stdout carries the protocol only, and the process ends when the client hangs up", async () => {
+test("stdout carries the protocol only, and the process ends when the client disconnects", async () => {
   const { child, said, send, exit } = spawnServer();
   child.stdin.write("this is not JSON\n");
   send({ method: "notifications/initialized" });
@@ -265,7 +265,7 @@ test("stdout carries the protocol only, and the process ends when the client han
   }
 });
 
-test("a client that asks and closes its end at once has its answers", async () => {
+test("a client that closes its output right after a request still gets its answers", async () => {
   const { child, said, send, exit } = spawnServer();
   send({ id: 2, method: "tools/call", params: { name: "spec_search", arguments: { q: "refund" } } });
   child.stdin.end(`${JSON.stringify({ jsonrpc: "2.0", id: 3, method: "ping" })}`);
@@ -294,7 +294,7 @@ campaignTest(
 );
 
 campaignTest(
-  "a client that leaves in the middle of a line, or with answers on their way, ends the process",
+  "the process ends when the client disconnects in the middle of a line or before its answers",
   async () => {
     const midLine = spawnServer();
     await expect.poll(() => midLine.said.output).toContain('"id":1');

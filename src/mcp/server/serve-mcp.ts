@@ -7,13 +7,13 @@ import { StdioTransport } from "./stdio-transport.ts";
 import type { ToolOptions } from "./tool.ts";
 
 export interface ServeMcpOptions extends ToolOptions {
-  /** Ends the service early. */
+  /** Aborting it stops serving. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Serves a project over stdin and stdout until the client hangs up, and keeps the index current
- * meanwhile. Nothing else may write to stdout. Does not close the project.
+ * Serves a project over stdin and stdout until the client disconnects, and keeps the index current meanwhile. No
+ * other code may write to stdout. Does not close the project.
  *
  * @example
  * ```ts
@@ -30,7 +30,7 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
   const transport = new StdioTransport({ input: stdin, output: stdout });
   const stopped = Promise.withResolvers<void>();
   onAbort(signal, () => stopped.resolve());
-  // The first pass of the project may still run: serving does not wait for the watch.
+  // The project may still be in its first indexing pass, so do not wait for the watch.
   const watch = project.watch();
   watch.catch((error: unknown) => onError?.(error));
   try {

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** A transport over streams in memory, with what it has handed on and answered. */
+/** A transport over streams in memory, with its delivered messages and its answers. */
 async function openTransport(maxLineBytes?: number) {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const transport = new StdioTransport({
@@ -22,7 +22,7 @@ async function openTransport(maxLineBytes?: number) {
   return { input, output, transport, messages, failures };
 }
 
-/** Sends bytes as a client that then leaves; returns the answers, messages and failures that follow. */
+/** Sends bytes as a client that then disconnects; returns the answers, messages and errors that follow. */
 async function outcomeOf(bytes: string | Buffer, maxLineBytes?: number) {
   const { input, output, transport, messages, failures } = await openTransport(maxLineBytes);
   let text = "";
@@ -97,7 +97,7 @@ test.each([
   expect(messages).toHaveLength(1);
 });
 
-test("answers and notifications that are none are not answered", async () => {
+test("invalid answers and notifications get no answer", async () => {
   const { answers, messages, failures } = await outcomeOf(
     '{"jsonrpc":"2.0","id":1,"result":5}\n{"jsonrpc":"2.0","id":1,"error":"no"}\n{"jsonrpc":"2.0","method":"a","params":[]}\n',
   );
@@ -105,7 +105,7 @@ test("answers and notifications that are none are not answered", async () => {
   expect(failures).toHaveLength(3);
 });
 
-test("a line past the limit is refused once, and not kept", async () => {
+test("a line over the limit is refused once, and not buffered", async () => {
   const { answers, messages } = await outcomeOf(
     `${"x".repeat(5_000)}\n{"jsonrpc":"2.0","id":2,"method":"ping"}\n`,
     1_048_576 / 1_024,
@@ -114,7 +114,7 @@ test("a line past the limit is refused once, and not kept", async () => {
   expect(messages).toHaveLength(1);
 });
 
-test("for any bytes, answers are JSON-RPC and only messages are handed on", async () => {
+test("for any bytes, answers are JSON-RPC and only messages are delivered", async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '{"jsonrpc":"2.0",',
@@ -152,7 +152,7 @@ test("a message of any depth is read in linear time", async () => {
   expect(processorMs() - started).toBeLessThan(5_000);
 });
 
-test("a client that does not take its answers is not read on", async () => {
+test("the transport stops reading while the client does not read its answers", async () => {
   const { input, output, messages } = await openTransport();
   const bad = "{\n".repeat(20_000);
   input.write(bad);
@@ -164,7 +164,7 @@ test("a client that does not take its answers is not read on", async () => {
   await expect.poll(() => messages.length).toBe(50);
 });
 
-test("it has ended when the client has closed its end and has its answers, or takes none any more", async () => {
+test("`ended` resolves after the client closed its output and got its answers, or closed its input", async () => {
   const open = await openTransport();
   let hasEnded = false;
   void open.transport.ended.then(() => {

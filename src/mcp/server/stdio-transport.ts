@@ -10,17 +10,17 @@ export interface StdioStreams {
   readonly maxLineBytes?: number | undefined;
 }
 
-/** JSON-RPC's codes of errors. */
+/** JSON-RPC error codes. */
 const parseError = -32_700;
 const invalidRequest = -32_600;
 const invalidParams = -32_602;
 
 const messagesInTurn = 16;
 
-/** How long a client that has closed its end may wait for the answers that it has asked for. */
+/** After the client has closed its output, the time in which it still receives answers. */
 const lastAnswersMs = 2_000;
 
-/** Why a line is refused, as the client is told. */
+/** The error that the client gets for a refused line. */
 interface Refusal {
   readonly code: number;
   readonly message: string;
@@ -28,21 +28,21 @@ interface Refusal {
 }
 
 /**
- * The protocol over stdin and stdout, one message a line. Lines are read in linear time and up to a limit; what is
- * no message is answered with JSON-RPC's errors, and the next line is read. Reading waits while the client does not
- * take its answers.
+ * The protocol over stdin and stdout, one message per line. Lines are read in linear time and up to a limit. An
+ * invalid line is answered with a JSON-RPC error, and the next line is read. Reading pauses while the client does
+ * not read its answers.
  */
 export class StdioTransport implements Transport {
   onmessage?: Transport["onmessage"];
   onclose?: Transport["onclose"];
   onerror?: Transport["onerror"];
-  /** Resolves when the client has left, and has the answers it asked for. */
+  /** Resolves when the client has disconnected and its requests are answered. */
   readonly ended: Promise<void>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #reader: LineReader;
   readonly #waiting: JSONRPCMessage[] = [];
-  /** Requests that have no answer yet. */
+  /** Ids of requests without an answer. */
   readonly #open = new Set<string | number>();
   #end: () => void = () => undefined;
   #isClosed = false;
@@ -61,7 +61,7 @@ export class StdioTransport implements Transport {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    // Listened for at once: a client may leave before the first line is read.
+    // Listen now, because a client may disconnect before the first line is read.
     input.once("end", this.#onInputEnd).once("close", this.#onInputEnd).once("error", this.#onInputEnd);
     output.once("close", this.#end).on("error", this.#onOutputError);
   }
@@ -88,7 +88,7 @@ export class StdioTransport implements Transport {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    // The reason for refusing a chunk is written at once.
+    // Write all refusals of a chunk at once.
     this.#output.cork();
     this.#reader.push(chunk);
     this.#output.uncork();
@@ -96,7 +96,7 @@ export class StdioTransport implements Transport {
     this.#deliver();
   };
 
-  /** Hands on a few messages at a time: whether the client is still there is noticed between them. */
+  /** Delivers a few messages per turn of the event loop, so that a disconnect is noticed in between. */
   readonly #deliver = (): void => {
     for (const message of this.#waiting.splice(0, messagesInTurn)) {
       if ("method" in message && "id" in message) this.#open.add(message.id);
@@ -111,7 +111,7 @@ export class StdioTransport implements Transport {
   readonly #onInputEnd = (): void => {
     if (this.#hasInputEnded) return;
     this.#hasInputEnded = true;
-    // The last line may have no end.
+    // The last line may lack a line feed.
     this.#reader.push(Buffer.from("\n"));
     this.#deliver();
     if (this.#open.size === 0) this.#end();
@@ -119,7 +119,7 @@ export class StdioTransport implements Transport {
   };
 
   readonly #onOutputError = (error: Error): void => {
-    // The client has left without a word: that is not a failure of ours.
+    // EPIPE means that the client has disconnected, which is not an error.
     if (!("code" in error && error.code === "EPIPE")) this.onerror?.(error);
     this.#end();
   };
@@ -130,8 +130,8 @@ export class StdioTransport implements Transport {
     if (text !== undefined && text.trim() === "") return;
     const value = text === undefined ? undefined : parseJson(text);
     if (value === undefined) {
-      const what = text === undefined ? "UTF-8" : "JSON";
-      this.#refuse({ code: parseError, message: `Parse error: the line is not a ${what}.` });
+      const format = text === undefined ? "UTF-8" : "JSON";
+      this.#refuse({ code: parseError, message: `Parse error: the line is not a ${format}.` });
       return;
     }
     const refusal = refusalOf(value);
@@ -143,7 +143,7 @@ export class StdioTransport implements Transport {
     try {
       message = parseJSONRPCMessage(value);
     } catch (error) {
-      // A malformed answer or notification: neither is answered.
+      // A malformed answer or notification gets no answer.
       this.onerror?.(new Error("The client sent an invalid message.", { cause: error }));
       return;
     }
@@ -156,7 +156,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** The text of a line, a mark of byte order left out; undefined for what is not UTF-8. */
+/** The text of a line without a byte order mark; `undefined` if it is not UTF-8. */
 function decode(line: Buffer): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(line);
@@ -173,15 +173,15 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Why a value is not a request, answer or notification that the protocol knows; undefined for one that may be. */
+/** Why a value is not a request, answer or notification; `undefined` if it may be one. */
 function refusalOf(value: unknown): Refusal | undefined {
   const refused = (reason: string, code = invalidRequest): Refusal => ({
     code,
     message: `${code === invalidParams ? "Invalid params" : "Invalid Request"}: ${reason}.`,
     ...idOf(value),
   });
-  if (Array.isArray(value)) return refused("there are no batches in this protocol: send one message a line");
-  if (typeof value !== "object" || value === null) return refused("a message is an object");
+  if (Array.isArray(value)) return refused("batches are not supported, send one message per line");
+  if (typeof value !== "object" || value === null) return refused("a message must be an object");
   const message = value as Readonly<Record<string, unknown>>;
   if (message.jsonrpc !== "2.0") return refused('"jsonrpc" must be "2.0"');
   if (!("method" in message)) {
@@ -193,7 +193,7 @@ function refusalOf(value: unknown): Refusal | undefined {
   if (params === undefined || (typeof params === "object" && params !== null && !Array.isArray(params)))
     return undefined;
   if (!Array.isArray(params)) return refused('"params" must be an object');
-  // Arguments by position are JSON-RPC, but none of this protocol's methods takes them; a notification gets no answer.
+  // JSON-RPC allows positional arguments, but no method of MCP uses them. A notification gets no answer.
   return "id" in message ? refused('"params" must be an object', invalidParams) : undefined;
 }
 
@@ -201,11 +201,11 @@ function isId(id: unknown): id is string | number {
   return typeof id === "string" || Number.isSafeInteger(id);
 }
 
-/** The id to answer with, where there is one that can be. */
+/** The id for the answer, if the message has a usable one. */
 function idOf(value: unknown): Pick<Refusal, "id"> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
   const { id } = value;
-  // A whole number that is not safe would come back as another one.
+  // An unsafe integer would be returned as another number.
   const isFraction = typeof id === "number" && Number.isFinite(id) && !Number.isInteger(id);
   return isId(id) || isFraction ? { id } : {};
 }

@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 
-/** A tool that only reads: its input and output as schemas, and the output as text for a model. */
+/** A read-only tool: schemas of its input and output, and the output as text for a model. */
 export interface ReadTool<Input, Output extends object> {
   readonly name: string;
   readonly title: string;
@@ -13,18 +13,18 @@ export interface ReadTool<Input, Output extends object> {
   readonly output: z.ZodType<Output>;
   readonly run: (input: Input, signal: AbortSignal) => Output | Promise<Output>;
   readonly toText: (output: Output) => string;
-  /** The specs and guidelines that the text shows: for the receipts of an agent's turns. */
+  /** Lists the specs and guidelines in the text, for the receipts of an agent's turns. */
   readonly shows?: (output: Output) => readonly ReceiptItem[];
 }
 
 export interface ToolOptions {
-  /** Set while answers may lack what is not indexed yet. */
+  /** Returns the progress while answers may be incomplete because indexing has not finished. */
   readonly indexing?: (() => IndexingProgress | undefined) | undefined;
-  /** Hears of failures that are kit's own and not the caller's. */
+  /** Called with internal errors, not with errors of the caller. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Adds a tool. What fails becomes a result that the model can read, never a broken call. */
+/** Adds a tool. Errors become results that the model can read. */
 export function addTool<Input, Output extends object>(
   server: McpServer,
   tool: ReadTool<Input, Output>,
@@ -38,29 +38,29 @@ export function addTool<Input, Output extends object>(
     async (input: Input, context): Promise<CallToolResult> => {
       try {
         const output = await tool.run(input, context.mcpReq.signal);
-        const { text, ...rest } = signed(tool.toText(output), indexing?.());
+        const { text, ...rest } = withProgress(tool.toText(output), indexing?.());
         return { content: [{ type: "text", text }], structuredContent: { ...output }, ...rest };
       } catch (error) {
-        const { text, ...rest } = signed(messageOf(error, onError), indexing?.());
+        const { text, ...rest } = withProgress(messageOf(error, onError), indexing?.());
         return { content: [{ type: "text", text }], isError: true, ...rest };
       }
     },
   );
 }
 
-/** Says in the text and in `_meta` that the answer may lack what is not indexed yet. */
-function signed(
+/** While indexing runs, adds to the text and to `_meta` that the answer may be incomplete. */
+function withProgress(
   text: string,
   indexing: IndexingProgress | undefined,
 ): { readonly text: string; readonly _meta?: { readonly indexing: IndexingProgress } } {
   if (indexing === undefined) return { text };
   const { done, total } = indexing;
-  const sign = `[The repository is still being indexed (${done} of ${total} files): this answer may be incomplete. Ask again in a moment.]`;
-  return { text: `${text}\n\n${sign}`, _meta: { indexing } };
+  const note = `[The repository is still being indexed (${done} of ${total} files): this answer may be incomplete. Ask again in a moment.]`;
+  return { text: `${text}\n\n${note}`, _meta: { indexing } };
 }
 
 function messageOf(error: unknown, onError: ToolOptions["onError"]): string {
   if (error instanceof KitError) return error.message;
   onError?.(error);
-  return "kit failed; its error output says more.";
+  return "kit failed with an internal error. See its error output.";
 }

@@ -11,38 +11,37 @@ import { closedTooOften, ServerFailure } from "./server-failure.ts";
 
 /** The protocol over streamable HTTP. */
 export type AddressTransport = InstanceType<McpSdk["StreamableHTTPClientTransport"]> & {
-  /** Why kit cut it off; undefined while it did not. */
+  /** Why kit closed the connection; `undefined` if it did not. */
   readonly failure: ServerFailure | undefined;
 };
 
 type SendOptions = NonNullable<Parameters<AddressTransport["send"]>[1]>;
 
-/** A message that was sent, with the streams of events that are opened for it, one after the other. */
+/** A sent message with its event streams, which are opened one after the other. */
 interface Exchange {
-  /** A subscription and what follows the greeting bring notifications for as long as the connection lasts. */
+  /** Streams of a subscription and of the initial notification carry notifications until the connection ends. */
   readonly kind: "request" | "subscription" | "notification";
   readonly ending: AbortController;
-  /** Tells that no answer comes. */
+  /** Reports that no answer will arrive. */
   lost: () => void;
-  /** Why its last answer was of no use. */
+  /** Why its last response was refused. */
   failure: ServerFailure | undefined;
-  /** Times in a row that its stream was opened again. */
+  /** Consecutive times that its stream was reopened. */
   reconnects: number;
   openedAt: number;
 }
 
 /**
- * Creates a transport over the SDK's that a server cannot use against kit. Answers are bounded, and those that are
- * of no use are told apart by their status. A stream that the server closes is opened again after pauses of kit's
- * own, whatever the server asks for, and not for ever; those of a call end with the call. `onUnheard` is told why the
- * stream of notifications is not opened again.
+ * Wraps the SDK's transport so that a server cannot harm kit. Responses are bounded, and refused ones are explained
+ * by their status. A stream that the server closes is reopened after kit's own pauses, for a limited number of times;
+ * streams of a call end with the call. `onUnheard` gets the reason why the stream of notifications is not reopened.
  */
 export function createAddressTransport(
   sdk: Pick<McpSdk, "StreamableHTTPClientTransport">,
   endpoint: { readonly url: URL; readonly headers: Readonly<Record<string, string>> },
   { clock, onUnheard }: { readonly clock: Clock; readonly onUnheard: (why: unknown) => void },
 ): AddressTransport {
-  // The SDK says neither to `fetch` nor to the scheduler which message they are asked for.
+  // The SDK does not tell `fetch` and the scheduler which message they serve.
   const current = new AsyncLocalStorage<Exchange>();
   const open = new Map<unknown, Exchange>();
   const closing = new AbortController();
@@ -56,10 +55,10 @@ export function createAddressTransport(
     const exchange = current.getStore();
     const method = init.method ?? "GET";
     const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
-    // The SDK tries a stream again that was open before, but not the first one.
-    const isTried = exchange !== undefined && exchange.reconnects > 0;
+    // The SDK reopens a stream that was open before, but does not retry the first one.
+    const isRetry = exchange !== undefined && exchange.reconnects > 0;
     const response = await fetchFinal(input, init, cutOff).catch((error: unknown) => {
-      if (isStreamOfNotifications && !isTried && !closing.signal.aborted) onUnheard(error);
+      if (isStreamOfNotifications && !isRetry && !closing.signal.aborted) onUnheard(error);
       throw error;
     });
     const expectsResult = method === "POST" && exchange?.kind === "request";
@@ -67,11 +66,11 @@ export function createAddressTransport(
     if (refused !== undefined) {
       await response.body?.cancel();
       if (exchange !== undefined) exchange.failure = refused;
-      if (isStreamOfNotifications && (!isTried || refused.outcome === "refused")) onUnheard(refused);
+      if (isStreamOfNotifications && (!isRetry || refused.outcome === "refused")) onUnheard(refused);
       throw refused;
     }
-    // 405 is the protocol's word for a server that has no such stream.
-    if (isStreamOfNotifications && !isTried && !response.ok && response.status !== 405)
+    // By the protocol, 405 means that the server has no such stream.
+    if (isStreamOfNotifications && !isRetry && !response.ok && response.status !== 405)
       onUnheard(new ServerFailure(`It answered with HTTP ${response.status}.`, { outcome: "refused" }));
     if (exchange !== undefined) {
       exchange.openedAt = clock.now();
@@ -96,7 +95,7 @@ export function createAddressTransport(
   const transport = new sdk.StreamableHTTPClientTransport(endpoint.url, {
     requestInit: { headers: { ...endpoint.headers } },
     fetch: boundedFetch,
-    // Without a `retry:` of the server, the scheduler is asked for no pause at all.
+    // Without the server's `retry:`, the SDK asks the scheduler for no pause.
     reconnectionOptions: {
       initialReconnectionDelay: 0,
       maxReconnectionDelay: 0,
@@ -111,7 +110,7 @@ export function createAddressTransport(
     const exchange = "method" in message ? undefined : open.get(message.id);
     if (exchange === undefined || "method" in message) return;
     open.delete(message.id);
-    // Nothing may follow an answer; a server that ends its stream itself leaves the connection usable.
+    // Nothing follows an answer. Wait before aborting: if the server ends the stream itself, the connection stays usable.
     setTimeout(() => exchange.ending.abort(), times.grace).unref();
   };
   transport.close = async () => {
@@ -127,16 +126,16 @@ export function createAddressTransport(
       options.onRequestStreamEnd?.();
       if (id === undefined) return;
       open.delete(id);
-      // The server had the request, whatever it said when its stream was opened again. For a request that was
-      // answered this is one answer too many, which the SDK drops.
+      // The server has received the request, so the outcome is unknown. If the request was already answered, the SDK
+      // drops this second answer.
       const why = exchange.failure?.message ?? "The connection to it was lost.";
       const data = new ServerFailure(why, { outcome: "unknown", isLost: true });
       transport.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } });
     };
     if (id !== undefined) open.set(id, exchange);
     open.get(cancelledBy(message))?.ending.abort();
-    // A server that does not take a notification is given up after a while.
-    const patience = id === undefined ? setTimeout(() => ending.abort(), times.list).unref() : undefined;
+    // Stop sending a notification that the server does not accept in time.
+    const timeout = id === undefined ? setTimeout(() => ending.abort(), times.list).unref() : undefined;
     try {
       await current.run(exchange, () =>
         send(message, {
@@ -149,7 +148,7 @@ export function createAddressTransport(
       open.delete(id);
       throw error;
     } finally {
-      clearTimeout(patience);
+      clearTimeout(timeout);
     }
   };
   transport.send = async (message, options) => {
@@ -171,44 +170,44 @@ function createExchange(message: JSONRPCMessage): Exchange {
   };
 }
 
-/** The id of the request that a message takes back. */
+/** The id of the request that a message cancels. */
 function cancelledBy(message: JSONRPCMessage): unknown {
   return "method" in message && message.method === "notifications/cancelled"
     ? message.params?.requestId
     : undefined;
 }
 
-/** Milliseconds until a stream is opened again; undefined where that was done often enough. */
+/** Milliseconds until a stream is reopened; `undefined` if it must not be reopened. */
 function nextPause(
   exchange: Exchange,
   { askedMs, now }: { readonly askedMs: number; readonly now: number },
 ): number | undefined {
   const { kind, failure, openedAt } = exchange;
-  // A subscription is made again by the one who has made it.
+  // `watchTools` renews its subscription itself.
   if (kind === "subscription" || failure?.outcome === "refused") return undefined;
   const wasSteady = openedAt > 0 && now - openedAt >= times.steadyStream;
   exchange.openedAt = 0;
   exchange.reconnects = wasSteady ? 1 : exchange.reconnects + 1;
-  // The stream of a call ends with the call.
+  // Streams of a call have no limit, because they end with the call.
   if (kind === "notification" && exchange.reconnects > limits.reconnects) return undefined;
   const doubled = times.firstBackoff * 2 ** Math.min(exchange.reconnects - 1, 10);
   const own = Math.min(doubled, kind === "request" ? times.maxCallBackoff : times.maxBackoff);
   return Math.max(own, Math.min(askedMs, times.maxBackoff));
 }
 
-/** A request that waits for its answer. */
+/** A request without a complete response. */
 interface Waiting {
   interimAnswers: number;
   readonly pieces: FloodGate;
   readonly flooded: AbortController;
 }
 
-// `fetch` reads interim answers (1xx) for ever, and joins the pieces in which a body comes, each of which costs time;
-// only its diagnostics tell of them.
+// `fetch` accepts endless interim responses (1xx), and joins the pieces of a body, each of which costs time. Only its
+// diagnostics channels report them.
 const current = new AsyncLocalStorage<Waiting>();
 const waiting = new WeakMap<object, Waiting>();
 let isListening = false;
-const interimFlood = "It sent interim answers (HTTP 1xx) without end.";
+const interimFlood = "It sent too many interim responses (HTTP 1xx).";
 const pieceFlood = "It sent an answer in too many small pieces.";
 
 function listen(): void {
@@ -235,8 +234,8 @@ function listen(): void {
 }
 
 /**
- * `fetch` that ends with `TooLongError` where interim answers come without end, or where a body comes in too many small
- * pieces (HTTP chunks of a byte, for one). `onExcess` hears of it first.
+ * Like `fetch`, but fails with `TooLongError` if there are too many interim responses, or if a body arrives in too many
+ * small pieces, such as HTTP chunks of one byte. Calls `onExcess` first.
  */
 async function fetchFinal(
   input: string | URL,

@@ -16,7 +16,7 @@ async function fetchFrom(listener: RequestListener): Promise<Response> {
   return boundResponse(await fetch(`http://127.0.0.1:${port}/`));
 }
 
-test("an answer of usual size is handed on as it is, with its status and headers", async () => {
+test("a response of usual size is passed on unchanged, with its status and headers", async () => {
   const response = await fetchFrom((_, reply) => {
     reply.writeHead(418, { "content-type": "application/json", "x-more": "yes" }).end('{"a":1}');
   });
@@ -25,7 +25,7 @@ test("an answer of usual size is handed on as it is, with its status and headers
   expect(await response.json()).toEqual({ a: 1 });
 });
 
-test("a body that never ends is cut off at the limit", async () => {
+test("an endless body is cut at the limit", async () => {
   const response = await fetchFrom((_, reply) => {
     reply.writeHead(200, { "content-type": "application/json" });
     const write = (): void => {
@@ -37,7 +37,7 @@ test("a body that never ends is cut off at the limit", async () => {
   await expect(response.text()).rejects.toThrow("more than");
 });
 
-test("a stream of events may be longer than the limit, one event may not", async () => {
+test("a stream of events can exceed the limit, but one event cannot", async () => {
   const event = `data: ${"x".repeat(1_000_000)}\r\n\r\n`;
   const many = await fetchFrom((_, reply) => {
     reply.writeHead(200, { "content-type": "text/event-stream" });
@@ -54,7 +54,7 @@ test("a stream of events may be longer than the limit, one event may not", async
   await expect(one.text()).rejects.toThrow("more than");
 });
 
-test("a stream that comes byte by byte without a pause is cut off, before its bytes are many", async () => {
+test("a stream of single bytes without a pause is cut early", async () => {
   let bytes = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -67,7 +67,7 @@ test("a stream that comes byte by byte without a pause is cut off, before its by
   expect(bytes).toBeLessThan(10_000);
 });
 
-test("small pieces reach the reader together, each event as soon as it is whole", async () => {
+test("small pieces reach the reader together, each event as soon as it is complete", async () => {
   const text = "data: one\n\ndata: two\n\n:late";
   let [at, given] = [0, 0];
   const slow = new ReadableStream<Uint8Array>({
@@ -87,7 +87,7 @@ test("small pieces reach the reader together, each event as soon as it is whole"
   expect(pieces).toEqual(["data: one\n\n", "data: two\n\n", ":late"]);
 });
 
-test("others have their turn while a long chunk of a stream is read", async () => {
+test("other work runs while a long chunk of a stream is read", async () => {
   const events = new TextEncoder().encode('data: {"a":1}\n\n'.repeat(4_000));
   const response = boundResponse(new Response(events, { headers: { "content-type": "text/event-stream" } }));
   const reader = response.body?.getReader();
@@ -101,7 +101,7 @@ test("others have their turn while a long chunk of a stream is read", async () =
   for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
     sizes.push(part.value.length);
     turnsBetween.push(turns);
-    // As long as reading it takes.
+    // Runs until the chunk is read.
     for (const until = performance.now() + 5; performance.now() < until; );
   }
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(events.length);

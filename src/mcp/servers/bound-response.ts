@@ -4,23 +4,22 @@ import { createFloodGate } from "./flood-gate.ts";
 
 const tooLong = `It sent a message of more than ${limits.messageBytes / 1_048_576} MB.`;
 
-/** Thrown into the reader of a body that is too long; the message says what it is. */
+/** The error of a body that is too long. */
 export class TooLongError extends Error {}
 
-/** Whether an answer is a stream of events. */
 export function isEventStream(response: Response): boolean {
   return /^\s*text\/event-stream\s*(;|$)/i.test(response.headers.get("content-type") ?? "");
 }
 
-/** Small pieces that are read in one turn of the event loop. */
+/** Small pieces read per turn of the event loop. */
 const piecesPerTurn = 256;
 
 /**
- * An answer whose body ends in an error when it is too long: a body as a whole, or one event of a stream of
- * events. A stream may go on for ever, but not as a flood. `onExcess` hears of it first.
+ * Bounds a response: reading fails if the body, or one event of a stream, is too long, or if a stream floods. A stream
+ * may last for ever. Calls `onExcess` first.
  *
- * Small pieces are handed on together: of a stream once an event ends, because a part of one is of no use. So a
- * server that sends byte by byte costs its readers no more than one that does not.
+ * Small pieces are passed on together, those of a stream at the end of an event. So a server that sends single bytes
+ * costs its readers no more than any other.
  */
 export function boundResponse(response: Response, onExcess?: (what: string) => void): Response {
   if (response.body === null) return response;
@@ -67,7 +66,7 @@ async function* readPieces(
   for (let part = await source.read(); !part.done; part = await source.read()) {
     for (let start = 0; start < part.value.length; start += limits.reads.bytes) {
       count += 1;
-      // A reader takes a piece at once: others have their turn between two of them.
+      // Readers take pieces without waiting, so let other work run in between.
       if (start > 0 || count % piecesPerTurn === 0) await setImmediate();
       const piece = part.value.subarray(start, start + limits.reads.bytes);
       const { tooMuch, endsEvent } = whyTooMuch(piece);
@@ -85,7 +84,7 @@ async function* readPieces(
   if (heldLength > 0) yield take();
 }
 
-/** Judges each piece of a body: why it is one too many, and whether an event ends in it. */
+/** Checks each piece of a body: why it exceeds a limit, and whether an event ends in it. */
 function createBound(
   isStream: boolean,
 ): (piece: Uint8Array) => { readonly tooMuch: string | undefined; readonly endsEvent: boolean } {
@@ -104,13 +103,13 @@ function createBound(
   };
 }
 
-/** Counts a piece of a stream: the events that it costs to read, and its bytes after the last event that ends in it. */
+/** Counts a piece of a stream: its events, by the cost of reading it, and its bytes after the last end of an event. */
 type EventCounter = (piece: Uint8Array) => {
   readonly events: number;
   readonly afterEvent: number | undefined;
 };
 
-/** Counts the events of a stream. A line ends with LF, CR or both; an empty one ends an event. */
+/** A line ends with LF, CR or both; an empty line ends an event. */
 function createEventCounter(): EventCounter {
   let previous = 0;
   let lineIsEmpty = true;
@@ -134,7 +133,7 @@ function createEventCounter(): EventCounter {
       }
       previous = byte;
     }
-    // Blank lines and comments cost next to nothing; an event has some four lines.
+    // Blank lines and comments cost little; an event has about four lines.
     return { events: Math.max(events, lines / 4), afterEvent };
   };
 }

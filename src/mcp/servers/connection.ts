@@ -11,47 +11,47 @@ import { type AddressTransport, createAddressTransport } from "./address-transpo
 import { toServerFailure } from "./explain-failure.ts";
 import { loadSdk, type McpSdk } from "./load-sdk.ts";
 import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
-import { closedTooOften, ServerFailure, tooSlow } from "./server-failure.ts";
+import { closedTooOften, ServerFailure, timedOut } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
 export interface ToolRequest {
   readonly tool: ListedTool;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The trace that the call belongs to: the server finds it in `_meta`. */
+  /** The trace of the call, sent in `_meta`. */
   readonly trace?: TraceContext | undefined;
 }
 
-/** A server that answers. What goes wrong is a `ServerFailure`. */
+/** A connected server. Its calls reject with `ServerFailure`. */
 export interface Connection {
-  /** False once it is closed, by either side. */
+  /** False after either side closed the connection. */
   readonly isOpen: boolean;
-  /** A process that speaks the protocol from before 2026. */
+  /** A process with the protocol from before 2026. */
   readonly isOld: boolean;
   list(): Promise<Listing>;
-  /** The result as the server gave it, unread. */
+  /** Returns the server's result unchecked. */
   call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
   close(): Promise<void>;
-  /** Ends it at once, without a word to the server. */
+  /** Ends the connection at once, without notifying the server. */
   kill(): void;
 }
 
 export interface ConnectionListeners {
   readonly onToolsChanged: () => void;
-  /** Its notifications are not waited for any more: changes of its tools are not heard. */
+  /** kit no longer waits for notifications, so changes of the tools go unnoticed. */
   readonly onUnheard: (why: ServerFailure) => void;
   /** The server closed the connection, or it broke. */
   readonly onLost: (failure: ServerFailure) => void;
   readonly clock: Clock;
-  /** Ends the attempt to connect, and what waits to be tried again. */
+  /** Aborts connecting and waiting for a retry. */
   readonly signal: AbortSignal;
 }
 
-/** The protocol that the server speaks, remembered for the next connection. */
+/** The server's protocol, remembered for the next connection. */
 export interface NegotiatedProtocol {
   isOld: boolean;
 }
 
-/** Connects to a server, in the newest protocol it speaks. Nothing is left behind when that fails. */
+/** Connects to a server with the newest protocol that it supports. A failure leaves no process and no connection. */
 export async function openConnection(
   settings: ServerSettings,
   protocol: NegotiatedProtocol,
@@ -60,13 +60,13 @@ export async function openConnection(
   const { signal } = listeners;
   const sdk = await loadSdk();
   const started = performance.now();
-  const left = (): number => Math.max(1, settings.connectTimeoutMs - (performance.now() - started));
+  const remainingMs = (): number => Math.max(1, settings.connectTimeoutMs - (performance.now() - started));
   const connect = async (isOld: boolean): Promise<Connection> => {
     const attempt = createAttempt(sdk, settings, listeners);
     try {
-      return await attempt.connect(isOld, { timeoutMs: left(), signal });
+      return await attempt.connect(isOld, { timeoutMs: remainingMs(), signal });
     } catch (error) {
-      // Some servers of the old protocol end when the first message is not the one they know.
+      // Some servers with the old protocol exit when they do not know the first message.
       if (!isOld && attempt.hasEnded()) return connect(true);
       signal.throwIfAborted();
       throw toServerFailure(sdk, error, settings.connectTimeoutMs);
@@ -82,7 +82,7 @@ interface Attempt {
     isOld: boolean,
     limit: { readonly timeoutMs: number; readonly signal: AbortSignal },
   ): Promise<Connection>;
-  /** Whether the server's process ended by itself. */
+  /** Whether the server itself ended the connection. */
   hasEnded(): boolean;
 }
 
@@ -92,21 +92,21 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
   const client = new sdk.Client(
     { name: "kit", version },
     {
-      // kit checks what matters itself, and never compiles a schema that a server sent.
+      // kit validates results itself, and never compiles a server's schema.
       jsonSchemaValidator: {
         getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
       },
       inputRequired: { autoFulfill: false },
       versionNegotiation: {
         mode: "auto",
-        // Half of the time: a process that is silent about a newer protocol is asked in the old one.
+        // After half of the time, a process that does not answer gets a request in the old protocol.
         ...(isProcess ? { probe: { timeoutMs: settings.connectTimeoutMs / 2 } } : {}),
       },
     },
   );
-  takeAnyResult(client);
+  acceptAnyResult(client);
   const onUnheard = (why: unknown): void => {
-    // Others send no notification that kit waits for.
+    // Other servers send no notifications about their tools.
     if (client.getServerCapabilities()?.tools?.listChanged !== true) return;
     listeners.onUnheard(toServerFailure(sdk, why, settings.connectTimeoutMs));
   };
@@ -125,16 +125,16 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
         timeout: timeoutMs,
         ...(isOld ? { prior: { kind: "legacy" as const } } : {}),
       });
-      // At once, and not only when the promise is noticed: kit may be on its way out.
+      // Kill the process synchronously on abort, because kit may be exiting.
       const stop = onAbort(signal, kill);
       try {
         await withDeadline(connecting, {
           ms: timeoutMs,
           signal,
           onTimeout: () =>
-            tooSlow("answer", settings.connectTimeoutMs, {
+            timedOut("answer", settings.connectTimeoutMs, {
               outcome: "not_sent",
-              details: "lastWords" in transport ? transport.lastWords() : "",
+              details: "stderrEnd" in transport ? transport.stderrEnd() : "",
             }),
         });
       } catch (error) {
@@ -151,12 +151,12 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
   };
 }
 
-/** The SDK would refuse a whole result for one part that it does not know. */
-function takeAnyResult(client: Client): void {
+/** The SDK would refuse a result because of one unknown part. */
+function acceptAnyResult(client: Client): void {
   const request = client.request.bind(client);
   client.request = (({ method, ...rest }: Parameters<Client["request"]>[0], ...more: [never, never?]) =>
     method === "tools/call"
-      ? request({ method, ...rest }, anything, more[0])
+      ? request({ method, ...rest }, anySchema, more[0])
       : request({ method, ...rest }, ...more)) as Client["request"];
 }
 
@@ -186,11 +186,11 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
     },
     isOld: settings.endpoint.kind === "process" && client.getProtocolEra() === "legacy",
     async list() {
-      // Servers without tools need not know the question.
+      // Servers without tools need not support the request.
       if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
       return await withDeadline(listPages(client, settings.listTimeoutMs), {
         ms: settings.listTimeoutMs,
-        onTimeout: () => tooSlow("list its tools", settings.listTimeoutMs, { outcome: "refused" }),
+        onTimeout: () => timedOut("list its tools", settings.listTimeoutMs, { outcome: "refused" }),
       }).catch((error: unknown) => {
         throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
       });
@@ -233,13 +233,13 @@ function failureOf(transport: Opened["transport"]): ServerFailure | undefined {
 
 interface ToolsListener {
   readonly onToolsChanged: () => void;
-  /** Changes are not waited for any more. */
+  /** kit no longer waits for changes. */
   readonly onUnheard: (why: unknown) => void;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** Hears of changes: unasked in the old protocol, on a subscription in the new one. */
+/** Watches for changes of the tools: the old protocol sends notifications unasked, the new one needs a subscription. */
 function watchTools(client: Client, { onToolsChanged, onUnheard, clock, signal }: ToolsListener): void {
   client.setNotificationHandler("notifications/tools/list_changed", () => onToolsChanged());
   if (client.getServerCapabilities()?.tools?.listChanged !== true || client.getProtocolEra() !== "modern")
@@ -251,7 +251,7 @@ function watchTools(client: Client, { onToolsChanged, onUnheard, clock, signal }
       const { closed } = await client.listen({ toolsListChanged: true });
       const how = await closed;
       if (how === "local" || isOver()) return;
-      // Changes in the meantime were missed.
+      // Changes in the meantime may have been missed.
       onToolsChanged();
       short = clock.now() - started >= times.steadyStream ? 0 : short + 1;
       await clock.sleep(times.maxBackoff, signal);
@@ -264,12 +264,12 @@ function watchTools(client: Client, { onToolsChanged, onUnheard, clock, signal }
   });
 }
 
-/** A schema of answers that kit reads itself: the SDK's would refuse all of one for a part that is wrong. */
-const anything: StandardSchemaV1<unknown, unknown> = {
+/** Accepts every answer, because kit checks it: the SDK's schema would refuse it for one invalid part. */
+const anySchema: StandardSchemaV1<unknown, unknown> = {
   "~standard": { version: 1, vendor: "kit", validate: (value) => ({ value }) },
 };
 
-/** Reads all pages of a server's tools, as far as one may go. */
+/** Reads the pages of a server's tools up to the limits. */
 async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
   const tools: unknown[] = [];
   const cursors = new Set<string>();
@@ -277,7 +277,7 @@ async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
   let cursor: string | undefined;
   for (let page = 0; page < limits.pages; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
-    const answer = await client.request({ method: "tools/list", ...params }, anything, {
+    const answer = await client.request({ method: "tools/list", ...params }, anySchema, {
       timeout: timeoutMs,
     });
     if (!isRecord(answer) || !Array.isArray(answer.tools)) {
@@ -289,7 +289,7 @@ async function listPages(client: Client, timeoutMs: number): Promise<Listing> {
       tools.push(tool);
     }
     const next: unknown = answer.nextCursor;
-    // Without the second condition a server could hand out the same page for ever.
+    // Without the second condition a server could return the same page for ever.
     if (typeof next !== "string" || cursors.has(next)) return { tools, isCut: false };
     cursors.add(next);
     cursor = next;
@@ -301,7 +301,7 @@ function lengthOf(tool: unknown): number {
   try {
     return JSON.stringify(tool).length;
   } catch {
-    // Nested so deeply that there is no stack for it: it counts as much as it can be at most.
+    // Nested so deeply that the stack overflows, so count the maximum.
     return limits.messageBytes;
   }
 }

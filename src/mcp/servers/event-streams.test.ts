@@ -5,7 +5,7 @@ import { callTool, createSkippingClock, openServer, textOf } from "../client.sui
 import type { McpClient } from "../create-mcp-client.ts";
 import { type HttpMessage, oldListener, serveHttp } from "./http-server.suite.ts";
 
-/** Counts how often streams are opened while time passes that stands still by itself. */
+/** Counts how often streams are opened, with a clock that the test advances. */
 async function reconnectsWithin(
   seconds: number,
   stream: (given: HttpMessage) => void,
@@ -26,7 +26,7 @@ async function reconnectsWithin(
   const counts: number[] = [];
   for (let second = 0; second < seconds; second += 1) {
     await clock.advance(1_000);
-    // Until the server has seen it.
+    // Wait until the server has seen it.
     await new Promise((resolve) => setTimeout(resolve, 5));
     counts.push(streams);
   }
@@ -34,14 +34,14 @@ async function reconnectsWithin(
 }
 
 test.each([
-  ["politely, at once", "retry: 0\n\n"],
-  ["with an event to go on from", "retry: 0\nid: 1\ndata:\n\n"],
+  ["at once", "retry: 0\n\n"],
+  ["after an event with an id", "retry: 0\nid: 1\ndata:\n\n"],
   [
     "after a notification",
     'retry: 0\nid: 2\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n',
   ],
 ])(
-  "a stream that the server closes %s is opened again after longer and longer pauses, and not for ever",
+  "a stream that the server closes %s is reopened after longer and longer pauses, up to a limit",
   async (_, said) => {
     const { counts, client } = await reconnectsWithin(400, ({ reply }) => {
       reply.writeHead(200, { "content-type": "text/event-stream" }).end(said);
@@ -52,7 +52,7 @@ test.each([
       {
         server: "s",
         message:
-          "Its notifications are given up, so changes of its tools are not heard until it is connected again. It closes them again and again.",
+          "kit no longer waits for its notifications, so changes of its tools are noticed only after the next connection. It closes their stream repeatedly.",
       },
     ]);
     expect(textOf(await callTool(client, "plain"))).toBe("done");
@@ -60,15 +60,15 @@ test.each([
   30_000,
 );
 
-test("a stream that is refused, or is none, is not opened again", async () => {
+test("a stream that is refused or invalid is not reopened", async () => {
   for (const [status, type, reported] of [
-    [401, "text/plain", "It wants authorization (HTTP 401)"],
+    [401, "text/plain", "It requires authorization (HTTP 401)"],
     [403, "text/plain", "It denies access (HTTP 403)"],
     [404, "text/plain", "It answered with HTTP 404."],
-    [503, "text/plain", "It failed inside (HTTP 503)"],
-    // The protocol's word for a server that sends no notifications.
+    [503, "text/plain", "It has an internal error (HTTP 503)"],
+    // By the protocol, the server sends no notifications.
     [405, "text/plain", ""],
-    [200, "text/html", "its events are no stream of them"],
+    [200, "text/html", "its response is not an event stream"],
   ] as const) {
     const { counts, client } = await reconnectsWithin(30, ({ reply }) => {
       reply.writeHead(status, { "content-type": type }).end("retry: 0\n\n");
@@ -85,7 +85,7 @@ test("a stream that is refused, or is none, is not opened again", async () => {
   }
 });
 
-test("the stream of a call is taken up again for as long as the call is waited for, and closed with it", async () => {
+test("the stream of a call is resumed while the call waits, and closed with it", async () => {
   let streams = 0;
   let resumed: HttpMessage["reply"] | undefined;
   const listener = oldListener(({ message, reply, request }) => {
@@ -101,13 +101,13 @@ test("the stream of a call is taken up again for as long as the call is waited f
   const client = openServer({ url, timeout_seconds: 3 }, { clock: createSkippingClock() });
   const output = await callTool(client, "plain");
   expect(textOf(output)).toContain(
-    "It did not answer within 3 seconds. Whether the call was done is unknown",
+    "It did not answer within 3 seconds. It is unknown whether the call was done",
   );
   expect(streams).toBe(4);
   await expect.poll(() => resumed?.closed).toBe(true);
 });
 
-test("streams of calls that timed out are not opened again", async () => {
+test("streams of calls that timed out are not reopened", async () => {
   const clock = createManualClock();
   let streams = 0;
   const { url } = await serveHttp(
@@ -126,7 +126,7 @@ test("streams of calls that timed out are not opened again", async () => {
   expect(streams).toBe(1);
 });
 
-test("an answer that comes on the stream that was opened again is the answer", async () => {
+test("an answer on a reopened stream is accepted", async () => {
   const { url } = await serveHttp(
     oldListener(({ message, reply, request }) => {
       const isCall = message?.method === "tools/call";
@@ -144,7 +144,7 @@ test("an answer that comes on the stream that was opened again is the answer", a
   expect(textOf(await callTool(client, "plain"))).toBe("later");
 });
 
-test("a call whose stream cannot be taken up any more has an unknown outcome, and is not repeated", async () => {
+test("a call whose stream cannot be resumed has an unknown outcome and is not repeated", async () => {
   let calls = 0;
   const { url } = await serveHttp(
     oldListener(({ message, reply, request }) => {
@@ -162,7 +162,7 @@ test("a call whose stream cannot be taken up any more has an unknown outcome, an
   expect(calls).toBe(1);
 });
 
-test("a call whose answer never begins is given up, and its connection closed", async () => {
+test("a call whose answer never begins times out, and its connection is closed", async () => {
   let closed = false;
   const { url } = await serveHttp(
     oldListener(({ message, request }) => {
@@ -183,7 +183,7 @@ test.each([
   ["events", 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'],
   ["blank lines", "\n"],
   ["comments", ":\n"],
-  ["one event without end", "data: x"],
+  ["one endless event", "data: x"],
 ])("a server that floods its stream with %s is cut off and named", async (_, text) => {
   const { url } = await serveHttp(
     oldListener(({ message, reply }) => {
@@ -205,7 +205,7 @@ test.each([
     .toMatch(/It flooded a stream of events|It sent a message of more than 10 MB/);
 });
 
-/** The client of a server that writes to the socket in place of an answer to the GET of its notifications. */
+/** Opens a client of a server that answers the GET of notifications with raw bytes. */
 async function clientOfRawStream(write: (socket: Socket) => void): Promise<McpClient> {
   const { url } = await serveHttp(
     oldListener(({ message, request }) => {
@@ -219,7 +219,7 @@ async function clientOfRawStream(write: (socket: Socket) => void): Promise<McpCl
   return client;
 }
 
-test.each([102, 103, 199])("interim answers (%i) without end cut a server off", async (status) => {
+test.each([102, 103, 199])("endless interim responses (%i) disconnect a server", async (status) => {
   const client = await clientOfRawStream((socket) => {
     const chunk = `HTTP/1.1 ${status} Soon\r\nlink: </a>\r\n\r\n`.repeat(64);
     const write = (): void => {
@@ -229,7 +229,7 @@ test.each([102, 103, 199])("interim answers (%i) without end cut a server off", 
   });
   await expect
     .poll(() => client.problems()[0]?.message)
-    .toContain("It sent interim answers (HTTP 1xx) without end.");
+    .toContain("It sent too many interim responses (HTTP 1xx).");
 });
 
 test.each([
@@ -259,7 +259,7 @@ test.each([
   expect(chunks).toBeLessThan(1_000_000);
 });
 
-test("a few interim answers are none of a server's faults", async () => {
+test("a few interim responses are allowed", async () => {
   const client = await clientOfRawStream((socket) => {
     socket.write("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(10));
     socket.write("HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n");
@@ -268,12 +268,12 @@ test("a few interim answers are none of a server's faults", async () => {
   expect(client.problems()).toEqual([]);
 });
 
-test("a stream of notifications that cannot be opened is named, and calls go on", async () => {
+test("a stream of notifications that cannot be opened is reported, and calls still work", async () => {
   const client = await clientOfRawStream((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\n${"x-more: y\r\n".repeat(10_000)}`);
   });
   await expect
     .poll(() => client.problems()[0]?.message)
-    .toMatch(/^Its notifications are given up, .* The headers of its answer have no end\.$/);
+    .toMatch(/^kit no longer waits for its notifications, .* The headers of its response are too long\.$/);
   expect(textOf(await callTool(client, "plain"))).toBe("done");
 });

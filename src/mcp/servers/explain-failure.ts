@@ -3,28 +3,28 @@ import { limits } from "../limits.ts";
 import { TooLongError } from "./bound-response.ts";
 import type { McpSdk } from "./load-sdk.ts";
 import { redirectText } from "./refused-response.ts";
-import { type Outcome, ServerFailure, tooSlow } from "./server-failure.ts";
+import { type Outcome, ServerFailure, timedOut } from "./server-failure.ts";
 
-/** Errors of a connection that was never made. */
+/** Errors before a connection was established. */
 const unreached: ReadonlyMap<unknown, string> = new Map([
   ["ECONNREFUSED", "It refused the connection."],
-  ["ENOTFOUND", "Its host name is not known."],
+  ["ENOTFOUND", "Its host name does not exist."],
   ["EAI_AGAIN", "Its host name could not be looked up."],
   ["EHOSTUNREACH", "Its host cannot be reached."],
   ["ENETUNREACH", "Its network cannot be reached."],
-  ["UND_ERR_CONNECT_TIMEOUT", "It did not take the connection."],
+  ["UND_ERR_CONNECT_TIMEOUT", "It did not accept the connection."],
 ]);
 
-/** Errors of answers. */
+/** Errors of responses. */
 const unreadable: ReadonlyMap<unknown, string> = new Map([
-  ["UND_ERR_HEADERS_OVERFLOW", "The headers of its answer have no end."],
+  ["UND_ERR_HEADERS_OVERFLOW", "The headers of its response are too long."],
   ["UND_ERR_HEADERS_TIMEOUT", "It did not begin to answer."],
 ]);
 const untrusted = /CERT|SELF_SIGNED|^ERR_TLS/;
 
 /**
- * Explains an error of the SDK, of `fetch` or of a transport. The texts of errors are not handed on,
- * because they quote addresses, headers and bodies; a server's own error message is, cleaned and short.
+ * Explains an error of the SDK, of `fetch` or of a transport. Error texts are not passed on, because they quote
+ * addresses, headers and bodies; only a server's own error message is, cleaned and shortened.
  */
 export function toServerFailure(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure {
   for (const one of chainOf(error)) {
@@ -50,7 +50,7 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
     return failure("What answers at its address does not speak HTTP.", "unknown");
   const fault = unreadable.get(code);
   if (fault !== undefined) return failure(fault, "unknown");
-  // An answer over HTTP that is not JSON, or no JSON-RPC.
+  // An HTTP response that is not JSON or not JSON-RPC.
   if (name === "SyntaxError" || name === "ZodError")
     return failure("What answers at its address does not speak MCP.", "unknown");
   if (error instanceof TooLongError) {
@@ -65,13 +65,13 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
   if (!(error instanceof sdk.SdkError)) return undefined;
   switch (error.code) {
     case sdk.SdkErrorCode.RequestTimeout:
-      return tooSlow("answer", timeoutMs, { outcome: "unknown", isTimeout: true, cause: error });
+      return timedOut("answer", timeoutMs, { outcome: "unknown", isTimeout: true, cause: error });
     case sdk.SdkErrorCode.NotConnected:
       return failure("It is not connected.", "not_sent", true);
     case sdk.SdkErrorCode.InvalidResult:
       return failure("Its answer is not what the protocol asks for.", "unknown");
     case sdk.SdkErrorCode.UnsupportedResultType:
-      return failure("It wants to ask a person something, which agents cannot.", "refused");
+      return failure("It asks for input from a person, which agents do not support.", "refused");
     case sdk.SdkErrorCode.ClientHttpUnexpectedContent:
       return failure("What answers at its address does not speak MCP.", "unknown");
     default:
@@ -79,14 +79,14 @@ function explain(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure 
   }
 }
 
-// Other statuses are told apart before the SDK sees them.
+// `refusedResponse` handles other statuses before the SDK sees them.
 function statusText({ status, message }: { readonly status: number; readonly message: string }): string {
   if (status === 404) return "There is nothing at its address (HTTP 404).";
   if (status >= 300 && status < 400) return redirectText(status, message);
   return `It answered with HTTP ${status}.`;
 }
 
-/** An error, and what it was wrapped around. */
+/** An error followed by its causes. */
 function chainOf(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   for (let current = error; current !== undefined && chain.length < 10; ) {

@@ -3,7 +3,7 @@ import { createFloodGate, type FloodLimits } from "./flood-gate.ts";
 
 const limits: FloodLimits = { burstBytes: 10_000, bytesPerSecond: 1_000, lineBytes: 100 };
 
-/** How many times something passes a gate that is asked every `everyMs`, up to 1,000 times. */
+/** Counts how often output passes a gate that is called every `everyMs`, up to 1,000 times. */
 function passes(what: { readonly bytes: number; readonly lines: number; readonly everyMs: number }): number {
   let now = 0;
   const gate = createFloodGate(limits, () => now);
@@ -14,7 +14,7 @@ function passes(what: { readonly bytes: number; readonly lines: number; readonly
   return 1_000;
 }
 
-test("a burst passes, and no more than it may be", () => {
+test("a burst passes up to its limit", () => {
   expect(passes({ bytes: 1_000, lines: 1, everyMs: 0 })).toBe(10);
   expect(passes({ bytes: 10_001, lines: 1, everyMs: 0 })).toBe(0);
 });
@@ -24,14 +24,14 @@ test("blank and short lines count as lines", () => {
   expect(passes({ bytes: 1, lines: 1, everyMs: 0 })).toBe(100);
 });
 
-test("a sender within the rate passes for ever, one above it is cut off", () => {
+test("output within the rate passes for ever, and output above it is stopped", () => {
   expect(passes({ bytes: 10, lines: 1, everyMs: 100 })).toBe(1_000);
   expect(passes({ bytes: 1_000, lines: 1, everyMs: 1_000 })).toBe(1_000);
   expect(passes({ bytes: 10, lines: 1, everyMs: 90 })).toBeLessThan(1_000);
   expect(passes({ bytes: 1_100, lines: 1, everyMs: 1_000 })).toBeLessThan(100);
 });
 
-test("a rest fills the gate to a burst and no further, and a clock that goes back takes nothing", () => {
+test("a pause refills the gate to one burst at most, and a clock that goes back changes nothing", () => {
   let now = 0;
   const gate = createFloodGate(limits, () => now);
   gate.take(10_000, 1);

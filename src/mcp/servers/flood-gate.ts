@@ -1,20 +1,20 @@
-/** How much may pass a gate. */
+/** The rate that a gate allows. */
 export interface FloodLimits {
-  /** Bytes that may come at once, after a rest. */
+  /** Bytes allowed at once after a quiet time. */
   readonly burstBytes: number;
-  /** Bytes that may come in a second for as long as it takes. */
+  /** Bytes allowed per second in the long run. */
   readonly bytesPerSecond: number;
-  /** Bytes that a line counts at least: reading a blank one costs time, too. */
+  /** Bytes that each line counts at least, because a blank line costs time too. */
   readonly lineBytes: number;
 }
 
-/** Tells a flood from a lively server. */
+/** A rate limit for a server's output. */
 export interface FloodGate {
-  /** Counts what came. False once more came than a server may send. */
+  /** Counts received output. Returns false if the server exceeds its rate. */
   take(bytes: number, lines: number): boolean;
 }
 
-/** Creates a gate of `burstBytes` that fills again by `bytesPerSecond`. `now` is in milliseconds. */
+/** Creates a token bucket of `burstBytes` that refills by `bytesPerSecond`. `now` is in milliseconds. */
 export function createFloodGate(limits: FloodLimits, now: () => number = () => performance.now()): FloodGate {
   let left = limits.burstBytes;
   let at = now();

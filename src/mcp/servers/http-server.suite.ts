@@ -13,7 +13,7 @@ export interface HttpServer {
   stop(): Promise<void>;
 }
 
-/** A real HTTP server on a free port, or on the one given; stopped with the test. */
+/** Starts a real HTTP server on a free or given port; stopped at the end of the test. */
 export async function serveHttp(listener: RequestListener, port = 0): Promise<HttpServer> {
   const server = createServer(listener).listen(port, "127.0.0.1");
   await once(server, "listening");
@@ -25,10 +25,10 @@ export async function serveHttp(listener: RequestListener, port = 0): Promise<Ht
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, stop };
 }
 
-/** The requests that came in: method and headers. */
+/** The received requests: method and headers. */
 export type SeenRequests = { readonly method: string; readonly headers: Headers }[];
 
-/** An MCP server of the newest protocol that also speaks the older ones, without sessions. */
+/** An MCP server of the newest protocol, which also supports the older ones, without sessions. */
 export function modernListener(seen: SeenRequests = []): RequestListener & {
   readonly toolsChanged: () => void;
 } {
@@ -50,7 +50,7 @@ export function modernListener(seen: SeenRequests = []): RequestListener & {
   });
 }
 
-/** An MCP server of the older protocol that keeps a session for each client, until it is started anew. */
+/** An MCP server of the older protocol that keeps a session for each client until it restarts. */
 export function sessionListener(seen: SeenRequests = []): RequestListener {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   return getRequestListener(async (request) => {
@@ -71,11 +71,11 @@ export function sessionListener(seen: SeenRequests = []): RequestListener {
   }) as RequestListener;
 }
 
-/** One message of a client, with what it was sent in. */
+/** One message of a client, with its request. */
 export interface HttpMessage {
   readonly request: IncomingMessage;
   readonly reply: ServerResponse;
-  /** Undefined for a GET. */
+  /** `undefined` for a GET. */
   readonly message?: {
     readonly id?: number;
     readonly method: string;
@@ -84,8 +84,8 @@ export interface HttpMessage {
 }
 
 /**
- * An MCP server of the older protocol, written without a library, because no library would do what it does. `misbehave`
- * answers a message in its place and says so with true.
+ * An MCP server of the older protocol, written without a library, because no library would behave like it. `misbehave`
+ * can answer a message instead of the server, and then returns true.
  */
 export function oldListener(misbehave: (given: HttpMessage) => boolean | undefined): RequestListener {
   const results: Readonly<Record<string, unknown>> = {

@@ -14,7 +14,7 @@ test.each([
   ["newest", modernListener],
   ["older", sessionListener],
 ])(
-  "a server of the %s protocol gives its tools over HTTP, with the headers that are configured",
+  "a server of the %s protocol lists its tools over HTTP, and gets the configured headers",
   async (_, listener) => {
     const seen: SeenRequests = [];
     const { url } = await serveHttp(listener(seen));
@@ -33,7 +33,7 @@ test.each([
   },
 );
 
-test("a session is ended with the client", async () => {
+test("closing the client ends the session", async () => {
   const seen: SeenRequests = [];
   const { url } = await serveHttp(sessionListener(seen));
   const client = openServer({ url });
@@ -42,7 +42,7 @@ test("a session is ended with the client", async () => {
   expect(seen.at(-1)?.method).toBe("DELETE");
 });
 
-test("a server that says that its tools changed is asked again", async () => {
+test("kit lists the tools again after the server reports a change", async () => {
   const listener = modernListener();
   const { url } = await serveHttp(listener);
   const client = openServer({ url });
@@ -55,7 +55,7 @@ test("a server that says that its tools changed is asked again", async () => {
     .toContain("mcp__s__later");
 });
 
-test("a server that was started anew and forgot the session is greeted again, and the call made", async () => {
+test("after a server restarted and lost the session, kit opens a new session and makes the call", async () => {
   const port = await freePort();
   const first = await serveHttp(sessionListener(), port);
   const client = openServer({ url: first.url });
@@ -65,13 +65,13 @@ test("a server that was started anew and forgot the session is greeted again, an
   expect(textOf(await callTool(client, "echo", { args: { text: "two" } }))).toBe("two");
 });
 
-test("a server that is gone says so in the result, and works when it is back", async () => {
+test("a call to a server that is down fails with the reason, and works once the server is back", async () => {
   const port = await freePort();
   const first = await serveHttp(modernListener(), port);
   const client = openServer({ url: first.url });
   expect(textOf(await callTool(client, "echo", { args: { text: "one" } }))).toBe("one");
   await first.stop();
-  // Until the client has noticed that its connection was closed: its sockets are read after timers.
+  // Wait until the client notices the closed connection: sockets are read after timers.
   await new Promise((resolve) => setTimeout(() => setImmediate(resolve), 100));
   const output = await callTool(client, "add", { args: { a: 1, b: 1 } });
   expect(output).toMatchObject({ isError: true });
@@ -94,7 +94,7 @@ test("an abort ends the request", async () => {
   expect(textOf(await callTool(client, "echo", { args: { text: "on" } }))).toBe("on");
 });
 
-test("a call whose answer is lost on the way has an unknown outcome, and is not repeated", async () => {
+test("a call whose answer is lost has an unknown outcome and is not repeated", async () => {
   const modern = modernListener();
   let calls = 0;
   const { url } = await serveHttp((request, reply) => {
@@ -115,7 +115,7 @@ test("a call whose answer is lost on the way has an unknown outcome, and is not 
   expect(calls).toBe(3);
 });
 
-test("a stream that ends before the answer came is noticed at once", async () => {
+test("a stream that ends before the answer fails the call at once", async () => {
   const modern = modernListener();
   const { url } = await serveHttp((request, reply) => {
     if (request.headers["mcp-method"] !== "tools/call") return modern(request, reply);
@@ -132,14 +132,14 @@ test("a stream that ends before the answer came is noticed at once", async () =>
   }
 });
 
-test("an answer that is not MCP is reported without its text", async () => {
+test("the error of a response that is not MCP does not contain its text", async () => {
   const answer =
     (status: number, body: string, type = "text/plain"): RequestListener =>
     (_, reply) => {
       reply.writeHead(status, { "content-type": type }).end(body);
     };
   expect(await complaintAbout(answer(401, "wrong token tok-123"))).toContain(
-    "It wants authorization (HTTP 401)",
+    "It requires authorization (HTTP 401)",
   );
   expect(await complaintAbout(answer(403, "no"))).toContain("It denies access (HTTP 403)");
   expect(await complaintAbout(answer(404, "<h1>Not found</h1>"))).toContain("HTTP 404");
@@ -152,7 +152,7 @@ test("an answer that is not MCP is reported without its text", async () => {
   );
 });
 
-test("a header's value is in no complaint, whatever the server does with it", async () => {
+test("no error contains a header's value, whatever the server does with it", async () => {
   const echo: RequestListener = (request, reply) => {
     reply.writeHead(400, { "content-type": "application/json" });
     reply.end(
@@ -167,7 +167,7 @@ test("a header's value is in no complaint, whatever the server does with it", as
   expect(message).not.toContain("sekret");
 });
 
-test("a server that never answers is given up after the time limit", async () => {
+test("kit stops waiting for a server after the time limit", async () => {
   const hasty = { timeout_seconds: 2 };
   expect(await complaintAbout(() => undefined, hasty)).toContain("It did not answer within 2 seconds.");
   const halting: RequestListener = (_, reply) => {
@@ -177,7 +177,7 @@ test("a server that never answers is given up after the time limit", async () =>
   expect(await complaintAbout(halting, hasty)).toContain("It did not answer within 2 seconds.");
 });
 
-test("a server that answers without end is cut off", async () => {
+test("a server that sends an endless answer is disconnected", async () => {
   const endless =
     (type: string): RequestListener =>
     (_, reply) => {
@@ -192,7 +192,7 @@ test("a server that answers without end is cut off", async () => {
     expect(await complaintAbout(endless(type))).not.toBe("");
 });
 
-test("a redirect to another host is not followed: the headers are for this one", async () => {
+test("a redirect to another host is not followed, as it would get the headers", async () => {
   const seen: SeenRequests = [];
   const other = await serveHttp(modernListener(seen));
   const elsewhere: RequestListener = (_, reply) => reply.writeHead(307, { location: other.url }).end();

@@ -2,7 +2,7 @@ import { ServerFailure } from "./server-failure.ts";
 
 export type McpSdk = typeof import("@modelcontextprotocol/client");
 
-/** Loads the MCP client library, when the first server is needed. It is an optional peer of kit. */
+/** Loads the MCP client library, an optional peer of kit, when the first server is needed. */
 export async function loadSdk(): Promise<McpSdk> {
   try {
     return await import("@modelcontextprotocol/client");

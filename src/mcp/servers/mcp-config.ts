@@ -2,42 +2,42 @@ import { dictionary, integer, list, name, table, text, variables } from "../../b
 import type { Infer } from "../../protocol/fields.ts";
 import { isServerName } from "../tools/tool-names.ts";
 
-/** How agents get the tools of MCP servers: each as a tool of its own, or two tools that find and call them. */
+/** How agents get the tools of MCP servers: each as a separate tool, or through two tools that find and call them. */
 const mcpModes = ["direct", "search_execute"] as const;
 export type McpMode = (typeof mcpModes)[number];
 
-/** One MCP server: a process (`command`) or an address (`url`), one of the two. */
+/** One MCP server: either a process (`command`) or an address (`url`). */
 const serverTable = table({
-  /** A program that speaks MCP over stdin and stdout. It is started without a shell. */
+  /** A program with MCP over stdin and stdout, started without a shell. */
   command: text,
   args: list(text),
   /**
-   * The environment of the process besides `PATH`: names of variables to hand on, or names
-   * with values, in which `${NAME}` stands for a variable.
+   * The environment of the process in addition to `PATH`: names of variables to pass on, or names with values, in
+   * which `${NAME}` is replaced by a variable.
    */
   env: variables,
-  /** Where the process runs, relative to the project's root; default: the root. */
+  /** The working folder of the process, relative to the project's root; default: the root. */
   cwd: text,
-  /** The address of a server that speaks streamable HTTP. */
+  /** The address of a server with streamable HTTP. */
   url: text,
-  /** Sent with every request to `url`; `${NAME}` in a value stands for a variable. */
+  /** Headers of every request to `url`; `${NAME}` in a value is replaced by a variable. */
   headers: dictionary(text),
-  /** The tools to offer, by the server's own names; `*` stands for any letters. Default: all. */
+  /** The tools to offer, by the server's own names; `*` matches any characters. Default: all. */
   allow: list(text),
-  /** Tools not to offer, also where `allow` names them. */
+  /** Tools not to offer, even if `allow` names them. */
   deny: list(text),
   /** Seconds for connecting, for listing the tools and for each call; default 30, 30 and 120. */
   timeout_seconds: integer(1, 86_400),
 });
 export interface McpServerConfig extends Infer<typeof serverTable> {}
 
-/** The `mcp` table. Errors never show a value: it may be a key. */
+/** The `mcp` table. Errors never contain a value, because it may be a key. */
 export const mcpTable = table({
   /** Default `direct`. */
   mode: name(mcpModes),
-  /** Tools that one `mcp_search` gives at most; default 10. */
+  /** The most tools that one `mcp_search` returns; default 10. */
   search_limit: integer(1, 100),
-  /** By name: letters, digits, `-` and single `_`, at most 32. */
+  /** Servers by name: letters, digits, `-` and single `_`, at most 32. */
   servers: dictionary(serverTable).check(({ value, issues }) => {
     for (const [server, settings] of Object.entries(value)) {
       const fault = faultOfServer(server, settings);
@@ -48,12 +48,11 @@ export const mcpTable = table({
 });
 export interface McpConfig extends Infer<typeof mcpTable> {}
 
-/** The fault of a server's configuration, after "mcp.servers.<name> ". */
+/** The fault of a server's configuration; continues the sentence "mcp.servers.<name> …". */
 export function faultOfServer(name: string, config: McpServerConfig): string | undefined {
   if (!isServerName(name))
-    return "has a name that its tools cannot carry: use letters, digits, - and single _, at most 32";
-  if ((config.command === undefined) === (config.url === undefined))
-    return "needs a command or a url, one of the two";
+    return "has a name that cannot be part of its tools' names: use letters, digits, - and single _, at most 32";
+  if ((config.command === undefined) === (config.url === undefined)) return "needs either a command or a url";
   if (config.url === undefined)
     return config.headers === undefined ? undefined : "has headers, which only a url can have";
   const address = URL.parse(config.url);

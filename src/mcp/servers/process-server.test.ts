@@ -27,7 +27,7 @@ async function logFile(): Promise<{ readonly path: string; read(): Promise<reado
   return { path, read };
 }
 
-test("every tool of a server is a tool of the agents, with its description and schema", async () => {
+test("agents get every tool of a server with its description and schema", async () => {
   const client = openServer(toolServer());
   const { tools, problems } = await toolsAndProblems(client);
   expect(problems).toEqual([]);
@@ -37,7 +37,7 @@ test("every tool of a server is a tool of the agents, with its description and s
   expect(textOf(await callTool(client, "echo", { args: { text: "hello" } }))).toBe("hello");
 });
 
-test("results are texts, images, structured content and errors", async () => {
+test("results can be texts, images, structured content and errors", async () => {
   const client = openServer(toolServer());
   expect(textOf(await callTool(client, "add", { args: { a: 1, b: 2 } }))).toBe('{"sum":3}');
   const picture = await callTool(client, "picture");
@@ -63,7 +63,7 @@ test("arguments are checked before the server sees them", async () => {
   expect(await log.read()).toEqual([]);
 });
 
-test("tools are the same objects as long as they are the same, and new ones come and are heard of", async () => {
+test("unchanged tools are the same objects, and new tools are noticed", async () => {
   const client = openServer(toolServer());
   const before = await client.tools();
   const again = await client.tools();
@@ -75,7 +75,7 @@ test("tools are the same objects as long as they are the same, and new ones come
   expect(textOf(await callTool(client, "extra"))).toBe("extra");
 });
 
-test("nothing is started before it is needed, and everything is ended with the client", async () => {
+test("a server starts on first use, and ends with the client", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   expect(client.problems()).toEqual([]);
@@ -108,7 +108,7 @@ campaignTest("a program that ends without closing leaves no process behind", asy
   await expect.poll(() => isAlive(child)).toBe(false);
 });
 
-test("one process serves everybody who asks at the same time", async () => {
+test("concurrent callers share one process", async () => {
   const client = openServer(toolServer());
   await Promise.all([client.tools(), client.tools(), client.tools()]);
   const outputs = await Promise.all([1, 2, 3].map(() => callTool(client, "environment")));
@@ -116,7 +116,7 @@ test("one process serves everybody who asks at the same time", async () => {
   expect(new Set(pids).size).toBe(1);
 });
 
-test("a server sees PATH and what it was given, nothing else of kit's environment", async () => {
+test("a server sees PATH and its configured variables, nothing else of kit's environment", async () => {
   const env = { PATH: process.env.PATH, KIT_TEST_SECRET: "s3cret-value", GIVEN: "yes", HOME: "/root" };
   const client = openServer({ ...toolServer(), env: ["GIVEN"], cwd: "src" }, { env });
   const { env: seen, cwd } = JSON.parse(textOf(await callTool(client, "environment")));
@@ -124,21 +124,21 @@ test("a server sees PATH and what it was given, nothing else of kit's environmen
   expect(cwd).toBe(join(process.cwd(), "src"));
 });
 
-test("allow and deny choose tools, and a name that fits none is pointed out", async () => {
+test("allow and deny choose tools, and a name that matches none is reported", async () => {
   const client = openServer({ ...toolServer(), allow: ["e*", "add", "ad"], deny: ["environment"] });
   const { tools, problems } = await toolsAndProblems(client);
   expect(tools.map((tool) => tool.name)).toEqual(["mcp__s__add", "mcp__s__echo"]);
   expect(problems).toEqual([
-    { server: "s", message: '`allow` names "ad", and no tool of the server has that name.' },
+    { server: "s", message: '`allow` names "ad", but no tool of the server has that name.' },
   ]);
 });
 
-test("a call that a crash cut off has an unknown outcome, is not repeated, and the next one works", async () => {
+test("a call interrupted by a crash has an unknown outcome and is not repeated, and the next call works", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   const output = await callTool(client, "crash", { args: { code: 3 } });
   expect(output).toMatchObject({ isError: true, outcome: "unknown" });
-  expect(textOf(output)).toContain("Its process ended with code 3. Whether the call was done is unknown");
+  expect(textOf(output)).toContain("Its process ended with code 3. It is unknown whether the call was done");
   expect(await log.read()).toEqual(["crash"]);
   await expect
     .poll(async () => textOf(await callTool(client, "echo", { args: { text: "back" } })))
@@ -146,7 +146,7 @@ test("a call that a crash cut off has an unknown outcome, is not repeated, and t
   expect(client.problems()).toEqual([]);
 });
 
-test("a call that only reads is made once more after a crash, and not twice", async () => {
+test("a read-only call is repeated once after a crash", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   const output = await callTool(client, "crash_while_reading", { args: { code: 1 } });
@@ -154,7 +154,7 @@ test("a call that only reads is made once more after a crash, and not twice", as
   expect(await log.read()).toEqual(["crash_while_reading", "crash_while_reading"]);
 });
 
-campaignTest("a server that keeps crashing is given longer and longer pauses", async () => {
+campaignTest("a server that keeps crashing is restarted after longer and longer pauses", async () => {
   const client = openServer(toolServer(), { clock: createSkippingClock() });
   await callTool(client, "echo", { args: { text: "works" } });
   const said: string[] = [];
@@ -164,7 +164,7 @@ campaignTest("a server that keeps crashing is given longer and longer pauses", a
   expect(client.problems()[0]?.message).toContain("Its process ended with code 1.");
 });
 
-test("an abort reaches the server, and its connection goes on", async () => {
+test("an abort reaches the server, and the connection stays open", async () => {
   const log = await logFile();
   const client = openServer(toolServer(log.path));
   const controller = new AbortController();
@@ -176,7 +176,7 @@ test("an abort reaches the server, and its connection goes on", async () => {
   expect(textOf(await callTool(client, "echo", { args: { text: "on" } }))).toBe("on");
 });
 
-campaignTest("a call that takes too long is cancelled, and its outcome unknown", async () => {
+campaignTest("a call that takes too long is cancelled, and its outcome is unknown", async () => {
   const log = await logFile();
   const client = openServer({ ...toolServer(log.path), timeout_seconds: 8 });
   const output = await callTool(client, "wait", { args: { ms: 60_000 } });
@@ -185,12 +185,12 @@ campaignTest("a call that takes too long is cancelled, and its outcome unknown",
   await expect.poll(() => log.read()).toEqual(["wait", "wait cancelled"]);
 });
 
-campaignTest("a server that starts slowly is waited for, also one that is silent until then", async () => {
+campaignTest("kit waits for a slow server, even if it is silent until it has started", async () => {
   const client = openServer({ ...toolServer("", "late=1500"), timeout_seconds: 40 });
   expect(await namesOf(client)).toContain("mcp__s__echo");
 });
 
-test("a server that is down takes nothing from the others", async () => {
+test("a server that is down does not affect other servers", async () => {
   const client = openClient({
     servers: {
       up: { ...toolServer(), allow: ["echo"] },
@@ -203,7 +203,7 @@ test("a server that is down takes nothing from the others", async () => {
   expect(problems).toEqual([
     {
       server: "down",
-      message: "It is not available. There is no such command, or no such folder to run it in.",
+      message: "It is not available. Its command or its working folder does not exist.",
     },
     { server: "unset", message: "It is not available. It needs KIT_HAS_NO_SUCH_VARIABLE, which is not set." },
   ]);

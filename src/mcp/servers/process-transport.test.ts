@@ -14,7 +14,7 @@ async function start(onOutput: (piece: Buffer) => void): Promise<ServerProcess> 
   });
 }
 
-test("output of a process arrives whole, and other work runs between its pieces", async () => {
+test("the output of a process arrives completely, and other work runs between its pieces", async () => {
   let turn = 0;
   const pieces: { readonly turn: number; readonly piece: Buffer }[] = [];
   const server = await start((piece) => {
@@ -32,12 +32,12 @@ test("output of a process arrives whole, and other work runs between its pieces"
   const ofTurns = Map.groupBy(pieces, (one) => one.turn);
   for (const together of ofTurns.values()) {
     const bytes = together.reduce((sum, { piece }) => sum + piece.length, 0);
-    // The transport reads the rest of an ended process's output at once: as much as a pipe holds, twice at most.
+    // The transport reads the rest of an ended process's output at once: at most twice the size of a pipe.
     expect(bytes).toBeLessThanOrEqual(131_072 + limits.reads.bytes);
   }
 });
 
-test("nothing is read any more of a process that was ended, not even what is here already", async () => {
+test("after a process was killed, nothing more of its output is read, not even buffered output", async () => {
   let pieces = 0;
   const server = await start(() => {
     pieces += 1;

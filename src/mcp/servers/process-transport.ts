@@ -10,21 +10,21 @@ import { ServerFailure } from "./server-failure.ts";
 
 /** The protocol over a process's stdin and stdout. */
 export interface ProcessTransport extends Transport {
-  /** Why it is no longer connected; undefined while it is. */
+  /** Why the connection ended; `undefined` while it is open. */
   readonly failure: ServerFailure | undefined;
   /** The end of the process's stderr. */
-  lastWords(): string;
+  stderrEnd(): string;
   /** Ends the process at once. */
   kill(): void;
-  // The SDK tells by these two that a silent server may be one of the older protocol.
+  // With these two the SDK detects that a silent server may have the older protocol.
   readonly pid: number | null;
   readonly stderr: null;
 }
 
 /**
- * Creates a transport that contains its server: the environment is what it is given and no more, the
- * process is ended with everything it started, and what it sends is bounded. The SDK's own transport
- * hands on parts of kit's environment and ends one process only.
+ * Creates a transport that isolates its server: the process gets only the given environment, it ends with all
+ * processes that it started, and its output is bounded. The SDK's own transport passes on parts of kit's
+ * environment and ends only one process.
  */
 export function createProcessTransport(
   sdk: Pick<McpSdk, "deserializeMessage" | "serializeMessage">,
@@ -33,12 +33,12 @@ export function createProcessTransport(
   const gate = createFloodGate(limits.flood);
   let server: ServerProcess | undefined;
   let failure: ServerFailure | undefined;
-  const asked = new Set<string | number>();
+  const pendingIds = new Set<string | number>();
 
   const fail = (message: string, isFlood = false): void => {
     failure ??= new ServerFailure(message, {
       outcome: "unknown",
-      details: server?.lastWords() ?? "",
+      details: server?.stderrEnd() ?? "",
       isFlood,
     });
   };
@@ -47,14 +47,14 @@ export function createProcessTransport(
     server?.kill();
   };
   const read = (line: Buffer): JSONRPCMessage | undefined => {
-    // Banners and debug prints on stdout are common; they are skipped, as long as they stay few.
+    // Servers often print banners and debug lines to stdout; skip them, within the rate limit.
     if (!mayBeMessage(line)) return undefined;
     try {
       return sdk.deserializeMessage(line.toString("utf8"));
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
       const id = idOf(line);
-      if (id === undefined || !asked.has(id)) return undefined;
+      if (id === undefined || !pendingIds.has(id)) return undefined;
       const data = new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });
       return { jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } };
     }
@@ -67,9 +67,9 @@ export function createProcessTransport(
         message !== undefined &&
         !("method" in message) &&
         message.id !== undefined &&
-        asked.delete(message.id);
+        pendingIds.delete(message.id);
       if (!isAnswer && !gate.take(line.length, 1)) {
-        cutOff("It sent too many messages that kit had not asked for.");
+        cutOff("It sent too many messages that kit did not ask for.");
       } else if (message !== undefined) transport.onmessage?.(message);
     },
     onTooLong: () => cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`),
@@ -83,7 +83,7 @@ export function createProcessTransport(
     },
     stderr: null,
     kill: () => server?.kill(),
-    lastWords: () => server?.lastWords() ?? "",
+    stderrEnd: () => server?.stderrEnd() ?? "",
     async start() {
       server = await startServerProcess({
         ...request,
@@ -104,14 +104,14 @@ export function createProcessTransport(
       if (server === undefined || failure !== undefined) {
         throw failure ?? new ServerFailure("It is not running.", { outcome: "not_sent" });
       }
-      if ("id" in message && "method" in message) asked.add(message.id);
+      if ("id" in message && "method" in message) pendingIds.add(message.id);
       try {
         await server.write(sdk.serializeMessage(message));
       } catch (error) {
-        // Its end closes its input before it is told: how it ended says more.
+        // If the process ended, its input closes before `ended` resolves; that failure explains more.
         await server.hasEnded();
         throw (
-          failure ?? new ServerFailure("It does not take requests.", { outcome: "not_sent", cause: error })
+          failure ?? new ServerFailure("It does not accept requests.", { outcome: "not_sent", cause: error })
         );
       }
     },
@@ -123,7 +123,7 @@ export function createProcessTransport(
   return transport;
 }
 
-/** The id of what may be an answer, however malformed; undefined where there is none. */
+/** The id of a malformed answer; `undefined` if it has none or is not an answer. */
 function idOf(line: Buffer): string | number | undefined {
   try {
     const { id, method } = JSON.parse(line.toString("utf8"));
@@ -133,7 +133,7 @@ function idOf(line: Buffer): string | number | undefined {
   }
 }
 
-/** Whether a line begins as an object does: what else is printed costs no more than a look. */
+/** Whether a line starts with `{`, so that other output is not parsed. */
 function mayBeMessage(line: Buffer): boolean {
   const first = line.find((byte) => byte !== 32 && byte !== 9);
   return first === 123;
@@ -142,24 +142,24 @@ function mayBeMessage(line: Buffer): boolean {
 function notStarted(error: unknown): ServerFailure {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const reasons: Readonly<Record<string, string>> = {
-    ENOENT: "There is no such command, or no such folder to run it in.",
-    EACCES: "Its command may not be run.",
+    ENOENT: "Its command or its working folder does not exist.",
+    EACCES: "Its command is not executable.",
   };
   const message = reasons[String(code)] ?? `Its process could not be started (${String(code)}).`;
   return new ServerFailure(message, { outcome: "not_sent", cause: error });
 }
 
-/** A server that runs as a process, with everything it started in a group of its own. */
+/** A server that runs as a process; the processes that it starts share its process group. */
 export interface ServerProcess {
   readonly pid: number;
   write(text: string): Promise<void>;
-  /** How it ended, once it has: "Its process ended with code 1." */
+  /** Resolves with a sentence about its end: "Its process ended with code 1." */
   readonly ended: Promise<string>;
-  /** Whether it has ended, or does so in a moment. */
+  /** Whether it has ended, or ends within `times.grace`. */
   hasEnded(): Promise<boolean>;
   /** The end of its stderr. */
-  lastWords(): string;
-  /** Closes its input, then asks it to end, then ends it. Resolves when the whole group is gone. */
+  stderrEnd(): string;
+  /** Closes its input, then sends SIGTERM, then SIGKILL. Resolves when the whole group has ended. */
   close(): Promise<void>;
   /** Ends the whole group at once. */
   kill(): void;
@@ -172,11 +172,11 @@ interface ProcessRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly onOutput: (piece: Buffer) => void;
-  /** It prints more to stderr than a log can be. */
+  /** The process floods stderr. */
   readonly onErrorFlood: () => void;
 }
 
-/** Starts a server without a shell. Rejects when there is no such program. */
+/** Starts a server without a shell. Rejects if the program does not exist. */
 export async function startServerProcess(request: ProcessRequest): Promise<ServerProcess> {
   const server = startProcess({
     program: request.command,
@@ -185,11 +185,11 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
     env: request.env,
     hasInput: true,
   });
-  let lastWords = Buffer.alloc(0);
+  let stderrEnd = Buffer.alloc(0);
   const gate = createFloodGate(limits.flood);
   readInTurns(server.stderr, (piece) => {
-    // Four bytes a character at most.
-    lastWords = Buffer.concat([lastWords, piece.subarray(-4 * limits.stderrChars)]).subarray(
+    // A character has at most four bytes.
+    stderrEnd = Buffer.concat([stderrEnd, piece.subarray(-4 * limits.stderrChars)]).subarray(
       -4 * limits.stderrChars,
     );
     if (!gate.take(piece.length, 0)) request.onErrorFlood();
@@ -197,7 +197,7 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
   readInTurns(server.stdout, request.onOutput);
   const ended = endOf(server);
   if (server.pid === undefined) await server.exited;
-  // An idle server does not keep the program alive.
+  // An idle server must not keep kit's process alive.
   server.unref();
   return {
     pid: server.pid ?? 0,
@@ -205,10 +205,10 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
     hasEnded: () => endsWithin(times.grace, ended),
     kill() {
       server.signal("SIGKILL");
-      // A process that has left the group may hold them open and go on.
+      // A process that left the group may hold the streams open.
       for (const stream of [server.stdout, server.stderr]) stream.destroy();
     },
-    lastWords: () => lastWords.toString("utf8").slice(-limits.stderrChars),
+    stderrEnd: () => stderrEnd.toString("utf8").slice(-limits.stderrChars),
     async write(text) {
       const { stdin } = server;
       if (stdin === null || stdin.writableLength > limits.unsentBytes)
@@ -230,8 +230,8 @@ export async function startServerProcess(request: ProcessRequest): Promise<Serve
 }
 
 /**
- * Reads from a process, a piece in each turn of the event loop, so that a flood does not hold up other work.
- * One that writes byte by byte is read at longer intervals: what it has written meanwhile comes at once.
+ * Reads one piece per turn of the event loop, so that a flood does not block other work. A process that writes single
+ * bytes is read at longer intervals, more bytes at a time.
  */
 function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
   let started = 0;
@@ -252,7 +252,7 @@ function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
     rest = rest.subarray(piece.length);
     onPiece(piece);
   };
-  // Destroyed where the process was ended for a flood meanwhile.
+  // The stream is destroyed if the process was killed for a flood meanwhile.
   const hasMore = (): boolean => rest.length > 0 && !stream.destroyed;
   const readOn = (): void => {
     if (!hasMore()) return;
@@ -264,7 +264,7 @@ function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
     while (hasMore()) readPiece();
   };
   stream.on("data", (chunk: Buffer) => {
-    // Node resumes the streams of a process that has ended: what is left comes before what is new.
+    // Node resumes the streams of a process that has ended, so read the rest before the new chunk.
     readAll();
     rest = chunk;
     stream.pause();
@@ -273,11 +273,11 @@ function readInTurns(stream: Readable, onPiece: (piece: Buffer) => void): void {
   stream.on("end", readAll);
 }
 
-/** Resolves when a process has ended and nothing more of its output comes. */
+/** Resolves when a process has ended and its output is read. */
 async function endOf(server: RunningProcess): Promise<string> {
   try {
     const { code, signal } = await server.exited;
-    // Children it leaves behind would hold its output open, and live on.
+    // Remaining child processes would hold the output open.
     server.signal("SIGKILL");
     await server.closeOutput(times.grace);
     return code === null ? `Its process was ended by ${signal}.` : `Its process ended with code ${code}.`;

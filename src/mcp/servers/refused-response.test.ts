@@ -5,7 +5,7 @@ import { callTool, openServer, textOf } from "../client.suite.ts";
 import { complaintAbout, oldListener, serveHttp } from "./http-server.suite.ts";
 
 test.each<readonly [string, number, Record<string, string>, string]>([
-  ["no token", 401, {}, "It wants authorization (HTTP 401): give it in `headers`."],
+  ["no token", 401, {}, "It requires authorization (HTTP 401): set it in `headers`."],
   ["denial", 403, {}, "It denies access (HTTP 403)."],
   [
     "a token of too little scope",
@@ -37,10 +37,15 @@ test.each<readonly [string, number, Record<string, string>, string]>([
   ["nothing there", 404, {}, "There is nothing at its address (HTTP 404)."],
   ["a method that it does not know", 405, {}, "It answered with HTTP 405."],
   ["too many requests", 429, {}, "It gets too many requests (HTTP 429)."],
-  ["a pause", 429, { "retry-after": "120" }, "(HTTP 429). It asks to wait 120 seconds."],
+  ["a pause", 429, { "retry-after": "120" }, "(HTTP 429). Wait 120 seconds before the next request."],
   ["a pause that is none", 429, { "retry-after": "soon" }, "It gets too many requests (HTTP 429)."],
-  ["a failure", 500, {}, "It failed inside (HTTP 500)."],
-  ["maintenance", 503, { "retry-after": "7" }, "It failed inside (HTTP 503). It asks to wait 7 seconds."],
+  ["a failure", 500, {}, "It has an internal error (HTTP 500)."],
+  [
+    "maintenance",
+    503,
+    { "retry-after": "7" },
+    "It has an internal error (HTTP 503). Wait 7 seconds before the next request.",
+  ],
   [
     "a redirect",
     302,
@@ -56,8 +61,8 @@ test.each<readonly [string, number, Record<string, string>, string]>([
   ["one to nowhere", 307, { location: "http://[" }, "It redirects elsewhere (HTTP 307)"],
   ["one without a place", 301, {}, "It redirects elsewhere (HTTP 301)"],
   ["one to itself", 307, { location: "/mcp" }, "(HTTP 307), which is not followed"],
-  ["nothing at all", 204, {}, "does not speak MCP: it gives no result (HTTP 204)."],
-  ["acceptance", 202, {}, "does not speak MCP: it gives no result (HTTP 202)."],
+  ["nothing at all", 204, {}, "does not speak MCP: it returns no result (HTTP 204)."],
+  ["acceptance", 202, {}, "does not speak MCP: it returns no result (HTTP 202)."],
   ["a page", 200, { "content-type": "text/html" }, "does not speak MCP."],
   ["no content type", 200, {}, "does not speak MCP."],
   ["empty JSON", 200, { "content-type": "application/json" }, "does not speak MCP."],
@@ -79,7 +84,7 @@ test.each<readonly [string, RequestListener, string]>([
       };
       write();
     },
-    "The headers of its answer have no end.",
+    "The headers of its response are too long.",
   ],
   ["no HTTP", ({ socket }) => socket.end("220 mail.example ESMTP\r\n"), "does not speak HTTP."],
   [
@@ -96,7 +101,7 @@ test.each<readonly [string, RequestListener, string]>([
   expect(await complaintAbout(listener)).toContain(complaint);
 });
 
-test("a call that is refused says why, and that it was not done", async () => {
+test("the error of a refused call says why, and that the call was not done", async () => {
   const { url } = await serveHttp(
     oldListener(({ message, reply }) => {
       if (message?.method !== "tools/call") return false;
@@ -109,7 +114,7 @@ test("a call that is refused says why, and that it was not done", async () => {
   expect(output.outcome).toBeUndefined();
 });
 
-test("a server that asks to wait is left alone for as long", async () => {
+test("kit sends no request while a server asks to wait", async () => {
   const clock = createManualClock();
   let asked = 0;
   const { url } = await serveHttp((_, reply) => {

@@ -1,8 +1,8 @@
-/** The outcome of a request that got no answer. */
+/** The outcome of a failed request. */
 export type Outcome =
-  /** The server never got it. */
+  /** The server did not receive it. */
   | "not_sent"
-  /** The server refused it, or answered with an error: it was not done. */
+  /** The server refused it or answered with an error, so it was not done. */
   | "refused"
   /** The server may or may not have done it. */
   | "unknown";
@@ -18,20 +18,20 @@ interface ServerFailureOptions {
 }
 
 /**
- * Why a server could not be used. `message` is a sentence that begins with what the server did ("It did
- * not answer within 5 seconds."), and is fit for a model and for a log.
+ * Why a server could not be used. `message` is a sentence about the server ("It did not answer within 5 seconds."),
+ * safe for models and logs.
  */
 export class ServerFailure extends Error {
   readonly outcome: Outcome;
-  /** The connection is of no use any more; the next call needs a new one. */
+  /** The connection is unusable; the next call needs a new one. */
   readonly isLost: boolean;
-  /** It took too long; whether it ever answers is open. */
+  /** The server did not answer in time; it may still answer later. */
   readonly isTimeout: boolean;
-  /** It sent more than it may, and was cut off for that. */
+  /** The server exceeded its rate limit and was disconnected. */
   readonly isFlood: boolean;
-  /** How long it asks to be left alone, in milliseconds; undefined where it does not. */
+  /** Milliseconds that the server asks to wait; `undefined` if it does not ask. */
   readonly retryAfterMs: number | undefined;
-  /** More for the person who configured the server: what it printed last, perhaps. */
+  /** Details for the person who configured the server, such as the end of its stderr. */
   readonly details: string;
 
   constructor(message: string, options: ServerFailureOptions) {
@@ -45,8 +45,8 @@ export class ServerFailure extends Error {
   }
 }
 
-/** A failure to do something in time: "It did not answer within 2 seconds." */
-export function tooSlow(what: string, ms: number, options: ServerFailureOptions): ServerFailure {
+/** Creates the failure of a timeout: "It did not answer within 2 seconds." */
+export function timedOut(what: string, ms: number, options: ServerFailureOptions): ServerFailure {
   const seconds = ms / 1000;
   return new ServerFailure(
     `It did not ${what} within ${seconds} second${seconds === 1 ? "" : "s"}.`,
@@ -54,7 +54,7 @@ export function tooSlow(what: string, ms: number, options: ServerFailureOptions)
   );
 }
 
-/** Why the notifications of a server are not waited for any more. */
+/** The failure of a server that closes its stream of notifications too often. */
 export function closedTooOften(): ServerFailure {
-  return new ServerFailure("It closes them again and again.", { outcome: "refused" });
+  return new ServerFailure("It closes their stream repeatedly.", { outcome: "refused" });
 }

@@ -7,33 +7,32 @@ import { type Connection, type NegotiatedProtocol, openConnection, type ToolRequ
 import { ServerFailure } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
-/** A configured server: connected when it is first needed, and again when it was lost. */
+/** A configured server, connected on first use and reconnected after a loss. */
 export interface ServerLink {
   readonly name: string;
   readonly settings: ServerSettings;
   /**
-   * The tools of the server: the last known ones while it is down, undefined if it never answered.
-   * Waits for a server that is slow, but not for ever, and not for one that just failed.
+   * Returns the server's tools: the last known ones while it is down, `undefined` if it never answered. Waits a limited
+   * time for a slow server, and not at all for one that failed just now.
    */
   catalogue(signal?: AbortSignal): Promise<Catalogue | undefined>;
   /** The last known tools, without asking the server. */
   known(): Catalogue | undefined;
   /**
-   * Calls a tool. Where the connection broke, it is called again only if nothing was done, or if it may be
-   * done twice. Rejects with `ServerFailure`, which says whether it may have been done.
+   * Calls a tool. After a broken connection the call is repeated only if nothing was done or the tool is repeatable.
+   * Rejects with `ServerFailure`, whose `outcome` tells whether the call may have been done.
    */
   call(call: ToolRequest, signal: AbortSignal): Promise<unknown>;
-  /** Why it cannot be used now; undefined while it can, and before it was tried. */
+  /** Why the server cannot be used now; `undefined` if it can be used or was not tried yet. */
   failure(): ServerFailure | undefined;
-  /** How often it failed in a row, and when it is tried again; undefined where it never is. */
+  /** Consecutive failures, and the time until the next attempt; `undefined` if the configuration is invalid. */
   retries(): { readonly failures: number; readonly againInMs: number } | undefined;
-  /** Why changes of its tools are not heard; undefined while they are, or need not be. */
+  /** Why changes of its tools go unnoticed; `undefined` if they are noticed or never reported. */
   unheard(): ServerFailure | undefined;
   close(): Promise<void>;
   kill(): void;
 }
 
-/** Creates a link. Nothing is started before the server is needed. */
 export function createServerLink(settings: ServerSettings, clock: Clock): ServerLink {
   const backoff = createBackoff(clock.now);
   const protocol: NegotiatedProtocol = { isOld: false };
@@ -56,9 +55,9 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
     useless.kill();
     lost(reason);
   };
-  // A slow call is not a reason to end a server and the other calls it works on; a stuck server is.
+  // After a slow call, disconnect the server only if it does not answer at all: it may be working on other calls.
   const checkLife = (slow: Connection): void => {
-    const gone = new ServerFailure("It does not answer any more.", { outcome: "unknown" });
+    const gone = new ServerFailure("It no longer answers.", { outcome: "unknown" });
     const limit = { ms: times.lifeSign, onTimeout: () => gone };
     withDeadline(slow.list(), limit).catch(() => drop(slow, gone));
   };
@@ -82,7 +81,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         opened.kill();
         throw closed();
       }
-      // Another process may be another version, with other tools.
+      // A new process may be another version with other tools.
       isStale = true;
       failure = undefined;
       connection = opened;
@@ -103,7 +102,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         opening = undefined;
       });
     }
-    // The connection is for everybody: one who gives up does not end it.
+    // Callers share the connection attempt: if one caller stops waiting, the attempt continues.
     const ms = settings.connectTimeoutMs + times.reconnectWait;
     return withDeadline(opening, { ms, signal, onTimeout: () => failure ?? closed() });
   };
@@ -115,7 +114,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
       return catalogue;
     } catch (error) {
       isStale = true;
-      // A server that cannot even list its tools is of no use, and may be stuck: the next one is a new one.
+      // A server that cannot list its tools may be stuck, so the next call starts a new connection.
       if (error instanceof ServerFailure) drop(connected, error);
       throw error;
     }
@@ -143,7 +142,7 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
         return await withDeadline(refreshing, {
           ms,
           signal,
-          onTimeout: () => new ServerFailure("It is slow to start.", { outcome: "not_sent" }),
+          onTimeout: () => new ServerFailure("It did not start in time.", { outcome: "not_sent" }),
         });
       } catch (error) {
         signal?.throwIfAborted();
@@ -185,31 +184,31 @@ export function createServerLink(settings: ServerSettings, clock: Clock): Server
 }
 
 function closed(): ServerFailure {
-  return new ServerFailure("It was closed with the agents.", { outcome: "not_sent" });
+  return new ServerFailure("It was closed together with the agents.", { outcome: "not_sent" });
 }
 
 function later(failure: ServerFailure | undefined, waitMs: number): ServerFailure {
   const reason = failure?.message ?? "It failed.";
-  return new ServerFailure(`${reason} It is tried again in ${Math.ceil(waitMs / 1000)} seconds.`, {
+  return new ServerFailure(`${reason} kit tries again in ${Math.ceil(waitMs / 1000)} seconds.`, {
     outcome: "not_sent",
   });
 }
 
-/** When a server may be tried again. */
+/** Decides when a server is tried again. */
 interface Backoff {
-  /** Milliseconds until then; 0 when it is now. */
+  /** Milliseconds until the next attempt; 0 if it is due. */
   remainingMs(): number;
-  /** How often it failed since it last did what it was asked. */
+  /** Failures since the last successful call. */
   readonly failures: number;
-  /** It could not be reached, was lost, was cut off (`isFlood`), or asks for a pause. */
+  /** Records that the server could not be reached, was lost or disconnected (`isFlood`), or asks for a pause. */
   failed(how?: { readonly isFlood: boolean; readonly retryAfterMs: number | undefined }): void;
-  /** It did what it was asked. */
+  /** Records a successful call. */
   succeeded(): void;
 }
 
 /**
- * Waits longer after each failure that follows another: 1, 2, 4, … 60 seconds. A server that was lost
- * after it had worked is tried again at once, but not one that was cut off for a flood.
+ * Waits longer after each consecutive failure: 1, 2, 4, … 60 seconds. A server that was lost after a successful call is
+ * tried again at once, unless it was disconnected for a flood.
  */
 function createBackoff(now: () => number): Backoff {
   let failures = 0;

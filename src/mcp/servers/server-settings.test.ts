@@ -3,11 +3,11 @@ import { maskSecrets } from "../../agents/secrets.ts";
 import { toServerSettings } from "./server-settings.ts";
 
 const env = { PATH: "/bin", HOME: "/home/ann", GITHUB_TOKEN: "ghp_0123456789", LEVEL: "debug" };
-// As people write it in a configuration.
+// The table as it appears in a configuration.
 const variable = (name: string): string => `\${${name}}`;
 const world = { root: "/project", env };
 
-test("a process gets PATH, the variables that are listed, and nothing else", () => {
+test("a process gets PATH and the listed variables, and nothing else", () => {
   const settings = toServerSettings("s", { command: "x", env: ["LEVEL"] }, world);
   expect(settings.endpoint).toEqual({
     kind: "process",
@@ -19,7 +19,7 @@ test("a process gets PATH, the variables that are listed, and nothing else", () 
   expect(settings).toMatchObject({ connectTimeoutMs: 30_000, listTimeoutMs: 30_000, callTimeoutMs: 120_000 });
 });
 
-test("values may be written out, with variables in them, and the folder is relative to the project", () => {
+test("values can contain variables, and the folder is relative to the project", () => {
   const config = {
     command: "x",
     env: { TOKEN: variable("GITHUB_TOKEN"), MODE: `a-${variable("LEVEL")}` },
@@ -34,7 +34,7 @@ test("values may be written out, with variables in them, and the folder is relat
   expect(settings).toMatchObject({ connectTimeoutMs: 5_000, listTimeoutMs: 5_000, callTimeoutMs: 5_000 });
 });
 
-test("values of secret names and all variables in headers are masked, ordinary ones are not", () => {
+test("values with secret names and all variables in headers are masked, other values are not", () => {
   const process = toServerSettings("s", { command: "x", env: ["GITHUB_TOKEN", "LEVEL", "HOME"] }, world);
   expect(process.secrets).toEqual(["ghp_0123456789"]);
   const headers = {
@@ -49,7 +49,7 @@ test("values of secret names and all variables in headers are masked, ordinary o
   }
 });
 
-test("a variable that is not set makes the server unusable, and is named", () => {
+test("a missing variable makes the server unusable, and the fault names it", () => {
   const one = toServerSettings("s", { command: "x", env: ["NONE", "LEVEL"] }, world);
   expect(one.fault).toBe("It needs NONE, which is not set.");
   const headers = { a: `${variable("NONE")} ${variable("OTHER")}` };
@@ -59,7 +59,7 @@ test("a variable that is not set makes the server unusable, and is named", () =>
   expect(toServerSettings("s", { command: "x", env: ["toString"] }, world).fault).toContain("toString");
 });
 
-test("a header that cannot be sent is a fault that does not show its value", () => {
+test("the fault of an invalid header does not show its value", () => {
   const odd = { ...world, env: { TOKEN: "line\nbreak" } };
   const settings = toServerSettings(
     "s",
@@ -71,8 +71,8 @@ test("a header that cannot be sent is a fault that does not show its value", () 
 
 test.each([
   ["a b", { command: "x" }, "mcp.servers.a b has a name"],
-  ["s", {}, "needs a command or a url"],
-  ["s", { command: "x", url: "http://localhost" }, "one of the two"],
+  ["s", {}, "needs either a command or a url"],
+  ["s", { command: "x", url: "http://localhost" }, "needs either a command or a url"],
   ["s", { url: "ftp://localhost" }, "does not begin with http: or https:"],
   ["s", { url: "no address" }, "does not begin with http: or https:"],
   ["s", { url: "http://ann:pass@localhost" }, "has a password in its url"],

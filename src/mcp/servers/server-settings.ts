@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { limits, times } from "../limits.ts";
 import { faultOfServer, type McpServerConfig } from "./mcp-config.ts";
 
-/** A server's configuration with its variables filled in. */
+/** A server's configuration with its variables replaced. */
 export interface ServerSettings {
   readonly name: string;
   readonly endpoint:
@@ -17,42 +17,42 @@ export interface ServerSettings {
     | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
-  /** Tools that are taken at most. */
+  /** The most tools that kit offers. */
   readonly maxTools: number;
   readonly connectTimeoutMs: number;
   readonly listTimeoutMs: number;
   readonly callTimeoutMs: number;
-  /** Values that no text may show. */
+  /** Values to mask in every text. */
   readonly secrets: readonly string[];
-  /** Why the server cannot be used as it is configured; a sentence. */
+  /** A sentence that says why the configuration makes the server unusable. */
   readonly fault?: string | undefined;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Fills in a server's configuration. Throws `invalid_request` for one that contradicts itself; variables
- * that are not set make the server unusable, not the agents.
+ * Replaces the variables in a server's configuration. Throws `invalid_request` for an invalid configuration. A missing
+ * variable makes only this server unusable, not the agents.
  */
 export function toServerSettings(
   name: string,
   config: McpServerConfig,
-  world: { readonly root: string; readonly env: Environment; readonly maxTools?: number },
+  context: { readonly root: string; readonly env: Environment; readonly maxTools?: number },
 ): ServerSettings {
   const issue = faultOfServer(name, config);
   if (issue !== undefined)
     throw new KitError({ code: "invalid_request", message: `mcp.servers.${name} ${issue}.` });
-  const values = createValues(world.env);
+  const values = createValues(context.env);
   const limit = config.timeout_seconds === undefined ? undefined : config.timeout_seconds * 1000;
   const endpoint =
-    config.url === undefined ? toProcess(config, world, values) : toAddress(config.url, config, values);
+    config.url === undefined ? toProcess(config, context, values) : toAddress(config.url, config, values);
   const fault = values.fault();
   return {
     name,
     endpoint,
     allow: config.allow,
     deny: config.deny,
-    maxTools: world.maxTools ?? limits.tools,
+    maxTools: context.maxTools ?? limits.tools,
     connectTimeoutMs: limit ?? times.connect,
     listTimeoutMs: limit ?? times.list,
     callTimeoutMs: limit ?? times.call,
@@ -63,7 +63,7 @@ export function toServerSettings(
 
 function toProcess(
   config: McpServerConfig,
-  world: { readonly root: string; readonly env: Environment },
+  context: { readonly root: string; readonly env: Environment },
   values: Values,
 ): ServerSettings["endpoint"] {
   const listed = config.env ?? [];
@@ -74,15 +74,15 @@ function toProcess(
     kind: "process",
     command: config.command ?? "",
     args: config.args ?? [],
-    env: { ...searchPath(world.env), ...values.fill(pairs) },
-    cwd: resolve(world.root, config.cwd ?? "."),
+    env: { ...searchPath(context.env), ...values.fill(pairs) },
+    cwd: resolve(context.root, config.cwd ?? "."),
   };
 }
 
 function toAddress(url: string, config: McpServerConfig, values: Values): ServerSettings["endpoint"] {
   const headers = values.fill(Object.entries(config.headers ?? {}), { secret: true });
   for (const [name, value] of Object.entries(headers)) {
-    // Said here, without the value: the error of `fetch` would quote it.
+    // Check here and do not show the value; the error of `fetch` would quote it.
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
       values.complain(`The header "${name.slice(0, 100)}" has characters that a header cannot carry.`);
     }
@@ -90,14 +90,14 @@ function toAddress(url: string, config: McpServerConfig, values: Values): Server
   return { kind: "address", url: new URL(url), headers };
 }
 
-// Programs are found by it, also those that the server starts; nothing else is handed on unasked.
+// The server needs `PATH` to find programs; no other variable is passed on by default.
 function searchPath(env: Environment): Readonly<Record<string, string>> {
   const names = process.platform === "win32" ? ["PATH", "Path", "PATHEXT", "SystemRoot"] : ["PATH"];
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
 interface Values {
-  /** Texts by name, with their variables filled in; with `secret`, every variable's value is one. */
+  /** Replaces the variables in texts by name; with `secret`, every variable's value is a secret. */
   fill(
     pairs: readonly (readonly [string, string])[],
     options?: { readonly secret?: boolean },
@@ -115,7 +115,7 @@ function createValues(env: Environment): Values {
   const missing = new Set<string>();
   const faults: string[] = [];
   const push = (text: string): void => {
-    // A token is also what is left of `Bearer <token>`.
+    // In `Bearer <token>`, the token alone is a secret too.
     for (const part of [text, ...text.split(/\s+/)]) if (part.length >= 8 || part === text) secrets.add(part);
   };
   return {

@@ -3,7 +3,7 @@ import { type CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
 export interface ToolServerOptions {
-  /** Hears of every call, with the name of its tool. */
+  /** Called with the name of the tool at every call. */
   readonly onCall?: (line: string) => void;
   readonly exit?: (code: number) => void;
   readonly startChild?: () => number;
@@ -13,7 +13,7 @@ export interface ToolServerOptions {
 const redDot =
   "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 
-/** A real MCP server with tools of every kind. */
+/** Creates a real MCP server with tools of every kind. */
 export function createToolServer({ onCall, exit, startChild }: ToolServerOptions = {}): McpServer {
   const server = new McpServer(
     { name: "tools", version: "1" },

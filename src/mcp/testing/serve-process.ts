@@ -1,6 +1,6 @@
 /**
- * A process of its own that serves tools over stdin and stdout with the MCP server library. Arguments: a
- * file that gets a line for every call, and `late=<ms>` to start slowly.
+ * A separate process that serves tools over stdin and stdout with the MCP server library. Arguments: a
+ * file to which it appends a line for every call, and `late=<ms>` to start slowly.
  */
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";

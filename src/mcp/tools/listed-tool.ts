@@ -1,30 +1,30 @@
 import type { SchemaObject } from "../schemas/normalize-schema.ts";
 import type { VettedSchema } from "../schemas/vet-schema.ts";
 
-/** A tool of a server, as kit knows it: nothing in it is as the server sent it, but for `definition`. */
+/** A checked tool of a server: all fields except `definition` are cleaned. */
 export interface ListedTool {
   readonly server: string;
-  /** The server's own name of it. */
+  /** The server's name of the tool. */
   readonly name: string;
   /** The name for models: `mcp__<server>__<tool>`. */
   readonly fullName: string;
   readonly title: string;
   readonly description: string;
   readonly schema: VettedSchema;
-  /** Whether a call with an unknown outcome may be repeated, as the server says. */
+  /** Whether the server declares that a call with an unknown outcome can be repeated. */
   readonly repeatable: boolean;
-  /** The input schema as it was sent, for what the protocol derives from it. */
+  /** The input schema as the server sent it, which the SDK needs. */
   readonly definition: SchemaObject;
-  /** Equal for equal definitions: a tool is offered as the same object while this is the same. */
+  /** Equal for equal definitions; while it is unchanged, the tool is offered as the same object. */
   readonly fingerprint: string;
 }
 
-/** The tools of a server, and what is wrong with what it offers. */
+/** The tools of a server, and remarks about tools that cannot be used. */
 export interface Catalogue {
   readonly tools: readonly ListedTool[];
-  /** Whole names of tools that the server offers past what kit takes. */
+  /** Full names of tools beyond kit's limits. */
   readonly leftOut: ReadonlySet<string>;
-  /** The server lists more tools than kit reads. */
+  /** Whether the server lists more tools than kit reads. */
   readonly isPartial: boolean;
   /** Sentences for the person who configured the server. */
   readonly remarks: readonly string[];

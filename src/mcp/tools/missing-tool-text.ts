@@ -3,8 +3,7 @@ import { limits } from "../limits.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 
 /**
- * The text for a model about a tool that is not among those of its server because of a limit; undefined where the limits
- * have nothing to do with it.
+ * Explains to a model that a tool is missing because of a limit; `undefined` if no limit is the reason.
  */
 export function leftOutText(toolName: string, links: readonly ServerLink[]): string | undefined {
   const owner = links.find((link) => link.known()?.leftOut.has(toolName));
@@ -13,16 +12,15 @@ export function leftOutText(toolName: string, links: readonly ServerLink[]): str
       (link) => link.known()?.isPartial && toolName.startsWith(`mcp__${link.name}__`),
     );
     if (unread === undefined) return undefined;
-    return `There is no tool named "${toolName}" among those that kit reads of the MCP server "${unread.name}", which lists more.`;
+    return `There is no tool named "${toolName}" among those that kit reads from the MCP server "${unread.name}", which lists more.`;
   }
   const used = owner.known()?.tools.length;
   const search = owner.settings.maxTools < limits.tools ? ", or set mcp.mode to search_execute" : "";
-  return `The MCP server "${owner.name}" has the tool "${toolName}", but it is left out: kit takes the first ${used} of its tools. The person who configured the server can name it in \`allow\`${search}.`;
+  return `The MCP server "${owner.name}" has the tool "${toolName}", but it is not available: kit accepts only the first ${used} of its tools. The person who configured the server can add it to \`allow\`${search}.`;
 }
 
 /**
- * The text for a model about a tool of a server that is down, whose tools kit does not know; undefined where no server of
- * that name is down.
+ * Explains to a model that a tool is missing because its server is down; `undefined` if no such server is down.
  */
 export function downText(toolName: string, links: readonly ServerLink[]): string | undefined {
   const isOwner = ({ name }: ServerLink): boolean => toolName.startsWith(`mcp__${name}__`);
@@ -30,9 +28,10 @@ export function downText(toolName: string, links: readonly ServerLink[]): string
   const failure = owner?.failure();
   if (owner === undefined || failure === undefined) return undefined;
   const retries = owner.retries();
-  const tried = retries === undefined ? "A person has to correct its configuration." : retriesText(retries);
+  const triedText =
+    retries === undefined ? "A person has to correct its configuration." : retriesText(retries);
   const why = maskSecrets(failure.message, owner.settings.secrets);
-  return `The MCP server "${owner.name}" is down, so the tool "${toolName}" cannot be called. ${why} ${tried}`;
+  return `The MCP server "${owner.name}" is down, so the tool "${toolName}" cannot be called. ${why} ${triedText}`;
 }
 
 function retriesText({
@@ -42,8 +41,9 @@ function retriesText({
   readonly failures: number;
   readonly againInMs: number;
 }): string {
-  const tried = failures === 0 ? "" : `kit has tried it ${failures === 1 ? "once" : `${failures} times`}. `;
+  const triedText =
+    failures === 0 ? "" : `kit has tried it ${failures === 1 ? "once" : `${failures} times`}. `;
   const when =
-    againInMs > 0 ? `in ${Math.ceil(againInMs / 1_000)} seconds at the earliest` : "with the next step";
-  return `${tried}It is tried again ${when}: go on without it until then.`;
+    againInMs > 0 ? `in ${Math.ceil(againInMs / 1_000)} seconds at the earliest` : "at the next step";
+  return `${triedText}kit tries again ${when}. Continue without it until then.`;
 }

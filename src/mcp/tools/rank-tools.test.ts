@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { limits } from "../limits.ts";
+import { rankTools } from "./find-and-call-tools.ts";
 import type { ListedTool } from "./listed-tool.ts";
-import { rankTools } from "./rank-tools.ts";
 import { readCatalogue } from "./read-catalogue.ts";
 
 function toolsOf(server: string, described: Readonly<Record<string, string>>): readonly ListedTool[] {
@@ -31,19 +31,19 @@ test("words of the name count more than those of the description, and rare words
   expect(namesFor("linear create")[0]).toBe("mcp__linear__create_ticket");
 });
 
-test("names in camel case, beginnings of words and plurals are found", () => {
+test("a search finds names in camel case, prefixes of words and plurals", () => {
   expect(namesFor("list issues")[0]).toBe("mcp__github__listIssues");
   expect(namesFor("repo")).toHaveLength(4);
   expect(namesFor("tickets")).toEqual(["mcp__linear__create_ticket"]);
 });
 
-test("the name itself finds its tool, and a word that no tool has finds nothing", () => {
+test("a tool's name finds the tool, and a word that no tool contains finds nothing", () => {
   expect(namesFor("mcp__github__get_file")[0]).toBe("mcp__github__get_file");
   expect(namesFor("weather")).toEqual([]);
   expect(namesFor("…")).toEqual([]);
 });
 
-test("two thousand tools with long descriptions are searched in no time once they are known", () => {
+test("a repeated search of two thousand tools with long descriptions is fast", () => {
   const many = toolsOf(
     "s",
     Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`tool_${n}`, `Word${n} `.repeat(50)])),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isWantedTool, matchesName } from "./read-catalogue.ts";
 
-test("without lists every tool is wanted, with allow those it names, with deny all but those", () => {
+test("without lists every tool is offered, with allow only the named ones, with deny all others", () => {
   expect(isWantedTool("get", {})).toBe(true);
   expect(isWantedTool("get", { allow: ["get_*", "list"] })).toBe(false);
   expect(isWantedTool("get_issue", { allow: ["get_*", "list"] })).toBe(true);
@@ -11,7 +11,7 @@ test("without lists every tool is wanted, with allow those it names, with deny a
   expect(isWantedTool("get", { allow: [] })).toBe(false);
 });
 
-test("a pattern means what a regular expression with .* in place of * means", () => {
+test("a pattern matches like a regular expression with .* in place of *", () => {
   const letters = fc.constantFrom("a", "b", "*", ".");
   fc.assert(
     fc.property(

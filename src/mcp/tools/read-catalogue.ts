@@ -8,10 +8,10 @@ import { vetSchema } from "../schemas/vet-schema.ts";
 import type { Catalogue, ListedTool } from "./listed-tool.ts";
 import { toolNames } from "./tool-names.ts";
 
-/** A server's tools as it lists them, unread. */
+/** The tools that a server lists, unchecked. */
 export interface Listing {
   readonly tools: readonly unknown[];
-  /** There were more than kit takes. */
+  /** Whether the server lists more tools than kit reads. */
   readonly isCut: boolean;
 }
 
@@ -19,17 +19,16 @@ export interface CatalogueOptions {
   readonly server: string;
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
-  /** Values that no text may show. */
+  /** Values to mask in every text. */
   readonly secrets: readonly string[];
-  /** Tools that are taken at most. */
+  /** The most tools that kit offers. */
   readonly maxTools: number;
 }
 
 type UnnamedTool = Omit<ListedTool, "fullName">;
 
 /**
- * Reads what a server says its tools are. What cannot be used is left out and remarked upon; the others
- * are used. Never throws.
+ * Checks the tools that a server lists. Tools that cannot be used are skipped with a remark. Never throws.
  */
 export function readCatalogue(listing: Listing, options: CatalogueOptions): Catalogue {
   const remarks: string[] = [];
@@ -49,30 +48,30 @@ export function readCatalogue(listing: Listing, options: CatalogueOptions): Cata
       tools.push(tool);
       const [pattern] = tool.schema.leftToServer;
       if (pattern !== undefined) {
-        const which = cleanLine(pattern, 100);
+        const printablePattern = cleanLine(pattern, 100);
         remarks.push(
-          `The tool "${name}" has a pattern with look-around or back-references, which kit does not check; the server does: ${which}`,
+          `The tool "${name}" has a pattern with look-around or back-references, which only the server checks: ${printablePattern}`,
         );
       }
     } catch (error) {
       if (!(error instanceof SchemaFault)) throw error;
-      remarks.push(`The tool "${name}" is left out: its schema ${error.message}.`);
+      remarks.push(`The tool "${name}" is not available: its schema ${error.message}.`);
     }
   }
   return {
     tools: withFullNames(tools, options.server),
     leftOut: new Set(toolNames(options.server, leftOut)),
     isPartial: listing.isCut,
-    remarks: shortened([
-      ...tooMany(tools.length, leftOut, options),
-      ...unread(listing),
-      ...unmatched(listing, offered, options.allow),
+    remarks: limitRemarks([
+      ...tooManyRemark(tools.length, leftOut, options),
+      ...unreadRemark(listing),
+      ...unmatchedRemarks(listing, offered, options.allow),
       ...remarks,
     ]),
   };
 }
 
-function tooMany(
+function tooManyRemark(
   used: number,
   leftOut: readonly string[],
   { maxTools }: CatalogueOptions,
@@ -82,22 +81,22 @@ function tooMany(
   const more = leftOut.length > 5 ? ` and ${leftOut.length - 5} more` : "";
   const search = maxTools < limits.tools ? ", or set mcp.mode to search_execute" : "";
   return [
-    `It offers too many tools: the first ${used} are used, ${leftOut.length} others are left out: ${names}${more}. Name those you need in \`allow\`${search}.`,
+    `It offers too many tools: the first ${used} are used, ${leftOut.length} others are not available: ${names}${more}. Name the tools that you need in \`allow\`${search}.`,
   ];
 }
 
-function unread({ isCut, tools }: Listing): readonly string[] {
+function unreadRemark({ isCut, tools }: Listing): readonly string[] {
   if (!isCut) return [];
-  return [`It lists more tools than kit reads: those after the first ${tools.length} are left out.`];
+  return [`It lists more tools than kit reads: only the first ${tools.length} are available.`];
 }
 
-/** The tools by their names, in the server's order; the first of each name. */
+/** The tools by name, in the server's order; the first one of each name. */
 function uniqueTools(listed: readonly unknown[], remarks: string[]): ReadonlyMap<string, SchemaObject> {
   const tools = new Map<string, SchemaObject>();
   for (const raw of listed) {
     const name = nameOf(raw);
     if (name === undefined || !isRecord(raw)) {
-      remarks.push("A tool is left out: its name is missing, too long, or not printable.");
+      remarks.push("A tool is not available: its name is missing, too long, or not printable.");
     } else if (tools.has(name)) {
       remarks.push(`The tool "${name}" is listed twice; the first one is used.`);
     } else tools.set(name, raw);
@@ -115,7 +114,7 @@ function readTool(name: string, raw: SchemaObject, { server, secrets }: Catalogu
     schema,
     repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
   });
-  // A server knows its own secrets, and may put them where a model reads them.
+  // A server knows its own secrets, and could put them into texts for models.
   const masked: Pick<ListedTool, "title" | "description" | "schema" | "repeatable"> = JSON.parse(
     maskSecrets(serialized, secrets),
   );
@@ -129,7 +128,7 @@ function readTool(name: string, raw: SchemaObject, { server, secrets }: Catalogu
   };
 }
 
-// Which name a tool has depends on the others: it is part of what makes it the same tool.
+// A tool's full name depends on the other tools' names, so it is part of the fingerprint.
 function withFullNames(tools: readonly UnnamedTool[], server: string): readonly ListedTool[] {
   const names = toolNames(
     server,
@@ -165,8 +164,8 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-// A name in `allow` that fits no tool is most often misspelled, and then a tool is missing without a word.
-function unmatched(
+// A name in `allow` that matches no tool is probably misspelled; without this remark the tool would be missing silently.
+function unmatchedRemarks(
   { isCut }: Listing,
   offered: ReadonlyMap<string, unknown>,
   allow: readonly string[] = [],
@@ -174,17 +173,17 @@ function unmatched(
   const names = [...offered.keys()];
   const open = allow.filter((pattern) => !names.some((name) => matchesName(name, pattern)));
   const those = isCut ? "no tool of the server that was read" : "no tool of the server";
-  return open.map((pattern) => `\`allow\` names "${pattern}", and ${those} has that name.`);
+  return open.map((pattern) => `\`allow\` names "${pattern}", but ${those} has that name.`);
 }
 
-function shortened(all: readonly string[]): readonly string[] {
+function limitRemarks(all: readonly string[]): readonly string[] {
   const remarks = [...new Set(all)];
   if (remarks.length <= limits.remarks) return remarks;
   const rest = remarks.length - limits.remarks;
   return [...remarks.slice(0, limits.remarks), `There are ${rest} more remarks of this kind.`];
 }
 
-/** Which of a server's tools are offered: those that `allow` names (all without it), but for those of `deny`. */
+/** Whether a tool is offered: `allow` names it (default: all), and `deny` does not. */
 export function isWantedTool(
   name: string,
   filter: { readonly allow?: readonly string[] | undefined; readonly deny?: readonly string[] | undefined },
@@ -193,7 +192,7 @@ export function isWantedTool(
   return filter.allow === undefined || filter.allow.some((pattern) => matchesName(name, pattern));
 }
 
-/** Whether a name is that of the pattern, in which `*` stands for any letters. */
+/** Whether a name matches a pattern, in which `*` matches any characters. */
 export function matchesName(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return name === pattern;

@@ -8,20 +8,20 @@ const output = (result: Partial<CallToolResult>): unknown => toToolOutput({ cont
 const text = (value: string) => ({ type: "text" as const, text: value });
 const png = (data: string) => ({ type: "image" as const, mimeType: "image/png", data });
 
-test("texts and images are parts, in their order", () => {
+test("texts and images become parts in the same order", () => {
   expect(output({ content: [text("a"), png("AAAA"), text("b")] })).toEqual({
     content: [text("a"), { type: "image", media_type: "image/png", data: "AAAA" }, text("b")],
   });
 });
 
-test("a failed call is an error that the model reads", () => {
+test("a failed call becomes an error result for the model", () => {
   expect(output({ content: [text("No.")], isError: true })).toEqual({
     content: [text("No.")],
     isError: true,
   });
 });
 
-test("structured content stands in for a text, and is left out beside one", () => {
+test("structured content replaces a missing text, and is dropped if there is a text", () => {
   expect(output({ structuredContent: { sum: 3 } })).toEqual({ content: [text('{"sum":3}')] });
   expect(output({ content: [text("three")], structuredContent: { sum: 3 } })).toEqual({
     content: [text("three")],
@@ -32,7 +32,7 @@ test("structured content stands in for a text, and is left out beside one", () =
   expect(output({})).toEqual({ content: "The tool returned no output." });
 });
 
-test("resources are their text, or named", () => {
+test("a resource becomes its text or its name", () => {
   const { content } = output({
     content: [
       { type: "resource", resource: { uri: "file:///a.md", text: "A" } },
@@ -47,11 +47,11 @@ test("resources are their text, or named", () => {
     "[Resource file:///a.bin of type application/x, which is not text.]",
     "image",
     "[Resource file:///b.md: b. More.]",
-    "[Audio of type audio/wav, which models do not get.]",
+    "[Audio of type audio/wav, which models cannot read.]",
   ]);
 });
 
-test("an image that a provider would refuse is named instead", () => {
+test("an image that a provider would refuse is replaced by a note", () => {
   const { content } = output({
     content: [
       { type: "image", mimeType: "image/svg+xml", data: "AAAA" },
@@ -63,7 +63,7 @@ test("an image that a provider would refuse is named instead", () => {
   expect(content.map((part) => part.type)).toEqual(["text", "text", "text", "text"]);
 });
 
-test("an unknown part is named, and the rest of the result is kept", () => {
+test("an unknown part is replaced by a note, and the rest of the result is kept", () => {
   const odd = [
     { type: "hologram", data: 7 },
     { type: "constructor" },
@@ -86,21 +86,21 @@ test("an unknown part is named, and the rest of the result is kept", () => {
   };
   expect(content.map((part) => part.text)).toEqual([
     "first",
-    "[A part of type hologram, which kit does not know, is left out.]",
-    "[A part of type constructor, which kit does not know, is left out.]",
-    "[A part of type unknown, which kit does not know, is left out.]",
-    "[A part that is not an object is left out.]",
-    "[A part that is not an object is left out.]",
-    "[A part that is not an object is left out.]",
+    "[A part of type hologram is missing, because kit does not know this type.]",
+    "[A part of type constructor is missing, because kit does not know this type.]",
+    "[A part of type unknown is missing, because kit does not know this type.]",
+    "[A part is missing, because it is not an object.]",
+    "[A part is missing, because it is not an object.]",
+    "[A part is missing, because it is not an object.]",
     "a bare text",
     "",
-    "[An image of type unknown, which models do not get.]",
+    "[An image of type unknown, which models cannot read.]",
     "[An image that cannot be read.]",
-    "[Audio of type unknown, which models do not get.]",
+    "[Audio of type unknown, which models cannot read.]",
     "[Resource unknown of type unknown, which is not text.]",
     "[Resource unknown of type unknown, which is not text.]",
     "[Resource unknown: unknown.]",
-    "[A part of type red, which kit does not know, is left out.]",
+    "[A part of type red is missing, because kit does not know this type.]",
     "last",
   ]);
   expect(output({ content: text("alone") as never })).toEqual({ content: [text("alone")] });
@@ -112,12 +112,12 @@ test("an unknown part is named, and the rest of the result is kept", () => {
   }
 });
 
-test("a result is bounded in parts and images, and ends as it ends", () => {
+test("a result is limited in parts and images, and its last parts are kept", () => {
   const many = output({ content: Array.from({ length: 10_000 }, (_, index) => text(`part ${index}`)) }) as {
     content: { text: string }[];
   };
   expect(many.content.length).toBe(limits.resultParts + 1);
-  expect(many.content[140]?.text).toBe("[9800 parts of the result are left out here.]");
+  expect(many.content[140]?.text).toBe("[9800 parts of the result are missing here.]");
   expect(many.content.at(-1)?.text).toBe("part 9999");
   const images = output({ content: Array.from({ length: 100 }, () => png("AAAA")) }) as {
     content: { type: string }[];
@@ -125,12 +125,12 @@ test("a result is bounded in parts and images, and ends as it ends", () => {
   expect(images.content.filter((part) => part.type === "image")).toHaveLength(limits.resultImages);
 });
 
-test("a text of any length is handed on whole: what is cut of it is said where it is cut", () => {
+test("a text of any length is passed on completely, as the turn loop cuts it", () => {
   const long = `${"x".repeat(3_000_000)} the end`;
   expect(output({ content: [text(long)] })).toEqual({ content: [text(long)] });
 });
 
-test("texts are stored and sent: no NUL, no half characters, no secrets", () => {
+test("texts can be stored and sent: they contain no NUL, no half characters and no secrets", () => {
   const mask = (value: string): string => value.replaceAll("s3cret", "[secret]");
   const reported = { type: "resource_link", uri: "file:///s3cret", name: "s3cret" };
   const result = toToolOutput(
@@ -145,7 +145,7 @@ test("texts are stored and sent: no NUL, no half characters, no secrets", () => 
   });
 });
 
-test("structured content of any depth is not a reason to fail", () => {
+test("structured content of any depth does not fail", () => {
   let deep: unknown = 1;
   for (let level = 0; level < 100_000; level += 1) deep = { deep };
   expect(output({ structuredContent: deep as never })).toEqual({

@@ -11,7 +11,7 @@ import { ServerFailure } from "../servers/server-failure.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
-/** Validates a value against a JSON Schema; gives the issues, none when it is fine. */
+/** Validates a value against a JSON Schema; returns the issues, an empty list if it is valid. */
 export type ValidateJson = (
   schema: Readonly<Record<string, unknown>>,
   value: unknown,
@@ -19,7 +19,7 @@ export type ValidateJson = (
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** A server's tool as agents call it: `mcp__<server>__<tool>`. */
+/** Creates the tool that agents call: `mcp__<server>__<tool>`. */
 export function createServerTool(link: ServerLink, tool: ListedTool, validateJson: ValidateJson): AnyTool {
   const definition: ToolDefinition<Arguments> = {
     name: tool.fullName,
@@ -38,12 +38,12 @@ export function originOf({ name, settings }: ServerLink, tool: ListedTool): McpO
   return { server: name, tool: tool.name, transport: settings.endpoint.kind === "process" ? "pipe" : "tcp" };
 }
 
-/** The longest a call may take, with a connection that has to be made first. */
+/** The longest time of a call, including connecting. */
 export function timeoutOf({ settings }: ServerLink): number {
   return settings.connectTimeoutMs + settings.callTimeoutMs + 2 * times.reconnectWait;
 }
 
-/** Calls a tool. What goes wrong is a result that says what happened, and whether it was done. */
+/** Calls a tool. A failure becomes a result that tells the model what happened and whether the call was done. */
 export async function runServerTool(
   link: ServerLink,
   call: { readonly tool: ListedTool; readonly args: Arguments },
@@ -54,18 +54,18 @@ export async function runServerTool(
     return toToolOutput(await link.call({ ...call, trace }, signal), mask);
   } catch (error) {
     if (!(error instanceof ServerFailure)) throw error;
-    const what = `The MCP server "${link.name}" could not do it. ${mask(error.message)}`;
+    const problem = `The MCP server "${link.name}" could not run the tool. ${mask(error.message)}`;
     return error.outcome === "unknown"
       ? {
-          content: `${what} Whether the call was done is unknown: check before you repeat it.`,
+          content: `${problem} It is unknown whether the call was done: check before you repeat it.`,
           isError: true,
           outcome: "unknown",
         }
-      : { content: `${what} The call was not done.`, isError: true };
+      : { content: `${problem} The call was not done.`, isError: true };
   }
 }
 
-/** Issues of arguments by the tool's schema; none where only the server can tell. */
+/** The issues of arguments by the tool's schema; empty if only the server can check them. */
 export async function issuesOf(
   tool: ListedTool,
   args: unknown,
@@ -75,7 +75,7 @@ export async function issuesOf(
   try {
     return await validateJson(tool.schema.checked, args);
   } catch {
-    // A schema that the validator cannot follow is the server's to apply.
+    // The validator does not support the schema, so the server has to check the arguments.
     return [];
   }
 }
@@ -101,15 +101,15 @@ function inputOf(
 
 type Part = TextPart | ImagePart;
 
-/** Image types that every provider takes. */
+/** Image types that every provider accepts. */
 const imageTypes: ReadonlySet<unknown> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /**
- * A server's result for a model: texts and images as they are, everything else named, also what kit does not know.
- * Structured content is given as JSON where there is no text; with text it repeats it, by the protocol. The turn loop
- * cuts texts that are too long.
+ * Converts a server's result for a model: texts and images are passed on, all other parts are named. Structured
+ * content becomes JSON if there is no text; with text, the protocol says that it repeats the text. The turn loop cuts
+ * long texts.
  *
- * `mask` takes secret values out of the texts. Throws `ServerFailure` for what is not a result at all.
+ * `mask` masks secret values in the texts. Throws `ServerFailure` if the value is not a result.
  */
 export function toToolOutput(result: unknown, mask: (text: string) => string): ToolOutput {
   if (!isRecord(result))
@@ -132,12 +132,12 @@ export function toToolOutput(result: unknown, mask: (text: string) => string): T
   };
 }
 
-/** The first and the last parts of a list that is too long, and between them how many are missing. */
+/** Cuts a long list to its first and last parts, with a note about the missing ones in between. */
 function toParts(blocks: readonly unknown[]): readonly Part[] {
   const dropped = blocks.length - limits.resultParts;
   if (dropped <= 0) return blocks.map(toPart);
   const head = Math.ceil(limits.resultParts * 0.7);
-  const left = note(`${dropped} parts of the result are left out here.`);
+  const left = note(`${dropped} parts of the result are missing here.`);
   return [...blocks.slice(0, head).map(toPart), left, ...blocks.slice(head + dropped).map(toPart)];
 }
 
@@ -146,21 +146,21 @@ function withImageLimit(parts: readonly Part[]): Part[] {
   return parts.map((part) => {
     if (part.type === "image") images += 1;
     return part.type === "image" && images > limits.resultImages
-      ? note("Another image is left out: there are too many.")
+      ? note("Another image is missing, because there are too many.")
       : part;
   });
 }
 
 function toPart(block: unknown): Part {
   if (typeof block === "string") return { type: "text", text: block };
-  if (!isRecord(block)) return note("A part that is not an object is left out.");
+  if (!isRecord(block)) return note("A part is missing, because it is not an object.");
   switch (block.type) {
     case "text":
       return { type: "text", text: textOf(block.text) };
     case "image":
       return toImage(block.mimeType, block.data);
     case "audio":
-      return note(`Audio of type ${describeName(block.mimeType)}, which models do not get.`);
+      return note(`Audio of type ${describeName(block.mimeType)}, which models cannot read.`);
     case "resource_link": {
       const title = textOf(block.title) || textOf(block.name);
       const description = cleanLine(textOf(block.description), 300);
@@ -169,7 +169,9 @@ function toPart(block: unknown): Part {
     case "resource":
       return toResource(isRecord(block.resource) ? block.resource : {});
     default:
-      return note(`A part of type ${describeName(block.type)}, which kit does not know, is left out.`);
+      return note(
+        `A part of type ${describeName(block.type)} is missing, because kit does not know this type.`,
+      );
   }
 }
 
@@ -181,7 +183,7 @@ function toResource({ uri, text, blob, mimeType }: SchemaObject): Part {
 
 function toImage(mediaType: unknown, data: unknown): Part {
   if (typeof mediaType !== "string" || !imageTypes.has(mediaType))
-    return note(`An image of type ${describeName(mediaType)}, which models do not get.`);
+    return note(`An image of type ${describeName(mediaType)}, which models cannot read.`);
   if (typeof data !== "string") return note("An image that cannot be read.");
   const bytes = Math.floor((data.length * 3) / 4);
   if (bytes > limits.imageBytes) return note(`An image of ${bytes} bytes, which is too large for models.`);
@@ -197,7 +199,7 @@ function toJson(value: unknown): string {
   }
 }
 
-// Neither is allowed in the stores: SQLite and Postgres cut or refuse a text at NUL.
+// Stores accept neither: SQLite and Postgres cut or refuse a text at NUL, and refuse ill-formed Unicode.
 function clean(value: string): string {
   return value.toWellFormed().replaceAll("\0", "");
 }

@@ -9,7 +9,7 @@ test("a tool is named after its server and itself", () => {
   ]);
 });
 
-test("letters that providers refuse become underscores, and a name that is taken then gets a hash", () => {
+test("characters that providers refuse become underscores, and an equal name gets a hash", () => {
   const [dotted, plain, slashed] = toolNames("s", ["a.b", "a_b", "a/b"]);
   expect(plain).toBe("mcp__s__a_b");
   expect(dotted).toMatch(/^mcp__s__a_b_[0-9a-f]{8}$/);
@@ -18,7 +18,7 @@ test("letters that providers refuse become underscores, and a name that is taken
   expect(toolNames("s", ["x.y"])).toEqual(["mcp__s__x_y"]);
 });
 
-test("any tools of any server have names that providers take, each its own, in whatever order they come", () => {
+test("tools of any server have unique names that providers accept, in any order", () => {
   const server = fc.constantFrom("a", "a-b", "A_1", "x".repeat(32));
   const tools = fc.uniqueArray(
     fc.oneof(
@@ -38,7 +38,7 @@ test("any tools of any server have names that providers take, each its own, in w
   );
 });
 
-test("a server's name is one that leaves no doubt where the tool's begins", () => {
+test("a server's name must leave no doubt where the tool's name begins", () => {
   for (const name of ["github", "my-server", "a_b", "A1", "x".repeat(32), "a-"])
     expect([name, isServerName(name)]).toEqual([name, true]);
   for (const name of ["", "_a", "a_", "a__b", "a b", "a.b", "ä", "x".repeat(33), "-a", "a\n"]) {

@@ -1,4 +1,4 @@
-/** A process of its own that serves a project over MCP, as `kit mcp` does. Argument: the root. */
+/** A separate process that serves a project over MCP, like `kit mcp`. Argument: the root. */
 import { openProject } from "../../../project/open-project.ts";
 import { serveMcp } from "../serve-mcp.ts";
 

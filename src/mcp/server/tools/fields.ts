@@ -10,7 +10,7 @@ import { frameworkInfos, frameworkOf } from "../../../specs/frameworks.ts";
 const frameworkNames = frameworkInfos.flatMap(({ aliases }) => aliases);
 const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).join(", ");
 
-/** An input that takes a framework's id or name and gives the id. */
+/** Accepts a framework's id or name and returns the id. */
 export const frameworkInput: z.ZodType<Framework> = namedEnum(
   [...frameworks, ...frameworkNames],
   frameworkOf,
@@ -37,10 +37,10 @@ export const toolInput: z.ZodType<ExplainTool> = namedEnum(
     const framework = frameworkOf(name) ?? name;
     return explainTools.find((tool) => tool === framework);
   },
-).meta({ description: "The coding tool whose view to take; without it, every guideline that applies." });
+).meta({ description: "Only guidelines that this coding tool reads; default: all that apply." });
 
 export const nextCursor: z.ZodType<string> = cursorField.meta({
-  description: "`next_cursor` of the answer before: gives what was cut there.",
+  description: "`next_cursor` of the previous answer, to continue where it was cut.",
 });
 
 export const fileInput: z.ZodType<string> = textField(4_096).meta({
@@ -49,14 +49,14 @@ export const fileInput: z.ZodType<string> = textField(4_096).meta({
 
 export const guidelineIdInput: z.ZodType<string> = textField(128)
   .min(1)
-  .meta({ description: "The guideline's id, as the other tools give it." });
+  .meta({ description: "The guideline's id, from the other tools." });
 
 /** A page size from 1 to `max`. */
 export function limitInput(max: number): z.ZodInt {
   return z.int().min(1).max(max);
 }
 
-// The schema lists the names, so that a model sees them; the value inside kit is the id.
+// The schema lists all names for the model; the parsed value is the id.
 function namedEnum<Value extends string>(
   names: readonly string[],
   resolve: (name: string) => Value | undefined,

@@ -16,12 +16,12 @@ interface Output {
   readonly next_cursor?: string;
 }
 
-/** `guideline_get`: one guideline with its whole content. */
+/** `guideline_get`: one guideline with its full content. */
 export function guidelineGetTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
   return {
     name: "guideline_get",
     title: "One guideline",
-    description: "Gives one coding guideline with its whole content.",
+    description: "Returns one coding guideline with its full content.",
     input: z.strictObject({ id: guidelineIdInput, cursor: nextCursor.exactOptional() }),
     output: z.object({ guideline: guidelineSchema, next_cursor: z.string().exactOptional() }),
     run: ({ id, cursor }) => {

@@ -55,12 +55,14 @@ const place = { id: z.string(), title: z.string(), source_file: z.string() };
 const output: z.ZodType<Output> = z.object({
   file: z.string(),
   tool: z.enum(explainTools).exactOptional(),
-  total: z.int().meta({ description: "How many guidelines apply." }),
+  total: z.int().meta({ description: "Number of guidelines that apply." }),
   applied: z
     .array(
       z.object({
         ...place,
-        is_sample: z.boolean().meta({ description: "An example of kit's: the repository has no rules." }),
+        is_sample: z
+          .boolean()
+          .meta({ description: "A sample from kit, because the repository has no guidelines." }),
         line: z.int(),
         reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
         detail: z.string().exactOptional(),
@@ -68,8 +70,8 @@ const output: z.ZodType<Output> = z.object({
         content_cut: z.int().exactOptional(),
       }),
     )
-    .meta({ description: "In the order in which the tool reads them." }),
-  tokens: z.int().meta({ description: "About what those cost that apply without being asked for." }),
+    .meta({ description: "In the tool's reading order." }),
+  tokens: z.int().meta({ description: "Estimated tokens of the guidelines that apply automatically." }),
   shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
   next_cursor: z.string().exactOptional(),
 });
@@ -109,7 +111,7 @@ export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
 
 function toOutput(explanation: Explanation, cursor: string | undefined): Output {
   const { file, tool, applied, shadowed, tokens } = explanation;
-  // One that only imports others says nothing beside them.
+  // Skip a guideline that only imports others, which are listed themselves.
   const own = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
   const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
   return {
@@ -148,14 +150,14 @@ function toItem({ guideline, line, reason, detail }: AppliedGuideline): Applied 
 const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {
   always: "always",
   pattern: "its pattern matches",
-  nested: "the file lies in its folder",
+  nested: "the file is in its folder",
   import: "imported",
   manual: "only when asked for",
   auto: "when the task fits its description",
 };
 
 const samplesOnly =
-  "This repository has no guidelines of its own. What follows are samples of kit's, which this team has not agreed on.";
+  "This repository has no guidelines. The following are samples from kit, which this team has not agreed on.";
 
 function toText({ file, total, applied, shadowed, next_cursor }: Output): string {
   const parts = [`${total} ${total === 1 ? "guideline applies" : "guidelines apply"} to ${file}.`];
@@ -171,7 +173,7 @@ function toText({ file, total, applied, shadowed, next_cursor }: Output): string
       ({ title, source_file, shadowed_by, rule }) =>
         `- ${title} (${source_file}), by ${shadowed_by}: ${rule}`,
     );
-    parts.push(`Not in force here:\n${lines.join("\n")}`);
+    parts.push(`Not applied here:\n${lines.join("\n")}`);
   }
   return `${parts.join("\n\n")}${nextPageMark(next_cursor)}`;
 }

@@ -34,7 +34,7 @@ const output: z.ZodType<Output> = z.object({
     suggested: z.int(),
     uncovered: z.int(),
   }),
-  total: z.int().meta({ description: "How many criteria the list has in all." }),
+  total: z.int().meta({ description: "Number of criteria in the whole list." }),
   criteria: z.array(
     z.object({
       id: z.string().meta({ description: "The key to put into a test." }),

@@ -15,7 +15,7 @@ interface Input {
 
 interface Output {
   readonly spec: SpecBlock;
-  /** Keys of the metadata that were left out because their values are long. */
+  /** Metadata keys that were dropped because their values are too long. */
   readonly metadata_cut?: readonly string[];
   readonly next_cursor?: string;
 }
@@ -32,9 +32,9 @@ export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
     name: "spec_get",
     title: "One spec",
     description:
-      "Gives one spec block: its whole text, acceptance criteria, related specs, and the code and tests it names.",
+      "Returns one spec block: its full text, acceptance criteria, related specs, and the code and tests it names.",
     input: z.strictObject({
-      id: textField(1_000).min(1).meta({ description: "The block's id, as spec_search gives it." }),
+      id: textField(1_000).min(1).meta({ description: "The block's id, from spec_search." }),
       cursor: nextCursor.exactOptional(),
     }),
     output,
@@ -76,7 +76,7 @@ function toText({ spec, metadata_cut = [], next_cursor }: Output): string {
     listed("Related", metadata.related_specs),
     listed("Code", metadata.code_refs),
     listed("Tests", metadata.test_refs),
-    listed("[cut] Left out, too long", metadata_cut),
+    listed("[cut] Too long to show", metadata_cut),
   ];
   const parts = [
     `# ${title}\n(${kind}; ${place}; id ${id})`,

@@ -43,7 +43,7 @@ interface Output {
 
 const output: z.ZodType<Output> = z.object({
   changed: z.array(z.string()).meta({ description: "The changed files that the answer is about." }),
-  total: z.int().meta({ description: "How many spec blocks are affected." }),
+  total: z.int().meta({ description: "Number of affected spec blocks." }),
   affected: z.array(
     z.object({
       id: z.string(),
@@ -57,12 +57,16 @@ const output: z.ZodType<Output> = z.object({
     }),
   ),
   same_feature: z.array(z.object({ feature: z.string(), specs: z.int() })).meta({
-    description: "How many specs merely lie in the feature of an affected one; see expand_features.",
+    description: "Number of other specs in the feature of an affected spec; see expand_features.",
   }),
-  obsolete: z.int().meta({ description: "Obsolete specs that are left out; see include_obsolete." }),
+  obsolete: z
+    .int()
+    .meta({ description: "Number of obsolete specs that are not listed; see include_obsolete." }),
   tests: z.array(z.string()).meta({ description: "Test files to run." }),
   tests_cut: z.int().exactOptional(),
-  files: z.array(z.string()).meta({ description: "Files that the affected specs lie in or name." }),
+  files: z
+    .array(z.string())
+    .meta({ description: "Files that contain the affected specs or are named by them." }),
   files_cut: z.int().exactOptional(),
   next_cursor: z.string().exactOptional(),
 });
@@ -87,7 +91,7 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
       expand_features: z
         .boolean()
         .exactOptional()
-        .meta({ description: "List, too, the specs that merely lie in the feature of an affected one." }),
+        .meta({ description: "Also list other specs in the feature of an affected spec." }),
       cursor: nextCursor.exactOptional(),
     }),
     output,
@@ -160,19 +164,19 @@ function toText(output: Output): string {
   );
   const parts = [
     [`${total} ${total === 1 ? "spec block is" : "spec blocks are"} affected.`, ...lines].join("\n"),
-    left(output),
+    unlisted(output),
     section("Tests to run", output.tests, output.tests_cut),
     section("Files", output.files, output.files_cut),
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}${nextPageMark(next_cursor)}`;
 }
 
-function left({ same_feature, obsolete }: Output): string {
+function unlisted({ same_feature, obsolete }: Output): string {
   const lines = same_feature.map(
     ({ feature, specs }) =>
-      `${specs} more of ${feature}, for no other reason than the feature (expand_features lists them).`,
+      `${specs} more in the feature ${feature}, without a link to the change (expand_features lists them).`,
   );
-  if (obsolete > 0) lines.push(`${obsolete} obsolete are left out (include_obsolete lists them).`);
+  if (obsolete > 0) lines.push(`${obsolete} obsolete specs are not listed (include_obsolete lists them).`);
   return lines.join("\n");
 }
 

@@ -52,7 +52,7 @@ export function specSearchTool(specs: ProjectSpecs): ReadTool<SpecQuery, Output>
       framework: frameworkInput.exactOptional(),
       lifecycle: choiceField(lifecycles)
         .exactOptional()
-        .meta({ description: "Without it, obsolete blocks are left out." }),
+        .meta({ description: "Default: all except obsolete." }),
       priority: choiceField(priorities).exactOptional(),
       tag: textField(200).exactOptional(),
       path: textField(4_096)

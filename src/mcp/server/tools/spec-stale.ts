@@ -24,7 +24,7 @@ interface Output {
 }
 
 const output: z.ZodType<Output> = z.object({
-  checked: z.int().meta({ description: "Specs that name code at all." }),
+  checked: z.int().meta({ description: "Number of specs that name code." }),
   total: z.int(),
   stale: z.array(
     z.object({
@@ -45,7 +45,7 @@ export function specStaleTool(project: Project): ReadTool<Input, Output> {
     name: "spec_stale",
     title: "Stale specs",
     description:
-      "Specs whose referenced code changed in Git after the spec did: read them with doubt, and bring them up to date when you work on that code.",
+      "Lists specs whose referenced code changed in Git after the spec. They may be wrong: update them when you work on that code.",
     input: z.strictObject({ cursor: nextCursor.exactOptional() }),
     output,
     run: async ({ cursor }, signal) => {

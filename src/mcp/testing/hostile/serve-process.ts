@@ -1,6 +1,6 @@
 /**
- * An MCP server of the old protocol that misbehaves in one way; the argument says in which. It is written
- * without a library, because no library would send what it sends.
+ * An MCP server of the old protocol that misbehaves in the way named by its argument. It is written
+ * without a library, because no library would send such messages.
  */
 import { createInterface } from "node:readline";
 
@@ -48,12 +48,12 @@ if (scenario === "flood-notifications") {
   flood(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params })}\n`);
 }
 
-/** Writes a text for ever, as fast as it is taken. */
+/** Writes a text for ever, as fast as it is read. */
 function flood(text: string, output: NodeJS.WriteStream = process.stdout): void {
   const chunk = text.repeat(16);
   const write = (): void => {
     for (let count = 0; count < 100 && output.write(chunk); count += 1);
-    // Its input is read between the floods: the server works as well.
+    // The input is read between the floods, so that the server still answers.
     setImmediate(() => (output.writableNeedDrain ? output.once("drain", write) : write()));
   };
   write();
@@ -138,7 +138,7 @@ function badTools(): readonly unknown[] {
   ];
 }
 
-/** A list with a tool whose schema no library could write. */
+/** A tool list with a schema that no library could write. */
 function listDeepSchema(id: number): void {
   const deep = `${'{"items":'.repeat(100_000)}{}${"}".repeat(100_000)}`;
   const tool = `{"name":"deep","inputSchema":{"type":"object","properties":{"a":${deep}}}}`;
@@ -234,7 +234,7 @@ function handle(request: Request): void {
   }
 }
 
-// A hanging server keeps running, whatever is said to it.
+// A hanging server keeps running, whatever it receives.
 if (scenario === "hang-start") setInterval(() => undefined, 1_000);
 else {
   createInterface({ input: process.stdin }).on("line", (line) => handle(JSON.parse(line)));
