@@ -2,7 +2,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type UserConfig } from "vite";
 
-/** `scripts/build.ts` builds with it; `npm run dev -w console` serves the sources in front of a `kit dev` on port 2024. */
+/** `scripts/build.ts` builds with it; `npm run dev -w console` serves the sources with a `kit dev` on port 2024 as the server. */
 const config: UserConfig = defineConfig({
   root: import.meta.dirname,
   // Relative to the `<base>` that the server writes into the page, so that it works below any path.

@@ -8,13 +8,13 @@ import { router } from "./router.tsx";
 import { applyTheme } from "./shell/theme.ts";
 
 applyTheme();
-// The client tries again by itself.
+// The client itself retries.
 const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 2_000 } } });
 let { key } = session.current;
 session.subscribe(() => {
   if (session.current.key === key) return;
   key = session.current.key;
-  // This key may not see what another key was shown.
+  // Drops answers for another key, which this key may not be allowed to see.
   void queries.resetQueries();
 });
 

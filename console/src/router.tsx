@@ -13,7 +13,7 @@ import { ErrorNotice, Loading, Notice } from "./ui/states.tsx";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-/** Text of an address's query, as the filters of a screen. */
+/** The query of an address, as the filters of a screen. */
 export type Search = Readonly<Record<string, string | undefined>>;
 
 function readSearch(search: Record<string, unknown>): Search {
@@ -33,7 +33,7 @@ function screen<const Path extends string>(path: Path, load: () => Promise<Route
   });
 }
 
-/** Each screen is loaded when it is opened. */
+/** Loads each screen when it is opened. */
 const screens = [
   screen("/", async () => (await import("./screens/home/home-screen.tsx")).HomeScreen),
   screen("/console/specs", async () => (await import("./screens/specs/specs-screen.tsx")).SpecsScreen),
@@ -136,7 +136,7 @@ declare module "@tanstack/react-router" {
 function NotFound(): ReactNode {
   return (
     <Page title="Not found">
-      <Notice icon="search" title="There is no such screen">
+      <Notice icon="search" title="Screen not found">
         The address may be from another version of kit.
       </Notice>
     </Page>

@@ -1,9 +1,9 @@
 import { KitClient } from "../../../src/client/index.ts";
 
-/** Where the server is: the page's own address without `console/`, so that a proxy may serve it below any path. */
+/** The server's address: the page's own without `console/`, so that a proxy can serve it below any path. */
 export const serverRoot: URL = new URL("..", document.baseURI);
 
-/** Whether the server was told to refuse what this page would change (`server.console = "read"`). */
+/** Whether the server refuses changes by this page (`server.console = "read"`). */
 export const isReadOnly: boolean =
   document.querySelector<HTMLMetaElement>('meta[name="kit-console"]')?.content === "read";
 
@@ -12,11 +12,11 @@ const storageName = `kit-key ${serverRoot.pathname}`;
 interface Connection {
   readonly client: KitClient;
   readonly key: string | undefined;
-  /** The server has refused the last key, or asks for one. */
+  /** Whether the server has refused the last key, or asks for one. */
   readonly isRefused: boolean;
 }
 
-/** The client of this page with the key of who looks at it; the key stays in memory unless it is to be kept. */
+/** The client of this page, with the user's key. The key stays in memory, unless the user asks to keep it. */
 class Session {
   #connection: Connection;
   readonly #listeners = new Set<() => void>();
@@ -29,7 +29,7 @@ class Session {
     return this.#connection;
   }
 
-  /** Signs in; `keep` keeps the key until the tab is closed. */
+  /** Signs in; `keep` stores the key until the tab is closed. */
   signIn(key: string, { remember }: { readonly remember: boolean }): void {
     if (remember) sessionStorage.setItem(storageName, key);
     else sessionStorage.removeItem(storageName);
@@ -41,9 +41,9 @@ class Session {
     this.#set({ ...connect(undefined), isRefused: true });
   }
 
-  /** Hears that the server answered 401. */
+  /** Reports that the server answered 401. */
   refuse(client: KitClient): void {
-    // An answer to an older key says nothing about this one.
+    // The answer can belong to an older key.
     if (client !== this.#connection.client || this.#connection.isRefused) return;
     this.#set({ ...this.#connection, isRefused: true });
   }

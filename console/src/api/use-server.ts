@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 import { type KitClient, KitError } from "../../../src/client/index.ts";
 import { session } from "./server.ts";
 
-/** The client of this page; another one after each sign-in. */
+/** The client of this page; a new one after each sign-in. */
 export function useClient(): KitClient {
   return useSyncExternalStore(session.subscribe, () => session.current.client);
 }
@@ -14,15 +14,15 @@ export function useIsRefused(): boolean {
 }
 
 export interface ServerQuery<Value> {
-  /** Names the answer in the cache: what is asked, with its parameters. */
+  /** The key of the answer in the cache: the request with its parameters. */
   readonly key: readonly unknown[];
   readonly ask: (client: KitClient, signal: AbortSignal) => Promise<Value>;
-  /** Asks again after so many ms, as long as the tab is seen. */
+  /** Repeats the request after this many ms, while the tab is visible. */
   readonly everyMs?: number | false | undefined;
   readonly enabled?: boolean | undefined;
 }
 
-/** An answer of the server, kept while it is current. A 401 opens the sign-in. */
+/** A cached answer of the server. A 401 opens the sign-in. */
 export function useServer<Value>({
   key,
   ask,
@@ -38,7 +38,7 @@ export function useServer<Value>({
   });
 }
 
-/** A change of the server's state; what the page knows of `stale` is asked for again afterwards. */
+/** A change of the server's state; afterwards the cached answers in `stale` are loaded again. */
 export function useChange<Input, Value>(
   change: (client: KitClient, input: Input) => Promise<Value>,
   stale: readonly string[],
@@ -51,7 +51,7 @@ export function useChange<Input, Value>(
   });
 }
 
-/** Calls the server; its refusal of the key opens the sign-in. */
+/** Calls the server; if it refuses the key, the sign-in opens. */
 export async function asked<Value>(client: KitClient, call: () => Promise<Value>): Promise<Value> {
   try {
     return await call();

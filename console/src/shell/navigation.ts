@@ -5,11 +5,11 @@ export interface NavigationEntry {
   readonly label: string;
   readonly icon: IconName;
   readonly link: NonNullable<LinkProps["to"]>;
-  /** Only where the server has agents and workflows, and not the index of a repository alone. */
+  /** Shown only if the server has agents and workflows, not just the index of a repository. */
   readonly needsService?: true;
 }
 
-/** The screens in the navigation, in groups. A screen that is reached from another one only is not here. */
+/** The screens in the navigation, in groups. Screens that are only linked from others are left out. */
 export const navigation: readonly (readonly NavigationEntry[])[] = [
   [
     { label: "Home", icon: "home", link: "/" },

@@ -35,7 +35,7 @@ export function Shell(): ReactNode {
         <PhoneBar waiting={waiting}>{menu}</PhoneBar>
         <main
           id="main"
-          // It scrolls: readers with a keyboard alone have to reach it.
+          // It scrolls, so the keyboard has to reach it.
           tabIndex={0}
           className="flex min-h-0 min-w-0 flex-1 flex-col overflow-y-auto outline-none ring-inset ring-line-strong focus-visible:ring-1"
         >
@@ -46,7 +46,7 @@ export function Shell(): ReactNode {
   );
 }
 
-/** Enough for the navigation: how many approvals wait, whether there are agents, and the project's name. */
+/** Loads what the navigation needs: the number of waiting approvals, whether there are agents, and the project's name. */
 function useShellFacts(enabled: boolean): {
   readonly waiting: number;
   readonly hasService: boolean;
@@ -125,7 +125,7 @@ function Menu({ waiting, hasService, project }: MenuProps): ReactNode {
   );
 }
 
-/** On a narrow window the navigation is behind a button. */
+/** In a narrow window a button opens the navigation. */
 function PhoneBar({
   waiting,
   children,
@@ -135,7 +135,7 @@ function PhoneBar({
 }): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another screen closes the menu.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect closes the menu when the screen changes.
   useEffect(() => setOpen(false), [path]);
   return (
     <Dialog.Root open={isOpen} onOpenChange={setOpen}>

@@ -3,7 +3,7 @@ import { KitClient, KitError } from "../../../src/client/index.ts";
 import { serverRoot, session } from "../api/server.ts";
 import { Button } from "../ui/button.tsx";
 
-/** Asks for the key of a server that wants one, and tries it before the page goes on. */
+/** Asks for the server's key, and tries it before the page continues. */
 export function SignIn(): ReactNode {
   const field = useId();
   const [key, setKey] = useState("");
@@ -60,7 +60,7 @@ export function SignIn(): ReactNode {
             onChange={({ target }) => setRemember(target.checked)}
             className="mt-1"
           />
-          <span>Keep it until this tab is closed. Otherwise a reload asks again.</span>
+          <span>Keep the key until this tab is closed. Otherwise a reload asks for it again.</span>
         </label>
         <Button variant="solid" type="submit" isBusy={isBusy}>
           Sign in
@@ -70,7 +70,7 @@ export function SignIn(): ReactNode {
   );
 }
 
-/** Why a key does not open the server; undefined where it does. */
+/** Returns why the server refuses a key; `undefined` if it accepts the key. */
 async function problemOf(key: string): Promise<string | undefined> {
   if (!/^[\x21-\x7e]+$/.test(key)) return "A key has no spaces and no letters beyond ASCII.";
   try {
@@ -78,7 +78,7 @@ async function problemOf(key: string): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     if (!(error instanceof KitError)) return String(error);
-    // The key is good, and may do other things than read the project.
+    // The key is valid, but has no right to read the project.
     if (error.code === "forbidden") return undefined;
     return error.code === "unauthorized" ? "The server does not know this key." : error.message;
   }

@@ -11,7 +11,7 @@ function readTheme(): Theme {
   return kept === "light" || kept === "dark" ? kept : "system";
 }
 
-/** Shows the theme that was chosen in this browser. */
+/** Applies the theme that was chosen in this browser. */
 export function applyTheme(): void {
   const theme = readTheme();
   if (theme === "system") delete document.documentElement.dataset.theme;

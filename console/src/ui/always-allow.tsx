@@ -10,7 +10,7 @@ interface AlwaysAllowProps {
   readonly onCancel: () => void;
 }
 
-/** The rules that would let such calls run from now on, each as it would be written; one of them is written, and the call approved. */
+/** Shows the rules that would let such calls run, as `kit.toml` would contain them; writes the chosen one and approves the call. */
 export function AlwaysAllow({ agent, instance, approval_id, onCancel }: AlwaysAllowProps): ReactNode {
   const group = useId();
   const [chosen, setChosen] = useState(0);
@@ -32,7 +32,7 @@ export function AlwaysAllow({ agent, instance, approval_id, onCancel }: AlwaysAl
   const error = offered.error ?? allow.error;
   return (
     <div className="flex w-full min-w-0 flex-col gap-3 rounded-md border border-line bg-panel p-3 text-sm">
-      {offered.isPending ? <p className="text-soft">Looking for rules that fit…</p> : null}
+      {offered.isPending ? <p className="text-soft">Loading rules…</p> : null}
       {problem === undefined ? null : <p className="text-soft foreign">{visible(problem)}</p>}
       {problem !== undefined || choices.length === 0 ? null : (
         <>

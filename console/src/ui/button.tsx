@@ -11,7 +11,7 @@ const variants = {
 interface ButtonProps extends Omit<ComponentProps<"button">, "className"> {
   readonly variant?: keyof typeof variants;
   readonly icon?: IconName | undefined;
-  /** Waits for its work: it cannot be pressed again. */
+  /** Whether its work is running: the button is disabled. */
   readonly isBusy?: boolean;
 }
 

@@ -65,7 +65,7 @@ export function Choice<Value extends string>({
   );
 }
 
-/** A field in the bar of a screen, with its name for readers that hear. */
+/** A field in the bar of a screen, labelled for screen readers. */
 export function BarField({
   label,
   value,

@@ -2,18 +2,18 @@ import { type ReactNode, useState } from "react";
 import { Icon } from "./icons.tsx";
 import { toReadable, visible } from "./text.ts";
 
-/** The signs that are shown before the reader asks for more. */
+/** How many characters are shown before the user asks for more. */
 const initialLength = 8_000;
-/** The most that the page shows of one text. */
+/** The most characters of one text that the page shows. */
 const maxLength = 400_000;
 
 interface CodeProps {
-  /** A text, or a value to be shown as JSON. */
+  /** A text, or a value that is shown as JSON. */
   readonly value: unknown;
   readonly label: string;
 }
 
-/** Text as it is, with a button to copy it. Long text is cut until it is asked for. */
+/** Unformatted text, with a button to copy it. Long text is cut until the user asks for more. */
 export function Code({ value, label }: CodeProps): ReactNode {
   const [isWhole, setWhole] = useState(false);
   const text = toReadable(value);

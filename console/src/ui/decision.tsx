@@ -11,11 +11,11 @@ interface DecisionProps {
   readonly instance: string;
   readonly approval_id: string;
   readonly args?: unknown;
-  /** Set where the arguments may be changed. */
+  /** Set if the approver may change the arguments. */
   readonly inputSchema?: ApprovalRequest["input_schema"];
 }
 
-/** Approves a call, with other arguments where its tool takes them, or denies it with a reason that the model reads. */
+/** Approves a call, with other arguments if its tool allows them, or denies it with a reason that the model reads. */
 export function Decision({ agent, instance, approval_id, args, inputSchema }: DecisionProps): ReactNode {
   const field = useId();
   const [reason, setReason] = useState("");

@@ -31,7 +31,7 @@ interface DiffProps {
   readonly after: string;
 }
 
-/** The lines that change, without the file's name. */
+/** The changed lines, without the file's name. */
 export function DiffLines({ path, before, after }: DiffProps): ReactNode {
   const lines = diffLines(before, after);
   return (
@@ -42,7 +42,7 @@ export function DiffLines({ path, before, after }: DiffProps): ReactNode {
       className="max-h-96 overflow-auto py-1 font-mono text-xs"
     >
       {lines.slice(0, mostLines).map(({ mark, text }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and do not move.
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity, and do not move.
         <div key={at} className={`flex ${lineStyles[mark]}`}>
           <span aria-hidden="true" className="w-7 shrink-0 select-none text-center opacity-80">
             {signs[mark]}

@@ -8,7 +8,7 @@ interface EventErrorLike {
   readonly cause?: ErrorCause | undefined;
 }
 
-/** Why something failed, down to the line of the project's code that threw. */
+/** An error with its causes, down to the line of the project's code that threw. */
 export function ErrorBox({ error }: { readonly error: EventErrorLike }): ReactNode {
   return (
     <div className="rounded-lg border border-bad/40 bg-bad-back p-3 text-sm">

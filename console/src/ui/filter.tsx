@@ -7,7 +7,7 @@ interface FilterProps {
   readonly onChange: (value: string | undefined) => void;
 }
 
-/** Chooses one of a few values, or all. */
+/** Selects one of a few values, or all. */
 export function Filter({ label, value, choices, onChange }: FilterProps): ReactNode {
   const field = useId();
   return (

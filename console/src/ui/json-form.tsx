@@ -9,14 +9,14 @@ interface JsonFormProps {
   readonly label: string;
   readonly variant?: "plain" | "solid";
   readonly value: unknown;
-  /** The JSON Schema of the value: its fields are shown, and the value as JSON where it is asked for. */
+  /** The JSON Schema of the value, from which the form is made. The user can also edit the value as JSON. */
   readonly schema?: unknown;
   readonly children?: ReactNode;
-  /** Gives what went wrong, where something did. */
+  /** Rejects with the error to show. */
   readonly onSubmit: (value: unknown) => Promise<void>;
 }
 
-/** Asks for a JSON value in a window, by fields where its schema is known, and says what the server answers to it. */
+/** Asks for a JSON value in a dialog, with fields if its schema is known, and shows the server's answer. */
 export function JsonForm({
   label,
   variant = "plain",
@@ -66,7 +66,7 @@ export function JsonForm({
           <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-3">
             {hasFields(schema) ? (
               <Choice
-                label="How to write it"
+                label="Input format"
                 value={showsFields ? "fields" : "json"}
                 choices={[
                   { value: "fields", label: "Fields" },

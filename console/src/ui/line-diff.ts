@@ -4,14 +4,14 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Lines around a change that are shown with it. */
+/** How many lines around a change are shown. */
 const around = 3;
-/** More lines than these are left out. */
+/** The most lines that are shown. */
 const most = 1_000;
 
 /**
- * The lines that differ between two texts. What is equal at both ends is left out but for a few lines; what lies between is
- * all of the old and all of the new, unless it is short enough to be compared line by line.
+ * Returns the lines that differ between two texts. Equal lines at both ends are left out except for a few. The lines between are
+ * all old and all new lines, unless they are few enough to be compared line by line.
  */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   const [old, next] = [linesOf(before), linesOf(after)];
@@ -33,7 +33,7 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   return lines.length > most ? [...lines.slice(0, most), leftOut(lines.length - most)] : lines;
 }
 
-/** The longest common subsequence, where that is not a long work. */
+/** Diffs short texts by their longest common subsequence. Of long texts, returns all old and all new lines. */
 function middle(old: readonly string[], next: readonly string[]): readonly DiffLine[] {
   const width = next.length + 1;
   if (old.length * width > 1_000_000)

@@ -6,11 +6,11 @@ export interface FilePlace {
 }
 
 /**
- * The file of the repository that a link in one of its texts leads to; undefined for a link out of it: to another site, by any scheme,
- * above the root, or to a place in the same text.
+ * Returns the file of the repository that a link in one of its texts leads to; `undefined` for a link to another site, by any scheme,
+ * to a place above the root, or within the same text.
  */
 export function fileOfLink(href: string, from: string): FilePlace | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers leave control characters out of addresses.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers ignore control characters in addresses.
   if (/[\u0000-\u001f\u007f\\]/.test(href) || /^(?:[a-z][a-z\d+.-]*:|\/\/|#)/i.test(href.trim()))
     return undefined;
   const [, written = "", fragment] = /^([^?#]*)(?:\?[^#]*)?(?:#(.*))?$/.exec(href.trim()) ?? [];
@@ -30,7 +30,7 @@ export function fileOfLink(href: string, from: string): FilePlace | undefined {
 function decode(text: string): string | undefined {
   try {
     const decoded = decodeURIComponent(text);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: no path of a repository that a person links has them.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: no linked path of a repository contains them.
     return /[\u0000-\u001f\\]/.test(decoded) ? undefined : decoded;
   } catch {
     return undefined;

@@ -3,12 +3,12 @@ import { type ReactNode, useMemo, useRef } from "react";
 import { Button } from "./button.tsx";
 import { toReadable, visible } from "./text.ts";
 
-/** A longer line is drawn in pieces. */
+/** The most characters of a line that are rendered as one piece. */
 const longestLine = 2_000;
-/** A short text needs no box of its own. */
+/** Shorter texts are rendered without a scrolling box. */
 const fewLines = 40;
 
-/** A text of any length, of which only the lines in view are drawn. */
+/** A text of any length, of which only the visible lines are rendered. */
 export function LongText({ value, label }: { readonly value: unknown; readonly label: string }): ReactNode {
   const text = toReadable(value);
   const lines = useMemo(() => linesOf(text), [text]);

@@ -8,11 +8,11 @@ import { splitBlocks } from "./split-blocks.ts";
 import { isTame } from "./tame-markdown.ts";
 import { visible } from "./text.ts";
 
-/** The signs of a text that are shown before the reader asks for more, and with each further wish. */
+/** How many characters are shown at first, and how many each time the user asks for more. */
 const pieceLength = 60_000;
 
 const shared: Components = {
-  // Nothing is loaded because a model or a repository names it.
+  // The page loads nothing that a text of a model or a repository names.
   img: ({ alt, src }) => <span className="text-soft">[picture: {alt || String(src ?? "")}]</span>,
   pre: ({ children }) => (
     <pre
@@ -38,7 +38,7 @@ const ofModel: Components = {
   ),
 };
 
-/** Headings of a text stand below that of its panel, whichever levels the text leaves out. */
+/** Headings of a text are one level below that of its panel, whichever levels the text skips. */
 const headings: Components = Object.fromEntries(
   (["h1", "h2", "h3", "h4", "h5", "h6"] as const).map((name, at) => [
     name,
@@ -48,7 +48,7 @@ const headings: Components = Object.fromEntries(
   ]),
 );
 
-/** Links of a repository's text lead to its files; others are told and not followed. */
+/** Links of a repository's text lead to its files; other addresses are shown as text. */
 function ofRepository(from: string): Components {
   return {
     ...shared,
@@ -78,7 +78,7 @@ const plugins = [remarkGfm];
 interface BlockProps {
   readonly text: string;
   readonly components: Components;
-  /** Links are told by `components`, so that none is left empty. */
+  /** `components` renders the links, so that none is left empty. */
   readonly keepsLinks: boolean;
 }
 
@@ -97,11 +97,11 @@ const Block = memo(function Block({ text, components, keepsLinks }: BlockProps):
 
 interface MarkdownProps {
   readonly text: string;
-  /** The file of the repository that the text is from: its links lead to other files. Left out for a model's text. */
+  /** The file of the repository that contains the text, to resolve its links. Left out for a model's text. */
   readonly from?: string | undefined;
 }
 
-/** Markdown of a model or a repository. HTML in it is text; no picture is loaded. */
+/** Markdown of a model or a repository. HTML in it is shown as text; no image is loaded. */
 export function Markdown({ text, from }: MarkdownProps): ReactNode {
   const [length, setLength] = useState(pieceLength);
   const components = useMemo(() => (from === undefined ? ofModel : ofRepository(from)), [from]);
@@ -110,7 +110,7 @@ export function Markdown({ text, from }: MarkdownProps): ReactNode {
     <div className="markdown foreign" dir="auto">
       {splitBlocks(visible(rest > 0 ? text.slice(0, length) : text)).map((block, at) => (
         <Block
-          // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place; the text grows at its end.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a block is identified by its position; the text grows at its end.
           key={at}
           text={block}
           components={components}

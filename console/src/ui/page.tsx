@@ -14,7 +14,7 @@ interface PageProps {
   readonly children: ReactNode;
 }
 
-/** A screen: its title and actions, and below them what it shows. */
+/** A screen: its title and actions, and its content below them. */
 export function Page({ title, crumbs = [], actions, bar, isFixed = false, children }: PageProps): ReactNode {
   const setTitle = useTitle();
   useEffect(() => setTitle(title), [title, setTitle]);
@@ -54,7 +54,7 @@ interface PanelProps {
   readonly children: ReactNode;
 }
 
-/** A part of a screen, with a heading of its own. */
+/** A part of a screen with a heading. */
 export function Panel({ title, count, actions, children }: PanelProps): ReactNode {
   return (
     <section className="min-w-0 overflow-clip rounded-lg border border-line bg-panel">

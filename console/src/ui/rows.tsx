@@ -4,14 +4,14 @@ import { type ReactNode, useRef } from "react";
 interface RowsProps<Item> {
   readonly items: readonly Item[];
   readonly keyOf: (item: Item) => string;
-  /** One line of a list of links. */
+  /** Renders one row. */
   readonly children: (item: Item) => ReactNode;
   readonly label: string;
-  /** Asked when the end of the list comes into view. */
+  /** Called when the end of the list comes into view. */
   readonly onEnd?: (() => void) | undefined;
 }
 
-/** A list of which only the part in view is drawn, however long it is. */
+/** A list of any length, of which only the visible part is rendered. */
 export function Rows<Item>({ items, keyOf, children, label, onEnd }: RowsProps<Item>): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -19,7 +19,7 @@ export function Rows<Item>({ items, keyOf, children, label, onEnd }: RowsProps<I
     getScrollElement: () => box.current,
     estimateSize: () => 53,
     overscan: 12,
-    // React draws once in a frame, not within each event of the wheel.
+    // So that React renders once per frame, not for each wheel event.
     useFlushSync: false,
     getItemKey: (at) => {
       const item = items[at];
@@ -57,7 +57,7 @@ interface PagedQuery {
   fetchNextPage(): Promise<unknown>;
 }
 
-/** Asks for the next page of a list whose end is in view, one page at a time. */
+/** Loads the next page of a list whose end is in view, one page at a time. */
 export function askForMore({ hasNextPage, isFetchingNextPage, fetchNextPage }: PagedQuery): void {
   if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
 }

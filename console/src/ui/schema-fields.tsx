@@ -6,9 +6,9 @@ interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-/** A deeper part is edited as JSON. */
+/** The depth from which parts are edited as JSON. */
 const deepest = 5;
-/** More choices are written. */
+/** The most choices that are shown as a list; with more, the user types the value. */
 const mostChoices = 200;
 
 interface FieldProps {
@@ -17,16 +17,16 @@ interface FieldProps {
   readonly value: unknown;
   readonly isRequired: boolean;
   readonly depth?: number;
-  /** Undefined takes the value away. */
+  /** `undefined` removes the value. */
   readonly onChange: (value: unknown) => void;
 }
 
-/** Whether a schema is one of an object with named fields, so that a form can be made of it. */
+/** Whether a schema describes an object with named fields, for which a form can be shown. */
 export function hasFields(schema: unknown): boolean {
   return isSchema(schema) && isSchema(schema.properties) && Object.keys(schema.properties).length > 0;
 }
 
-/** The fields of an object, as its JSON Schema describes them. What no field can show is edited as JSON. */
+/** The fields of an object, from its JSON Schema. Parts without a matching field are edited as JSON. */
 export function SchemaFields({
   schema,
   value,
@@ -248,7 +248,7 @@ function ListField({
       <legend className="px-1">{label}</legend>
       {note}
       {items.map((one, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: values have no name of their own; a shorter list gets a new version.
+        // biome-ignore lint/suspicious/noArrayIndexKey: values have no other identity; a shorter list gets a new version.
         <div key={`${version}-${at}`} className="flex items-start gap-2">
           <div className="min-w-0 flex-1">
             <SchemaField
@@ -314,7 +314,7 @@ function choicesOf(schema: Schema): readonly unknown[] | undefined {
   return isPlain ? choices : undefined;
 }
 
-/** Choices that are written one by one: `oneOf` of constants. */
+/** The choices of a `oneOf` of constants. */
 function constantsOf({ oneOf, anyOf }: Schema): readonly unknown[] | undefined {
   const options: unknown = oneOf ?? anyOf;
   if (!Array.isArray(options) || !options.every((one) => isSchema(one) && "const" in one)) return undefined;

@@ -7,7 +7,7 @@ interface ScrollProps {
   readonly children: ReactNode;
 }
 
-/** A part that scrolls by itself, which the keyboard reaches. */
+/** A scrolling part that the keyboard can reach. */
 export function Scroll({ label, className, ref, children }: ScrollProps): ReactNode {
   return (
     <section ref={ref} aria-label={label} tabIndex={0} className={`overflow-auto ${className}`}>

@@ -7,16 +7,16 @@ import { visible } from "./text.ts";
 
 interface SourceLinesProps {
   readonly path: string;
-  /** Lines that are marked, from 1. */
+  /** The marked lines, from 1. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Lines around a span that are shown with it. */
+/** How many lines around a span are shown. */
 const around = 3;
 const mostLines = 400;
 
-/** A span of a file of the repository with the lines around it, each with its number. */
+/** A span of a file of the repository with the lines around it and line numbers. */
 export function SourceLines({ path, from, to }: SourceLinesProps): ReactNode {
   const start = Math.max(1, from - around);
   const end = Math.min(to, from + mostLines) + around;

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { visible } from "./text.ts";
 
-/** A place in a file of the repository, which opens the file there. */
+/** A link to a place in a file of the repository. */
 export function SourceLink({
   path,
   line,

@@ -1,4 +1,4 @@
-/** The blocks of a Markdown text, cut at empty lines outside of fences, so that a text that grows is read again at its end only. */
+/** Splits a Markdown text into blocks at empty lines outside of fences, so that only the last block of a growing text is parsed again. */
 export function splitBlocks(text: string): readonly string[] {
   const blocks: string[] = [];
   let lines: string[] = [];
@@ -9,7 +9,7 @@ export function splitBlocks(text: string): readonly string[] {
       if (fence === undefined) fence = mark;
       else if (mark.startsWith(fence) && line.trim() === mark) fence = undefined;
     }
-    // Lines that are set in belong to a list above them.
+    // Indented lines belong to a list above them.
     if (line === "" && fence === undefined && !lines.some((one) => /^\s*([-*+]|\d+[.)])\s/.test(one))) {
       if (lines.length > 0) blocks.push(lines.join("\n"));
       lines = [];

@@ -8,11 +8,11 @@ interface NoticeProps {
   readonly icon: IconName;
   readonly title: string;
   readonly children?: ReactNode;
-  /** The reader's next step. */
+  /** The user's next step. */
   readonly action?: ReactNode;
 }
 
-/** Stands where content would be: nothing there yet, not found, not allowed, broken. */
+/** Shown in place of content: nothing yet, not found, not allowed, broken. */
 export function Notice({ icon, title, children, action }: NoticeProps): ReactNode {
   return (
     <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-6 py-14 text-center">
@@ -39,7 +39,7 @@ const titles: Readonly<Partial<Record<string, string>>> = {
   too_many_requests: "Too many requests",
 };
 
-/** Says what went wrong and what can be done: the server's own words, and another try. */
+/** Shows the server's error, and a button to try again. */
 export function ErrorNotice({
   error,
   onRetry,
@@ -68,7 +68,7 @@ export function ErrorNotice({
   );
 }
 
-/** Grey bars in the place of what is on its way. */
+/** Grey bars in place of content that is loading. */
 export function Loading({ rows = 6 }: { readonly rows?: number }): ReactNode {
   return (
     <div role="status" aria-label="Loading" className="flex flex-col gap-3 p-4">
@@ -90,7 +90,7 @@ interface AnswerProps<Value> {
   readonly children: (value: Value) => ReactNode;
 }
 
-/** An answer of the server, or why there is none. What was there stays while a newer answer fails. */
+/** An answer of the server, or the error. An older answer stays visible if a newer request fails. */
 export function Answer<Value>({ query, loading = <Loading />, children }: AnswerProps<Value>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.isError) return <ErrorNotice error={query.error} onRetry={() => void query.refetch()} />;

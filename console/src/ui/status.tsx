@@ -22,7 +22,7 @@ const toneOf: Readonly<Record<string, Tone>> = {
   cancelled: "none",
 };
 
-/** A state in a word; what goes on has a dot that moves. */
+/** A state in a word; a running one has a moving dot. */
 export function Status({
   value,
   tone = toneOf[value] ?? "none",

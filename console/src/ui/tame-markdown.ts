@@ -1,15 +1,15 @@
-/** Longer blocks are shown as they are. */
+/** The most characters of a block that is rendered. */
 const longestBlock = 20_000;
-/** Quotes and lists that begin on one line, one in the other. */
+/** The most quotes and lists inside each other that begin on one line. */
 const deepestLine = 16;
 /** The indentation of a list item, in characters. */
 const widestIndent = 64;
-/** Emphasis and brackets take a reader of Markdown time that grows with the square of their number. */
+/** Limits for marks on which a Markdown parser spends time that grows with the square of their number. */
 const mostSigns = { emphasis: 1_000, brackets: 1_000, cells: 4_000 } as const;
 
 /**
- * Whether a block of Markdown is rendered in a moment. A repository or a model may hold texts that take a reader of Markdown minutes, or more
- * levels than its stack has; they are shown as they are.
+ * Whether a Markdown parser renders a block quickly. Texts of a repository or a model can take it minutes, or have more
+ * levels than its stack; they are shown as plain text.
  */
 export function isTame(block: string): boolean {
   if (block.length > longestBlock) return false;
@@ -27,7 +27,7 @@ export function isTame(block: string): boolean {
   );
 }
 
-/** A sign that opens a quote or an item of a list. */
+/** A mark that opens a quote or a list item. */
 const opening = /[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$))/y;
 
 function isShallow(line: string): boolean {

@@ -1,16 +1,16 @@
 /**
- * Shows characters that change how a text is read, and that no reader sees, by their code: those that turn the direction of writing
- * (a line could look like other code than it is), and control characters.
+ * Shows the codes of invisible characters that change how a text is read: those that change the direction of writing
+ * (with which a line can look like other code), and control characters.
  */
 export function visible(text: string): string {
   return text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them.
     /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g,
     (sign) => `[U+${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`,
   );
 }
 
-/** A value as text to read: JSON with two spaces, or the text itself. */
+/** A value as readable text: JSON indented by two spaces, or the string itself. */
 export function toReadable(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** How long ago something was; the exact time on hover. */
+/** The time since an event; shows the exact time on hover. */
 export function Age({ at }: { readonly at: string }): ReactNode {
   const current = useSyncExternalStore(subscribe, () => now);
   return (

@@ -8,7 +8,7 @@ function fieldOf(args: unknown, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A call in a line: the tool, and what it is about. */
+/** A call in one line: the tool and its subject. */
 export function callTitle(tool: string, args: unknown): string {
   const about =
     fieldOf(args, "command") ??
@@ -27,7 +27,7 @@ interface CallProps {
   readonly isError?: boolean;
 }
 
-/** The arguments of a call and its result; an edit of a file is shown as its difference. */
+/** The arguments of a call and its result; an edit of a file is shown as a diff. */
 export function CallContent({ tool, args, progress, result, isError = false }: CallProps): ReactNode {
   const path = fieldOf(args, "path");
   const after = tool === "write" ? fieldOf(args, "content") : fieldOf(args, "new");

@@ -131,7 +131,7 @@ test("the search of specs has an address, and says when nothing matches", async 
 test("the impact since a revision is drawn and listed, with the reason of each edge; an option of Git is refused", async () => {
   await using opened = await open("/console/specs/impact");
   const { page } = opened;
-  await page.getByRole("button", { name: "What is not committed" }).click();
+  await page.getByRole("button", { name: "Uncommitted changes" }).click();
   await page.getByTestId("graph").locator(".react-flow__node").first().waitFor();
   await page.getByRole("heading", { name: "Affected blocks" }).waitFor();
   const list = page.getByRole("region", { name: "The graph as a list" });

@@ -79,7 +79,7 @@ test("a turn is forked without a rule, with the keyboard alone, and compared wit
   await page.getByRole("button", { name: "Fork and compare" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("fork of default").waitFor();
-  await page.getByText("Both answered the same, word by word.").waitFor();
+  await page.getByText("Both answers are identical.").waitFor();
   await page.getByText("left only").waitFor();
   await page.getByText("AGENTS.md:1").waitFor();
   expect(new URL(page.url()).pathname).toBe("/console/agents/echo/told/compare");

@@ -179,13 +179,13 @@ test("deliveries are listed with why they were refused, and with links to what t
   await expect.poll(() => page.getByText("invalid_signature").count()).toBe(0);
   await page.goto(`${served.url}/console/runs/${run_id}`);
   await page.getByRole("link", { name: "a delivery of github" }).click();
-  await page.getByText("There is no record of this delivery any more").waitFor();
+  await page.getByText("The record of this delivery was deleted").waitFor();
   await page.getByRole("link", { name: "All deliveries" }).click();
   await page.getByLabel("Outcome").selectOption("accepted");
   await page.getByRole("link", { name: /^dispatch_/ }).waitFor();
   expect(await page.getByText("invalid_signature").count()).toBe(0);
   await page.getByLabel("Outcome").selectOption("failed");
-  await page.getByText("No delivery is like that").waitFor();
+  await page.getByText("No delivery matches").waitFor();
   await page.getByLabel("Outcome").selectOption("refused");
   await page.getByText("invalid_signature").waitFor();
   expect(await violations(page)).toEqual([]);

@@ -10,7 +10,7 @@ import { Answer, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Age } from "../../ui/time.tsx";
 
-/** The agents of the project, and the conversations that were held with them. */
+/** The agents of the project and their conversations. */
 export function AgentsScreen(): ReactNode {
   const agents = useServer({
     key: ["agents"],
@@ -61,7 +61,7 @@ export function AgentsScreen(): ReactNode {
   );
 }
 
-/** One agent: its conversations, and a place to begin one. */
+/** One agent: its conversations, and a form to start one. */
 export function AgentScreen(): ReactNode {
   const { name } = useParams({ from: "/console/agents/$name" });
   return (
@@ -124,7 +124,7 @@ export function SessionList({
   return (
     <Answer query={sessions}>
       {({ sessions: all }) => {
-        // The session of a task belongs to the conversation that asked for it.
+        // The session of a task belongs to the conversation that started it.
         const list = all.filter(
           ({ parent, status }) => parent === undefined && (isWaited !== true || status !== "idle"),
         );

@@ -15,7 +15,7 @@ interface Attached {
   readonly media_type: string;
 }
 
-/** Sends messages, with pictures, and stops what is under way. A message is kept by the server before it is worked on. */
+/** Sends messages and images, and aborts the running operation. The server stores a message before it works on it. */
 export function Composer({ agent, id, session, isWorking }: ComposerProps): ReactNode {
   const field = useId();
   const client = useClient();
@@ -42,7 +42,7 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
         : { images: images.map(({ data, media_type }) => ({ data, media_type })) }),
     };
     try {
-      // Under a key the prompt is on the server's disk, and goes on without this page, which follows the events of the session.
+      // With a key the prompt is on the server's disk and continues without this page, which shows the events of the session.
       const stream = client.agents.stream(agent, body, { idempotencyKey: crypto.randomUUID() });
       await asked(client, async () => {
         for await (const _ of stream) break;
@@ -132,10 +132,12 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
           <Button
             variant="quiet"
             icon="plus"
-            aria-label="Attach a picture"
+            aria-label="Attach an image"
             onClick={() => files.current?.click()}
           />
-          <span className="hidden text-faint text-xs sm:block">Enter sends, Shift + Enter begins a line</span>
+          <span className="hidden text-faint text-xs sm:block">
+            Enter sends, Shift + Enter starts a new line
+          </span>
           <span className="ml-auto flex items-center gap-2">
             {sending > 0 && isWorking ? <span className="text-faint text-xs">waits for its turn</span> : null}
             {isWorking ? (

@@ -11,7 +11,7 @@ import {
 
 const context = { instance_id: "1", session: "default", timestamp: "2026-11-22T10:00:00.000Z" };
 
-/** Events with rising indexes, all of one operation unless they say otherwise. */
+/** Events with rising indexes, of one operation unless they name another. */
 function toEvents(bodies: readonly Record<string, unknown>[], from = 1): readonly KitEvent[] {
   return bodies.map(
     (body, at) => ({ ...context, operation_id: "op-1", index: from + at, ...body }) as unknown as KitEvent,
@@ -26,14 +26,14 @@ const asked = { type: "turn_request", turn_id: "t1", attempt: 1 };
 const delta = (text: string, turn_id = "t1") => ({ type: "text_delta", text, turn_id });
 
 describe("a conversation", () => {
-  test("joins the words of a turn, and says each of them once when a stream is taken up again", () => {
+  test("joins the deltas of a turn, and shows each once when a stream resumes", () => {
     const before = after(started, asked, delta("one "), delta("two "));
     const again = withEvents(before, toEvents([delta("two "), delta("three")], 4));
     expect(again.entries.map(toLine)).toEqual(["user: hello", "text: one two three"]);
     expect([again.index, again.working]).toEqual([5, "op-1"]);
   });
 
-  test("shows the pictures that another client has sent with its text, once the history has them", () => {
+  test("shows the images that another client has sent with its text, once the history has them", () => {
     const before = after({ ...started, images: 1 }, asked);
     const content = [
       { type: "text", text: "hello" },
@@ -45,7 +45,7 @@ describe("a conversation", () => {
     expect(withPictures(before, "op-2", [message] as Parameters<typeof withPictures>[2])).toBe(before);
   });
 
-  test("drops what an attempt has said that is made again", () => {
+  test("drops the text of an attempt that is repeated", () => {
     const { entries } = after(
       started,
       asked,
@@ -56,7 +56,7 @@ describe("a conversation", () => {
     expect(entries.map(toLine)).toEqual(["user: hello", "text: answer"]);
   });
 
-  test("drops the turn that a crash has cut, and keeps what was said before it", () => {
+  test("drops the turn that a crash interrupted, and keeps the text before it", () => {
     const { entries } = after(
       started,
       asked,
@@ -71,7 +71,7 @@ describe("a conversation", () => {
     expect(entries.map(toLine)).toEqual(["user: hello", "text: done.", "text: whole"]);
   });
 
-  test("shows a call that waits, its decision and its end in one place", () => {
+  test("shows a waiting call, its decision and its result in one place", () => {
     const call = { tool_call_id: "c1", tool: "refund" };
     const waiting = after(
       started,
@@ -100,13 +100,13 @@ describe("a conversation", () => {
     expect([done.working, done.entries[2]?.kind]).toEqual([undefined, "end"]);
   });
 
-  test("runs a call once more in its place after a crash", () => {
+  test("shows a call that is repeated after a crash in the same place", () => {
     const call = { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} };
     const { entries } = after(started, call, { ...started, resumed: true }, call);
     expect(entries.map(({ kind }) => kind)).toEqual(["user", "tool"]);
   });
 
-  test("leaves out what a task says, and shows the task", () => {
+  test("leaves out the text of a task, and shows the task", () => {
     const { entries } = after(
       started,
       { type: "task_start", task_id: "k1", role: "reader", prompt: "Read it." },
@@ -117,7 +117,7 @@ describe("a conversation", () => {
     expect(entries[1]).toMatchObject({ state: "done", label: "reader" });
   });
 
-  test("of 10,000 events is made in less time than a few frames", () => {
+  test("with 10,000 events is built in less time than a few frames", () => {
     const events = toEvents(Array.from({ length: 10_000 }, (_, at) => delta(`${at} `)));
     let conversation = after(started, asked);
     for (let at = 0; at < events.length; at += 100)
@@ -126,7 +126,7 @@ describe("a conversation", () => {
   });
 });
 
-test("messages of a history are the same entries, with results beside their calls", () => {
+test("messages of a history become the same entries, with results next to their calls", () => {
   const at = context.timestamp;
   const entries = entriesOf([
     {

@@ -1,7 +1,7 @@
 import type { HistoryMessage, KitEvent } from "../../../../src/client/index.ts";
 
 interface Base {
-  /** Stays the same while the entry grows. */
+  /** The entry's identity, which does not change while the entry grows. */
   readonly id: string;
   readonly operation_id: string;
 }
@@ -59,9 +59,9 @@ export type Entry =
 
 export interface Conversation {
   readonly entries: readonly Entry[];
-  /** The index of the last event that is in it. */
+  /** The index of the last event in it. */
   readonly index: number;
-  /** The operation that is at work. */
+  /** The running operation. */
   readonly working: string | undefined;
 }
 
@@ -141,12 +141,12 @@ export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[]
   return entries;
 }
 
-/** The conversation after some more events: a new one, in which unchanged entries are the same objects. */
+/** Returns the conversation with more events: a new object, in which unchanged entries are the same objects. */
 export function withEvents(before: Conversation, events: readonly KitEvent[]): Conversation {
   const draft: Draft = { entries: [...before.entries], working: before.working };
   let { index } = before;
   for (const event of events) {
-    // A stream that was taken up again may bring what is known.
+    // A resumed stream can repeat known events.
     if (event.index <= index) continue;
     index = event.index;
     apply(draft, event);
@@ -154,7 +154,7 @@ export function withEvents(before: Conversation, events: readonly KitEvent[]): C
   return { entries: draft.entries, index, working: draft.working };
 }
 
-/** The conversation with the pictures that a message of the history was sent with: events have its text alone. */
+/** Adds the images of a message from the history: events only have its text. */
 export function withPictures(
   before: Conversation,
   operation_id: string,
@@ -178,7 +178,7 @@ interface Draft {
 function apply(draft: Draft, event: KitEvent): void {
   const { operation_id } = event;
   const base = { id: `event-${event.index}`, operation_id };
-  // The events of a task stand in its trace.
+  // The trace of a task shows its events.
   if (event.task_id !== undefined && event.type !== "task_start" && event.type !== "task_end") return;
   switch (event.type) {
     case "operation_start": {
@@ -190,7 +190,7 @@ function apply(draft: Draft, event: KitEvent): void {
       return;
     }
     case "turn_request":
-      // The words of an earlier attempt at the same turn are void.
+      // The deltas of an earlier attempt at the same turn are void.
       if (event.attempt > 1) draft.entries = draft.entries.filter((entry) => !isOfTurn(entry, event.turn_id));
       return;
     case "text_delta":
@@ -299,7 +299,7 @@ function isOfTurn(entry: Entry, turn_id: string | undefined): boolean {
   return (entry.kind === "text" || entry.kind === "thinking") && entry.turn_id === turn_id && entry.isOpen;
 }
 
-/** After a crash, turns that had not ended are asked for again. */
+/** After a crash, turns that had not ended are repeated. */
 function dropOpen(draft: Draft, operation_id: string): void {
   draft.entries = draft.entries.filter(
     (entry) =>

@@ -14,7 +14,7 @@ interface EntryProps {
   readonly instance: string;
 }
 
-/** One line of a conversation. It is drawn again only when it has changed. */
+/** One entry of a conversation. It is rendered again only when it has changed. */
 export const EntryView = memo(function EntryView({ entry, agent, instance }: EntryProps): ReactNode {
   switch (entry.kind) {
     case "user":
@@ -169,14 +169,14 @@ function Pictures({ pictures }: { readonly pictures: readonly Picture[] }): Reac
   return pictures.map(({ data, media_type }, at) =>
     previewTypes.test(media_type) && !data.startsWith("http") ? (
       <img
-        // biome-ignore lint/suspicious/noArrayIndexKey: pictures have no other name.
+        // biome-ignore lint/suspicious/noArrayIndexKey: images have no other identity.
         key={at}
         src={`data:${media_type};base64,${data}`}
         alt="Attached"
         className="max-h-72 max-w-full rounded-md border border-line"
       />
     ) : (
-      // biome-ignore lint/suspicious/noArrayIndexKey: pictures have no other name.
+      // biome-ignore lint/suspicious/noArrayIndexKey: images have no other identity.
       <span key={at} className="text-soft text-sm foreign">
         [picture {visible(data.startsWith("http") ? data : media_type)}]
       </span>

@@ -10,10 +10,10 @@ import { Composer } from "./composer.tsx";
 import { EntryView } from "./entry-view.tsx";
 import { useConversation } from "./use-conversation.ts";
 
-/** Lines that are drawn; older ones are a button away. */
+/** How many entries are rendered; a button shows older ones. */
 const drawnAtMost = 300;
 
-/** An instance of an agent: the conversation of one of its sessions, as it goes on. */
+/** An instance of an agent: the live conversation of one of its sessions. */
 export function InstanceScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id" });
   const { session = "default" } = useSearch({ from: "/console/agents/$name/$id" });
@@ -91,7 +91,7 @@ export function InstanceScreen(): ReactNode {
   );
 }
 
-/** Stays at the end while new lines come, unless the reader has scrolled away from it. */
+/** Keeps the end in view while entries are added, unless the user has scrolled away from it. */
 function useStickyScroll(entries: unknown): {
   readonly box: React.RefObject<HTMLDivElement | null>;
   readonly content: React.RefObject<HTMLDivElement | null>;
@@ -103,9 +103,9 @@ function useStickyScroll(entries: unknown): {
   const toEnd = (): void => {
     if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list of entries is what is waited for.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect runs when the list of entries changes.
   useLayoutEffect(toEnd, [entries]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the observer reads what is current.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the observer reads the current value.
   useEffect(() => {
     const observer = new ResizeObserver(toEnd);
     if (content.current !== null) observer.observe(content.current);
@@ -121,7 +121,7 @@ function useStickyScroll(entries: unknown): {
   };
 }
 
-/** The other sessions of the instance, where it has several. */
+/** The other sessions of the instance, if it has several. */
 function Sessions({
   agent,
   id,

@@ -19,7 +19,7 @@ export interface SessionName {
 export interface LiveConversation extends Conversation {
   readonly state: "loading" | "live" | "broken" | "new";
   readonly error: unknown;
-  /** Set while there are older messages. */
+  /** Set if there are older messages. */
   readonly loadOlder: (() => Promise<void>) | undefined;
 }
 
@@ -41,8 +41,8 @@ const start: View = {
 const pageSize = 60;
 
 /**
- * A session as it is and as it goes on: the newest messages, then the events after them, each once. The page shows them
- * once in a frame, however many come.
+ * A live session: the newest messages, then the events after them, each once. The page shows new events
+ * once per frame, however many arrive.
  */
 export function useConversation({ agent, id, session }: SessionName): LiveConversation {
   const client = useClient();
@@ -61,7 +61,7 @@ export function useConversation({ agent, id, session }: SessionName): LiveConver
     };
     const push = (event: KitEvent): void => {
       waiting.push(event);
-      // A hidden tab has no frames.
+      // A hidden tab gets no animation frames.
       if (frame === 0) frame = document.hidden ? window.setTimeout(show, 200) : requestAnimationFrame(show);
     };
     read(client, { agent, id, session }, { push, setView, signal: leaving.signal }).catch(
@@ -110,7 +110,7 @@ async function read(
   const page = await asked(client, () =>
     client.agents.historyPage(agent, { id, session, limit: pageSize }, { signal }),
   ).catch((error: unknown) => {
-    // A session begins with what is sent first.
+    // The first message creates the session.
     if (isNotFound(error)) return undefined;
     throw error;
   });
@@ -131,7 +131,7 @@ async function read(
   for await (const event of client.agents.events(agent, { id, session, after: live.index }, { signal })) {
     push(event);
     if (event.type === "operation_start" && (event.images ?? 0) > 0) withImages.add(event.operation_id);
-    // The message is in the history once the model is asked about it.
+    // The history contains the message once the model is called.
     else if (event.type === "turn_request" && withImages.delete(event.operation_id))
       showPictures(event.operation_id).catch(() => undefined);
   }

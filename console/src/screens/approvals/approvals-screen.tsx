@@ -11,7 +11,7 @@ import { visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { AppliesTo, CallPreview, touchedBy } from "./touched-files.tsx";
 
-/** The calls of all agents that wait for a person, the oldest first. */
+/** The calls of all agents that wait for approval, the oldest first. */
 export function ApprovalsScreen(): ReactNode {
   const client = useClient();
   const approvals = useInfiniteQuery({

@@ -6,7 +6,7 @@ import { Diff } from "../../ui/diff.tsx";
 import { visible } from "../../ui/text.ts";
 import { CallContent } from "../../ui/tool-call.tsx";
 
-/** Files beyond these are only counted. */
+/** The most files that are listed; others are only counted. */
 const mostFiles = 5;
 const mostItems = 20;
 
@@ -15,7 +15,7 @@ function textIn(args: unknown, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The files that a call touches, as paths of the repository. */
+/** Returns the files that a call touches, as paths of the repository. */
 export function touchedBy({ touches, args }: Pick<ApprovalRequest, "touches" | "args">): readonly string[] {
   const path = textIn(args, "path");
   const paths = touches ?? (path === undefined ? [] : [path]);
@@ -24,7 +24,7 @@ export function touchedBy({ touches, args }: Pick<ApprovalRequest, "touches" | "
     .filter((one) => one !== "" && !/^\/|(^|\/)\.\.(\/|$)/.test(one));
 }
 
-/** The change that a call would make to a file as it is now; for another call, its arguments. */
+/** Shows the change that a call would make to the present file; for other calls, the arguments. */
 export function CallPreview({ approval }: { readonly approval: ApprovalRequest }): ReactNode {
   const { tool, args } = approval;
   const [path] = tool === "write" || tool === "edit" ? touchedBy(approval) : [];
@@ -42,7 +42,7 @@ export function CallPreview({ approval }: { readonly approval: ApprovalRequest }
       <>
         <CallContent tool={tool} args={args} />
         {path !== undefined && file.isError ? (
-          <p className="text-soft text-xs">The file as it is now cannot be shown: {file.error.message}</p>
+          <p className="text-soft text-xs">The present file cannot be shown: {file.error.message}</p>
         ) : null}
       </>
     );

@@ -33,7 +33,7 @@ function Nodes({ state }: { readonly state: ClusterState }): ReactNode {
   return (
     <>
       {problems.length === 0 ? null : (
-        <Panel title="To look at" count={problems.length}>
+        <Panel title="Needs attention" count={problems.length}>
           <ul className="divide-y divide-line">
             {problems.map(({ code, message, hint, node }) => (
               <li key={`${code} ${node} ${message}`} className="flex items-start gap-3 px-4 py-2 text-sm">

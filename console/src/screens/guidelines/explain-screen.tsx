@@ -13,7 +13,7 @@ import { nameOf } from "./tool-names.ts";
 
 type Explanation = FileExplanation["explanations"][number];
 
-/** The rules that apply to a file: each tool beside the others, with why and tokens. */
+/** The rules that apply to a file, compared by tool, with reasons and tokens. */
 export function ExplainScreen(): ReactNode {
   const { file = "", tool } = useSearch({ from: "/console/guidelines/explain" });
   const navigate = useNavigate();
@@ -89,7 +89,9 @@ function Tool({ explanation }: { readonly explanation: Explanation }): ReactNode
         <h2 className="font-medium text-sm">{nameOf(tool)}</h2>
         <span className="ml-auto text-soft text-xs tabular">about {tokens.toLocaleString()} tokens</span>
       </div>
-      {applied.length === 0 ? <p className="px-4 py-3 text-soft text-sm">Reads no rule for it.</p> : null}
+      {applied.length === 0 ? (
+        <p className="px-4 py-3 text-soft text-sm">This tool reads no rule for the file.</p>
+      ) : null}
       <ol className="divide-y divide-line">
         {applied.map((one) => (
           <li key={one.guideline_id} className="flex flex-col gap-0.5 px-4 py-2 text-sm">

@@ -14,7 +14,7 @@ const tones: Readonly<Record<FileChange["action"], Tone>> = {
   unchanged: "plain",
 };
 
-/** A file as it is and as a write makes it. */
+/** A file before and after a write. */
 export function FileDiff({
   change: { path, action, before = "", after, reason },
   losses = [],
@@ -22,7 +22,7 @@ export function FileDiff({
   readonly change: FileChange;
   readonly losses?: readonly string[];
 }): ReactNode {
-  // A conflict without a text to write has nothing to compare with: the file stays as it is.
+  // A conflict without a text to write has no diff: the file does not change.
   const hasDiff = action !== "unchanged" && (after !== undefined || action === "delete");
   return (
     <Panel
@@ -40,17 +40,17 @@ export function FileDiff({
   );
 }
 
-/** Whether a change is written only where the reader asks for it: a text of another hand is replaced. */
+/** Whether a change needs the user's consent, because it replaces text that was written by hand. */
 export function isOverwrite({ action, after }: FileChange): boolean {
   return action === "conflict" && after !== undefined;
 }
 
-/** Whether a write changes the file, as the reader has chosen. */
+/** Whether a write changes the file, given the user's consent. */
 export function isDue(change: FileChange, { overwrite }: { readonly overwrite: boolean }): boolean {
   return change.action === "conflict" ? overwrite && isOverwrite(change) : change.action !== "unchanged";
 }
 
-/** Asks whether texts of another hand are replaced. */
+/** Asks whether to replace text that was written by hand. */
 export function OverwriteBox({
   isChecked,
   onChange,
@@ -68,13 +68,13 @@ export function OverwriteBox({
   );
 }
 
-/** Why nothing was written; what is there now stands below it. */
+/** The reason that nothing was written; the present file is shown below it. */
 export function WriteRefusal({ error }: { readonly error: unknown }): ReactNode {
   if (!(error instanceof KitError) || error.code !== "conflict") return <ErrorNotice error={error} />;
   return (
     <div role="alert" className="rounded-lg border border-warn/40 bg-warn-back px-4 py-3 text-sm">
       <p className="font-medium text-warn foreign">{visible(error.message)}</p>
-      <p className="mt-1 text-soft">The preview below is new: look at it, and write again.</p>
+      <p className="mt-1 text-soft">The preview below is new. Check it, and write again.</p>
     </div>
   );
 }

@@ -13,12 +13,12 @@ import { visible } from "../../ui/text.ts";
 import { FileDiff, isDue, isOverwrite, OverwriteBox, WriteRefusal } from "./file-diff.tsx";
 import { nameOf } from "./tool-names.ts";
 
-// The reader of Markdown loads when it is opened.
+// Loads the Markdown parser when it is needed.
 const Markdown = lazy(async () => ({ default: (await import("../../ui/markdown.tsx")).Markdown }));
 
 const formats = ["steering", "fw_c", "fw_b", "copilot", "gemini", "windsurf", "cline", "zed"] as const;
 
-/** One guideline: its text, where it comes from, and how it would read in another tool's format. */
+/** One guideline: its text, its source, and its form in another tool's format. */
 export function GuidelineScreen(): ReactNode {
   const { id } = useParams({ from: "/console/guidelines/$id" });
   const guideline = useServer({
@@ -93,7 +93,7 @@ function Conversion({ id }: { readonly id: string }): ReactNode {
           choices={formats.map((value) => ({ value, label: nameOf(value) }))}
         />
         {format === undefined ? (
-          <p className="text-soft text-sm">Choose a tool: nothing is written before you have seen it.</p>
+          <p className="text-soft text-sm">Choose a tool. You see the result before anything is written.</p>
         ) : (
           <Answer query={preview}>
             {({ filename, content, losses, change }) => (
@@ -123,7 +123,7 @@ function Conversion({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-/** The file that the conversion creates or changes, as a diff, and its write. */
+/** The file that the conversion creates or changes, as a diff, with a button to write it. */
 function WriteConversion({
   change,
   request,
@@ -131,14 +131,14 @@ function WriteConversion({
 }: {
   readonly change: FileChange;
   readonly request: ConvertRequest;
-  /** A newer preview is on its way. */
+  /** Whether a newer preview is loading. */
   readonly isStale: boolean;
 }): ReactNode {
   const write = useChange(
     (client, body: ConvertRequest) => client.guidelines.convert({ ...body, preview: false }),
     ["conversion", "guidelines", "guideline", "guideline-lint", "sync"],
   );
-  // The reader agrees to replace this text, and no other.
+  // The user's consent covers this text only.
   const [agreed, setAgreed] = useState<string>();
   const { path, action, digest } = change;
   const overwrite = agreed === digest;

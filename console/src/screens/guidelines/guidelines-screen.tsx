@@ -12,7 +12,7 @@ import { visible } from "../../ui/text.ts";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
 import { nameOf } from "./tool-names.ts";
 
-/** All guidelines, by search and source. */
+/** All guidelines, filtered by search and source. */
 export function GuidelinesScreen(): ReactNode {
   const { q, source } = useSearch({ from: "/console/guidelines" });
   const navigate = useNavigate();

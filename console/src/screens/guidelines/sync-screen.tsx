@@ -15,7 +15,7 @@ import { nameOf } from "./tool-names.ts";
 /** The files of other tools from one source of truth: each as a diff before it is written. */
 export function SyncScreen(): ReactNode {
   const { from = "" } = useSearch({ from: "/console/guidelines/sync" });
-  // Another source is another plan: no box stays ticked, and no result stands.
+  // Another source means another plan, so consent and results are reset.
   return <Sync key={from} from={from} />;
 }
 
@@ -33,7 +33,7 @@ function Sync({ from }: { readonly from: string }): ReactNode {
   );
   const entries = plan.data?.entries ?? [];
   const inTheWay = entries.filter(isOverwrite);
-  // The reader agrees to these texts: others that come into the way have to be asked for again.
+  // The user's consent covers these texts only; others need consent again.
   const texts = inTheWay.map(({ digest }) => digest).join();
   const [agreed, setAgreed] = useState("");
   const overwrite = inTheWay.length > 0 && agreed === texts;

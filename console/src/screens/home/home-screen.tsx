@@ -219,7 +219,7 @@ function DoctorFindings(): ReactNode {
   if (bad.length === 0) return null;
   return (
     <Panel
-      title="To look at"
+      title="Needs attention"
       count={bad.length}
       actions={
         <Link to="/console/server" className="text-accent text-sm hover:underline">

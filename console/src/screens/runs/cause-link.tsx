@@ -22,7 +22,7 @@ export function DispatchLink({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-/** Names what began a run or a dispatch, with a link to it. */
+/** Names what started a run or a dispatch, with a link to it. */
 export function CauseLink({ cause }: { readonly cause: WorkCause }): ReactNode {
   switch (cause.type) {
     case "webhook": {
@@ -59,7 +59,7 @@ function PromptLink({
       {session === "default" ? "" : ` / ${visible(session)}`}
     </bdi>
   );
-  // An agent of a run has its events in the run's stream: it has no trace of its own.
+  // The events of a run's agent are in the run's stream, so the agent has no trace.
   if (run_id !== undefined)
     return (
       <>

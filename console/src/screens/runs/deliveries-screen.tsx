@@ -80,7 +80,7 @@ export function DeliveriesScreen(): ReactNode {
           <Loading />
         )
       ) : list.length === 0 && delivery_id !== undefined ? (
-        <Notice icon="dispatches" title="There is no record of this delivery any more">
+        <Notice icon="dispatches" title="The record of this delivery was deleted">
           Deliveries are kept as long as ended work, the newest 10,000 of each webhook. What it began stays in
           the records of runs and dispatches.{" "}
           <Link to="/console/deliveries" className="text-accent underline">
@@ -88,7 +88,7 @@ export function DeliveriesScreen(): ReactNode {
           </Link>
         </Notice>
       ) : list.length === 0 && (webhook !== undefined || chosen !== undefined) ? (
-        <Notice icon="dispatches" title="No delivery is like that">
+        <Notice icon="dispatches" title="No delivery matches">
           Choose another outcome or webhook.
         </Notice>
       ) : list.length === 0 ? (
@@ -139,7 +139,7 @@ function DeliveryRow({
             <Link
               to="/console/deliveries"
               search={{ webhook, delivery_id }}
-              title="Each time that this delivery came"
+              title="All attempts of this delivery"
               className="ml-2 font-mono text-faint text-xs"
             >
               <bdi>{visible(delivery_id)}</bdi>

@@ -19,7 +19,7 @@ import { CauseLink } from "./cause-link.tsx";
 
 const statuses: readonly DispatchStatus[] = ["queued", "running", "completed", "failed", "cancelled"];
 
-/** Inputs that were handed to agents, the newest first; failed ones are the dead letters. */
+/** Inputs that were dispatched to agents, the newest first; failed ones are the dead letters. */
 export function DispatchesScreen(): ReactNode {
   const { status } = useSearch({ from: "/console/dispatches" });
   const navigate = useNavigate({ from: "/console/dispatches" });
@@ -98,7 +98,7 @@ export function DispatchesScreen(): ReactNode {
   );
 }
 
-/** Retries the dead letters page by page; those of more pages than these are left for the next click. */
+/** The most pages of dead letters that one click retries. */
 const mostPages = 100;
 
 async function retryAll(
@@ -148,7 +148,7 @@ export function DispatchRow({ dispatch }: { readonly dispatch: DispatchRecord })
   );
 }
 
-/** One dispatch: what was handed over, and what became of it. */
+/** One dispatch: its input and its outcome. */
 export function DispatchScreen(): ReactNode {
   const { dispatchId } = useParams({ from: "/console/dispatches/$dispatchId" });
   const dispatch = useServer({

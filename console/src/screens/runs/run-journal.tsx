@@ -20,7 +20,7 @@ const icons: Readonly<Record<RunJournalEntry["kind"], IconName>> = {
   patch: "branch",
 };
 
-/** The journal of a run as a timeline: steps, sleeps and waits in their order, each with what it gave. */
+/** The journal of a run as a timeline: steps, sleeps and waits in order, each with its result. */
 export function RunJournal({
   runId,
   events,
@@ -49,7 +49,7 @@ export function RunJournal({
     );
   if (entries.length === 0)
     return (
-      <Notice icon="runs" title="Nothing in its journal yet">
+      <Notice icon="runs" title="The journal is empty">
         Steps, sleeps and waits stand here as they end.
       </Notice>
     );
@@ -90,7 +90,7 @@ interface StepTime {
   readonly attempts: number;
 }
 
-/** When each step began and ended, by its position: a step's id ends with it. */
+/** The start and end of each step, by its position, which is the end of the step's id. */
 function readTimes(runId: string, events: readonly KitEvent[]): ReadonlyMap<number, StepTime> {
   const times = new Map<number, StepTime>();
   for (const event of events) {
@@ -182,7 +182,7 @@ function Entry({
   );
 }
 
-/** A dispatch gives its receipt, which leads to what became of it. */
+/** The receipt of a dispatch, with a link to the dispatch. */
 function Dispatched({ value }: { readonly value: unknown }): ReactNode {
   const id: unknown =
     typeof value === "object" && value !== null ? Reflect.get(value, "dispatch_id") : undefined;

@@ -20,7 +20,7 @@ import { StartRun } from "./start-run.tsx";
 const isOver = ({ status }: RunRecord): boolean =>
   status === "completed" || status === "failed" || status === "cancelled";
 
-/** One run: its record, what it does step by step, and what can be done with it. */
+/** One run: its record, its steps, and the user's actions. */
 export function RunScreen(): ReactNode {
   const { runId } = useParams({ from: "/console/runs/$runId" });
   const run = useServer({
@@ -61,7 +61,7 @@ export function RunScreen(): ReactNode {
   );
 }
 
-/** The events of the run itself, as they are made. */
+/** The live events of the run itself. */
 function useRunEvents(runId: string): readonly KitEvent[] {
   const client = useClient();
   const [events, setEvents] = useState<readonly KitEvent[]>([]);
@@ -83,7 +83,7 @@ function useRunEvents(runId: string): readonly KitEvent[] {
         }
       }
     };
-    // How it ended stands in its record.
+    // The record shows how it ended.
     asked(client, read).catch(() => undefined);
     return () => leaving.abort();
   }, [client, runId]);
@@ -189,10 +189,10 @@ function Signal({ runId, name }: { readonly runId: string; readonly name: string
   );
 }
 
-/** The events of the run itself, as lines. */
+/** The events of the run itself, one per line. */
 function EventLines({ events }: { readonly events: readonly KitEvent[] }): ReactNode {
   const lines = events.flatMap(toLine);
-  if (lines.length === 0) return <Notice icon="runs" title="It has not begun" />;
+  if (lines.length === 0) return <Notice icon="runs" title="The run has not started" />;
   return (
     <ol className="flex flex-col py-2">
       {lines.map(({ event, text, tone, aside }) => (

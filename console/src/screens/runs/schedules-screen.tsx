@@ -9,7 +9,7 @@ import { Age } from "../../ui/time.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import { StartRun } from "./start-run.tsx";
 
-/** When workflows run by themselves, the next one first. */
+/** The schedules of workflows, the next one first. */
 export function SchedulesScreen(): ReactNode {
   const schedules = useServer({
     key: ["schedules"],
@@ -22,7 +22,7 @@ export function SchedulesScreen(): ReactNode {
         <Answer query={schedules}>
           {(list) =>
             list.length === 0 ? (
-              <Notice icon="wait" title="No workflow runs by itself">
+              <Notice icon="wait" title="No workflow has a schedule">
                 A workflow that exports <code className="font-mono">schedule</code> appears here with its next
                 times.
               </Notice>

@@ -6,13 +6,13 @@ import { Filter } from "../../ui/filter.tsx";
 import { JsonForm } from "../../ui/json-form.tsx";
 
 interface StartRunProps {
-  /** One of them is chosen; with one there is no choice. */
+  /** The workflows to choose from. */
   readonly workflows: readonly string[];
   readonly label?: string;
   readonly payload?: unknown;
 }
 
-/** Starts a run with a payload that is written down, and opens it. */
+/** Starts a run with a payload that the user enters, and opens it. */
 export function StartRun({ workflows, label = "Run a workflow", payload }: StartRunProps): ReactNode {
   const [chosen, setChosen] = useState<string>();
   const navigate = useNavigate();

@@ -4,7 +4,7 @@ import { visible } from "../../ui/text.ts";
 
 const dots = { ok: "bg-good", warning: "bg-warn", error: "bg-bad" } as const;
 
-/** Findings of the doctor, the worst first. */
+/** Findings of the doctor, the most severe first. */
 export function FindingList({ findings }: { readonly findings: readonly Finding[] }): ReactNode {
   return (
     <ul className="divide-y divide-line">

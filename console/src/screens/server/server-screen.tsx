@@ -9,7 +9,7 @@ import { Answer } from "../../ui/states.tsx";
 import { Age } from "../../ui/time.tsx";
 import { FindingList } from "./finding-list.tsx";
 
-/** How the server is set up, and what the doctor finds: to look at, and not to change. */
+/** The server's configuration and the doctor's findings, read-only. */
 export function ServerScreen(): ReactNode {
   const server = useServer({
     key: ["server"],
@@ -22,7 +22,7 @@ export function ServerScreen(): ReactNode {
         <Answer query={server}>
           {(state) => (
             <>
-              <Panel title="What the doctor finds" count={state.findings.length}>
+              <Panel title="Findings of the doctor" count={state.findings.length}>
                 <FindingList findings={state.findings} />
               </Panel>
               <div className="grid items-start gap-6 lg:grid-cols-2">

@@ -7,7 +7,7 @@ import { visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { resultTones, staleCauses, states } from "./spec-names.ts";
 
-/** Criteria of a block with the tests that name them, and how those ended when they last ran. */
+/** Criteria of a block with the tests that name them and the tests' last results. */
 export function CriteriaRows({
   criteria,
   marked,

@@ -12,7 +12,7 @@ import { SpecTabs } from "./spec-tabs.tsx";
 
 const filters = ["all", "not_passing", "failing", "uncovered", "never_run", "passing", "stale"] as const;
 
-/** All acceptance criteria, by how their tests ended when they last ran. */
+/** All acceptance criteria, by the last results of their tests. */
 export function CriteriaScreen(): ReactNode {
   const search = useSearch({ from: "/console/specs/criteria" });
   const { feature } = search;

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { useServer } from "../../api/use-server.ts";
 import { Panel } from "../../ui/page.tsx";
 
-/** How the acceptance criteria stand, each figure a way to its criteria. Nothing where there are none. */
+/** The numbers of acceptance criteria by state, each with a link to them. Renders nothing without criteria. */
 export function CriteriaSummary(): ReactNode {
   const coverage = useServer({
     key: ["coverage", "summary"],

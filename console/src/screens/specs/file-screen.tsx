@@ -7,10 +7,10 @@ import { Answer, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
 
 const pageSize = 500;
-/** Lines before the marked one. */
+/** How many lines are shown before the marked one. */
 const before = 20;
 
-/** A file of the repository around a line, to read. */
+/** A file of the repository, read-only, opened at a line. */
 export function FileScreen(): ReactNode {
   const { path = "", line, start } = useSearch({ from: "/console/files" });
   const markedLine = numberOf(line);

@@ -11,7 +11,7 @@ type Node = ImpactGraph["nodes"][number];
 
 const firstNodes = 40;
 
-/** A graph as a list: each thing with what it names and why, for keyboards and readers that hear. */
+/** A graph as a list, for keyboards and screen readers: each item with its links and their reasons. */
 export function GraphList({ graph: { nodes, edges } }: { readonly graph: ImpactGraph }): ReactNode {
   const [most, setMost] = useState(firstNodes);
   const { byId, byFrom } = useMemo(

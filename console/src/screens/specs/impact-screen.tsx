@@ -14,7 +14,7 @@ import { SpecTabs } from "./spec-tabs.tsx";
 
 const SpecGraph = lazy(async () => ({ default: (await import("./spec-graph.tsx")).SpecGraph }));
 
-/** The blocks, tests and files that a change affects: of files, or since a revision of Git. */
+/** The blocks, tests and files that changed files, or changes since a Git revision, affect. */
 export function ImpactScreen(): ReactNode {
   const { files = "", since } = useSearch({ from: "/console/specs/impact" });
   const navigate = useNavigate();
@@ -63,7 +63,7 @@ export function ImpactScreen(): ReactNode {
           <Notice
             icon="branch"
             title="What changes?"
-            action={<Button onClick={() => set({ since: "HEAD" })}>What is not committed</Button>}
+            action={<Button onClick={() => set({ since: "HEAD" })}>Uncommitted changes</Button>}
           >
             Name files of the repository, or a branch, tag or commit: this page draws the specs, tests and
             files that the change affects.
@@ -130,7 +130,7 @@ function Affected({
                 >
                   {visible(titles.get(id) ?? id)}
                 </Link>
-                <span className="ml-auto text-faint text-xs tabular" title="How close the change is">
+                <span className="ml-auto text-faint text-xs tabular" title="Closeness to the change">
                   {Math.round(score * 100)} %
                 </span>
               </li>
@@ -150,7 +150,7 @@ function Affected({
   );
 }
 
-/** The graphs of several pages as one. */
+/** Joins the graphs of several pages. */
 function joined(pages: readonly Impact[]): ImpactGraph {
   const nodes = new Map<string, ImpactGraph["nodes"][number]>();
   const edges = new Map<string, ImpactGraph["edges"][number]>();

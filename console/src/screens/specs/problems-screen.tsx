@@ -20,7 +20,7 @@ export function ProblemsScreen(): ReactNode {
   const severity = search.severity === "error" || search.severity === "warning" ? search.severity : undefined;
   const navigate = useNavigate();
   const client = useClient();
-  // The server refuses a rule that there is not, and says so.
+  // The server refuses an unknown rule with an error.
   const query: DiagnosticQuery = {
     severity,
     rule: rule as DiagnosticQuery["rule"],

@@ -15,12 +15,12 @@ interface Layout {
   readonly omitted: number;
 }
 
-/** A larger drawing shows no more to a person. */
+/** The most edges in a drawing; with more it is unreadable. */
 const mostEdges = 300;
 const width = 230;
 const height = 46;
 
-/** Requirements, designs, tasks, tests and files from the left to the right, laid out in a worker. */
+/** Requirements, designs, tasks, tests and files from left to right, laid out in a worker. */
 export function SpecGraph({ graph }: { readonly graph: ImpactGraph }): ReactNode {
   const [layout, setLayout] = useState<Layout | Error>();
   const navigate = useNavigate();
@@ -39,7 +39,7 @@ export function SpecGraph({ graph }: { readonly graph: ImpactGraph }): ReactNode
   if (layout instanceof Error) return <ErrorNotice error={layout} />;
   if (layout.nodes.length === 0)
     return (
-      <Notice icon="branch" title="Nothing hangs together with it">
+      <Notice icon="branch" title="No related items">
         It names no spec, test or file, and none names it.
       </Notice>
     );
@@ -98,10 +98,10 @@ async function layOut({ nodes, edges: given, omitted }: ImpactGraph): Promise<La
   const drawn = nodes.filter(({ id }) => linked.has(id));
   if (edges.length === 0) return { nodes: [], edges: [], omitted: 0 };
   const columnOf = new Map(drawn.map(({ id, kind }) => [id, columns.indexOf(kind)]));
-  // From the left to the right, whichever of the two names the other.
+  // From left to right, whichever of the two names the other.
   const isTurned = ({ from, to }: (typeof edges)[number]): boolean =>
     (columnOf.get(from) ?? 0) > (columnOf.get(to) ?? 0);
-  // From the top down where there is no room beside each other.
+  // From top to bottom if the window is too narrow.
   const isNarrow = window.innerWidth < 700;
   const elk = new ELK({ workerUrl });
   try {

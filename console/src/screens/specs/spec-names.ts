@@ -20,7 +20,7 @@ export const typeNames: Readonly<Record<SpecType, string>> = {
   constraint: "Rules",
 };
 
-/** A framework as an address names it; undefined for another text. */
+/** The framework that an address names; `undefined` for any other text. */
 export function frameworkOf(text: string | undefined): Framework | undefined {
   return keysOf(frameworkNames).find((one) => one === text);
 }

@@ -13,11 +13,11 @@ import { CriteriaRows } from "./criteria-rows.tsx";
 import { GraphList } from "./graph-list.tsx";
 import { frameworkNames } from "./spec-names.ts";
 
-// Drawing and Markdown load when they are opened.
+// Loads the drawing and the Markdown parser when they are needed.
 const SpecGraph = lazy(async () => ({ default: (await import("./spec-graph.tsx")).SpecGraph }));
 const Markdown = lazy(async () => ({ default: (await import("../../ui/markdown.tsx")).Markdown }));
 
-/** One block: its text beside its source, its criteria with tests, and what hangs together with it. */
+/** One block: its text next to its source, its criteria with tests, and related items. */
 export function SpecScreen(): ReactNode {
   const { id } = useParams({ from: "/console/specs/$id" });
   const spec = useServer({ key: ["spec", id], ask: (client, signal) => client.specs.get(id, { signal }) });
@@ -47,7 +47,7 @@ export function SpecScreen(): ReactNode {
   );
 }
 
-/** The feature that a block belongs to: its folder where that is one, else its file. */
+/** The feature that a block belongs to: its folder if that is a feature, otherwise its file. */
 function useFeature(spec: SpecBlock | undefined) {
   const folder = spec?.path.replace(/\/[^/]*$/, "");
   const found = useServer({
@@ -216,7 +216,7 @@ function Drawing({ id }: { readonly id: string }): ReactNode {
   });
   return (
     <Panel
-      title="What hangs together with it"
+      title="Related items"
       actions={
         isOpen ? undefined : (
           <Button icon="branch" onClick={() => open(true)}>

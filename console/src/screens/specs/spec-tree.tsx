@@ -11,10 +11,10 @@ import { type TreeScope, useSpecTree } from "./use-spec-tree.ts";
 
 const rowHeight = 34;
 const overscan = 16;
-/** Letters that follow each other faster than this are one word. */
+/** Letters typed within this time belong to one search, in ms. */
 const typingMs = 600;
 
-/** Specs as a tree: framework, feature, kind, block, criterion. Each node has an address of its own. */
+/** Specs as a tree: framework, feature, kind, block, criterion. Each node has its own address. */
 export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
   const { rows, error, isEmpty, toggle, load, reload } = useSpecTree(scope);
   const [active, setActive] = useState(0);
@@ -28,14 +28,14 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
     overscan,
-    // Always as many: a row that comes into view takes the elements of one that left it. Removed elements, until they are
-    // collected, slow down the browser's styles.
+    // The number of elements is constant: a row that comes into view reuses the elements of one that left it. Removed elements slow down the
+    // browser's styles until they are collected.
     rangeExtractor({ startIndex, endIndex, count }) {
       slots.current = Math.max(slots.current, endIndex - startIndex + 1 + 2 * overscan);
       const first = Math.max(0, Math.min(startIndex - overscan, count - slots.current));
       return Array.from({ length: Math.min(slots.current, count - first) }, (_, at) => first + at);
     },
-    // React draws once in a frame, not within each event of the wheel.
+    // So that React renders once per frame, not for each wheel event.
     useFlushSync: false,
   });
   const drawn = list.getVirtualItems();
@@ -121,7 +121,7 @@ interface RowProps {
   readonly onPick: () => void;
 }
 
-/** Kept while the list scrolls: a link costs more than the rest of a row. */
+/** Memoized while the list scrolls: a link costs more than the rest of a row. */
 const Row = memo(
   function Row({ row, id, isActive, onToggle, onRetry, onPick }: RowProps): ReactNode {
     const indent = { paddingLeft: `${row.level * 18 - 6}px` };
@@ -181,7 +181,7 @@ const Row = memo(
   (before, after) => before.row === after.row && before.isActive === after.isActive && before.id === after.id,
 );
 
-/** The mouse's way to open a node; the keyboard's is the tree's. */
+/** Opens a node by mouse; the tree handles the keyboard. */
 function Chevron({
   isOpen,
   onToggle,
@@ -204,7 +204,7 @@ function Chevron({
   );
 }
 
-/** The screen that a node is opened in. */
+/** Returns the screen that shows a node. */
 function addressOf(node: TreeNode): LinkProps {
   switch (node.kind) {
     case "framework":

@@ -40,7 +40,7 @@ const said = rows.map((row) =>
   row.kind === "node" ? `${row.level} ${labelOf(row.node)}` : `${row.level} more`,
 );
 
-test("an open node is followed by its children, and by the place of those that are not loaded", () => {
+test("an open node is followed by its children, and by a placeholder for those that are not loaded", () => {
   expect(said).toEqual(["1 Kiro", "2 auth", "3 Requirements", "3 Tasks", "2 cart", "2 more"]);
   expect(rows[4]).toMatchObject({ position: 2, size: 5, isOpen: false });
   const opened = toRows(known, new Set([...open, keyOf(cart)]));
@@ -89,7 +89,7 @@ test.each([
   expect(moveInTree(rows, { at, key, page: 3 })).toEqual(move);
 });
 
-test("typed letters go to the next row that begins with them, and around the end", () => {
+test("typed letters select the next row that begins with them, and wrap around the end", () => {
   expect(findTyped(rows, 0, "c")).toBe(4);
   expect(findTyped(rows, 4, "C")).toBe(4);
   expect(findTyped(rows, 1, "au")).toBe(1);
@@ -98,7 +98,7 @@ test("typed letters go to the next row that begins with them, and around the end
   expect(findTyped([], 0, "a")).toBeUndefined();
 });
 
-test("a hundred thousand open nodes become rows at once", () => {
+test("a hundred thousand open nodes become rows without delay", () => {
   const features = Array.from(
     { length: 100_000 },
     (_, at): TreeNode => ({ kind: "feature", feature: featureOf(`f${at}`) }),

@@ -4,7 +4,7 @@ import { frameworkNames, typeNames } from "./spec-names.ts";
 type Framework = SpecBlock["framework"];
 type SpecType = SpecBlock["spec_type"];
 
-/** A place in the tree of specs. */
+/** A node in the tree of specs. */
 export type TreeNode =
   | { readonly kind: "framework"; readonly framework: Framework; readonly blocks: number }
   | { readonly kind: "feature"; readonly feature: SpecFeature }
@@ -17,13 +17,13 @@ export interface Children {
   readonly nodes: readonly TreeNode[];
   readonly total: number;
   readonly cursor?: string | undefined;
-  /** Set once the first page is there. */
+  /** Set once the first page is loaded. */
   readonly isLoaded: boolean;
   readonly isLoading?: boolean;
   readonly error?: unknown;
 }
 
-/** A line of the tree: a node, or the place of children that are not loaded yet. */
+/** A row of the tree: a node, or a placeholder for children that are not loaded yet. */
 export type TreeRow =
   | {
       readonly kind: "node";
@@ -43,7 +43,7 @@ export type TreeRow =
       readonly error?: unknown;
     };
 
-/** The key of the place above the frameworks. */
+/** The key of the root, above the frameworks. */
 export const rootKey = "";
 
 export function keyOf(node: TreeNode): string {
@@ -78,7 +78,7 @@ export function labelOf(node: TreeNode): string {
 
 const typeOrder: readonly SpecType[] = ["requirement", "design", "task", "constraint"];
 
-/** The types of a feature's blocks, where it has several: requirements, design, tasks, rules. */
+/** The types of a feature's blocks, if it has several: requirements, design, tasks, rules. */
 export function typesOf(feature: SpecFeature): readonly TreeNode[] {
   return typeOrder.flatMap((type): readonly TreeNode[] => {
     const blocks = feature.counts_by_type[type] ?? 0;
@@ -90,7 +90,7 @@ function hasChildren(node: TreeNode): boolean {
   return node.kind !== "criterion" && !(node.kind === "block" && node.block.criteria === 0);
 }
 
-/** The lines of the tree that are to be seen, top down: what is open is followed by its children. */
+/** Returns the visible rows of the tree, top down: an open node is followed by its children. */
 export function toRows(known: ReadonlyMap<string, Children>, open: ReadonlySet<string>): readonly TreeRow[] {
   const rows: TreeRow[] = [];
   const add = (parent: string, level: number): void => {
@@ -114,14 +114,14 @@ export function toRows(known: ReadonlyMap<string, Children>, open: ReadonlySet<s
   return rows;
 }
 
-/** The effect of a key in the tree. */
+/** The effect of a key press in the tree. */
 export type TreeMove =
   | { readonly go: number }
   | { readonly toggle: string }
   | { readonly follow: TreeNode }
   | undefined;
 
-/** The keys of the tree pattern of ARIA: arrows, Home, End, pages, Enter follows and Space opens. */
+/** The keys of ARIA's tree pattern: arrows, Home, End, page keys; Enter follows a link, Space opens a node. */
 export function moveInTree(
   rows: readonly TreeRow[],
   { at, key, page }: { readonly at: number; readonly key: string; readonly page: number },
@@ -159,10 +159,10 @@ export function moveInTree(
   }
 }
 
-/** The next row behind `at` whose name begins with what was typed, from the start again behind the end. */
+/** Returns the next row after `at` whose name begins with the typed text, wrapping around the end. */
 export function findTyped(rows: readonly TreeRow[], at: number, typed: string): number | undefined {
   const prefix = typed.toLowerCase();
-  // A second letter narrows the row that the first one found.
+  // A second letter can match the row that the first one found.
   const start = typed.length > 1 ? at : at + 1;
   for (let step = 0; step < rows.length; step += 1) {
     const index = (start + step) % rows.length;

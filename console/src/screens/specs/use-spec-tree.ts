@@ -12,7 +12,7 @@ export interface TreeScope {
 
 export interface SpecTree {
   readonly rows: readonly TreeRow[];
-  /** The failure of the first level. */
+  /** The error of loading the first level. */
   readonly error: unknown;
   readonly isEmpty: boolean;
   toggle(key: string): void;
@@ -30,7 +30,7 @@ const pageSize = 200;
 const empty: TreeState = { known: new Map(), open: new Set() };
 const nothing: Children = { nodes: [], total: 0, isLoaded: false };
 
-/** A reader who comes back finds the tree as it was, as long as it is this young. */
+/** How long the tree's state is kept for a user who comes back, in ms. */
 const rememberedMs = 120_000;
 let remembered:
   | { readonly client: KitClient; readonly scope: string; readonly state: TreeState; readonly at: number }
@@ -62,7 +62,7 @@ export function useSpecTree(scope: TreeScope): SpecTree {
             setState((now) => {
               const nodes = [...before.nodes, ...page.nodes];
               const next = withChildren(now, parent, { ...page, nodes, isLoaded: true });
-              // Where there is one way only, it is gone.
+              // A single branch is opened.
               const [only] = nodes;
               const opens =
                 nodes.length === 1 && only !== undefined && parent !== keyOf(only) && only.kind !== "block";

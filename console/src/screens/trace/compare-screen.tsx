@@ -13,11 +13,11 @@ import { useOperationEvents } from "./use-operation.ts";
 interface Side {
   readonly record: OperationRecord;
   readonly operation: Operation;
-  /** The last turn of the operation itself, which gave its answer. */
+  /** The last turn of the operation itself, with its answer. */
   readonly turn: TurnDetail | undefined;
 }
 
-/** Two operations side by side: what they answered, took and cost, and which rules stood in the model's context. */
+/** Two operations side by side: answers, time, cost, and the rules in the model's context. */
 export function CompareScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id/compare" });
   const { left, right } = useSearch({ from: "/console/agents/$name/$id/compare" });
@@ -125,7 +125,7 @@ function Both({
       <Panel title="Answers">
         <div className="p-3">
           {answers[0] === answers[1] ? (
-            <p className="text-soft text-sm">Both answered the same, word by word.</p>
+            <p className="text-soft text-sm">Both answers are identical.</p>
           ) : (
             <Diff path="answer" before={answers[0]} after={answers[1]} />
           )}

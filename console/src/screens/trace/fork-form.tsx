@@ -6,7 +6,7 @@ import { useChange } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { formatTokens, visible } from "../../ui/text.ts";
 
-/** Does a turn again in a new session: with another model, or without rules; then compares both. */
+/** Repeats a turn in a new session, with another model or without rules, and compares both. */
 export function ForkForm({
   agent,
   id,
@@ -90,7 +90,7 @@ export function ForkForm({
             </div>
             {rules.length === 0 ? null : (
               <fieldset className="flex flex-col gap-1">
-                <legend className="pb-1 text-soft text-sm">Go without these rules</legend>
+                <legend className="pb-1 text-soft text-sm">Leave out these rules</legend>
                 <div className="max-h-48 overflow-y-auto rounded-md border border-line p-2">
                   {rules.map(({ value, label, tokens }) => (
                     <label key={value} className="flex min-h-7 items-center gap-2 text-sm">
@@ -128,7 +128,7 @@ interface Rule {
   readonly tokens: number;
 }
 
-/** The rules of the project among what the turn was told: an agent's own instructions are none. */
+/** The project's rules in the turn's receipt, without the agent's own instructions. */
 function rulesOf({ receipt = [] }: TurnDetail): readonly Rule[] {
   const rules = new Map<string, Rule>();
   for (const { kind, id, file, line, tokens } of receipt) {

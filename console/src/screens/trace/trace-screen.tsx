@@ -60,7 +60,7 @@ export function TraceScreen(): ReactNode {
           <Loading />
         )
       ) : record === undefined ? (
-        <Notice icon="trace" title="Nothing to see yet">
+        <Notice icon="trace" title="No operations yet">
           Once {agent} is asked something, each turn appears here.{" "}
           <Link to="/console/agents/$name/$id" params={{ name: agent, id }} className="text-accent underline">
             Open the conversation
@@ -124,7 +124,7 @@ export function TraceScreen(): ReactNode {
   );
 }
 
-/** An operation that went on after an interruption is on the page of its beginning, too. */
+/** An operation that resumed after an interruption is also on the page of its start. */
 function distinct(pages: readonly OperationPage[]): readonly OperationRecord[] {
   const found = new Map<string, OperationRecord>();
   for (const { operations } of pages) {
@@ -136,7 +136,7 @@ function distinct(pages: readonly OperationPage[]): readonly OperationRecord[] {
   return [...found.values()];
 }
 
-/** Chooses the operation that this one is compared with. */
+/** Selects the operation to compare this one with. */
 function CompareWith({
   agent,
   id,

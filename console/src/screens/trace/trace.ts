@@ -1,6 +1,6 @@
 import type { KitEvent, Usage } from "../../../../src/client/index.ts";
 
-/** A part of an operation that takes time: a turn of the model, a call of a tool, a task, a shortening of the history. */
+/** A part of an operation that takes time: a turn, a tool call, a task, a compaction. */
 export interface Span {
   readonly id: string;
   readonly kind: "operation" | "turn" | "tool" | "task" | "compaction";
@@ -13,9 +13,9 @@ export interface Span {
   readonly model?: string;
   readonly usage?: Usage;
   readonly first_chunk_ms?: number | undefined;
-  /** A turn has its id here, and the index of its last request. */
+  /** For a turn: its id, and the index of its last request. */
   readonly turn?: { readonly id: string; readonly eventIndex: number } | undefined;
-  /** A turn has a count here: how many rules, specs and other items stood in the model's context. */
+  /** For a turn: how many rules, specs and other items were in the model's context. */
   readonly items?: number | undefined;
   /** The arguments or the message; `output` is the result or the answer. */
   readonly input?: unknown;
@@ -41,7 +41,7 @@ type Draft = { -readonly [Field in keyof Span]: Span[Field] };
 /** The operations of an instance with their spans, the newest first. */
 export function readTrace(events: readonly KitEvent[]): readonly Operation[] {
   const operations = new Map<string, OpenOperation>();
-  // A task is an operation of its own, below the one that asked for it.
+  // A task is a separate operation, below the one that started it.
   const parents = new Map<string, string>();
   for (const event of events) {
     if (event.type === "operation_start" && event.parent_operation_id !== undefined) {

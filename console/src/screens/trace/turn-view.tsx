@@ -13,7 +13,7 @@ import { ForkForm } from "./fork-form.tsx";
 
 type Part = "receipt" | "prompt" | "answer" | "tools" | "settings";
 
-/** A turn as it was sent to the model: what stood in front of it, and what it answered. */
+/** A turn as it was sent to the model: its prompt and its answer. */
 export function TurnView({
   agent,
   id,
@@ -49,7 +49,7 @@ export function TurnView({
     ) : (
       <Loading rows={4} />
     );
-  // A turn that only shortens the history is shown no rules.
+  // A turn of a compaction gets no rules.
   const part = chosen ?? (first.purpose === "compaction" ? "prompt" : "receipt");
   const messages = [...(turn.data?.pages ?? [])].reverse().flatMap((page) => page.messages);
   return (
@@ -108,7 +108,8 @@ function Messages({
   readonly onEarlier: (() => void) | undefined;
   readonly isBusy: boolean;
 }): ReactNode {
-  if (messages.length === 0) return <p className="p-4 text-soft text-sm">The messages are no longer kept.</p>;
+  if (messages.length === 0)
+    return <p className="p-4 text-soft text-sm">The messages are no longer stored.</p>;
   return (
     <div className="flex flex-col gap-4 p-3">
       {onEarlier === undefined ? null : (
@@ -138,7 +139,7 @@ function MessageView({
         <Chip tone={role === "system" ? "warn" : "plain"}>{role}</Chip>
       </p>
       {content.map((part, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other name, and do not move.
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity, and do not move.
         <PartView key={at} part={part} label={label} />
       ))}
     </section>
@@ -200,7 +201,7 @@ const partNames = {
   answer: "the answer",
 } as const;
 
-/** Why parts of a turn cannot be shown, in a sentence. */
+/** A sentence that says why parts of a turn cannot be shown. */
 function whyMissing(missing: NonNullable<TurnDetail["missing"]>, purpose: TurnDetail["purpose"]): string {
   const names = missing.map((name) => partNames[name]).join(", ");
   const reason =
@@ -270,7 +271,7 @@ function Tools({ tools }: { readonly tools: TurnDetail["tools"] }): ReactNode {
 
 const firstItems = 100;
 
-/** The rules, specs and other knowledge that stood in the model's context in a turn. */
+/** The rules, specs and other items in the model's context in a turn. */
 function Receipt({
   items,
   count,
@@ -295,7 +296,7 @@ function Receipt({
     <>
       <ul className="divide-y divide-line">
         {items.slice(0, limit).map(({ kind, id, file, line, why, tokens }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: an item may come twice, and stays where it is.
+          // biome-ignore lint/suspicious/noArrayIndexKey: an item can occur twice, and does not move.
           <li key={at} className="flex flex-col gap-0.5 px-4 py-2 text-sm">
             <span className="flex items-baseline gap-2">
               <span className="shrink-0 text-faint text-xs">{kind}</span>

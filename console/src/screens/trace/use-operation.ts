@@ -2,17 +2,17 @@ import { useEffect, useState } from "react";
 import type { KitEvent, OperationRecord } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 
-/** More events of one operation are left out. */
+/** The most events of one operation that are read. */
 const mostEvents = 20_000;
 
 export interface OperationEventsState {
   readonly events: readonly KitEvent[];
   readonly error: unknown;
-  /** Whether the operation has more events than are read. */
+  /** Whether the operation has more events than this page reads. */
   readonly isCut: boolean;
 }
 
-/** The events of an operation: those that there are, and, while it goes on, those that come. */
+/** The events of an operation, updated while it runs. */
 export function useOperationEvents(
   agent: string,
   id: string,
