@@ -5,33 +5,33 @@ import { storeUnavailable } from "../protocol/error-code.ts";
 import { hasAnswered } from "./postgres-error.ts";
 
 export interface AnswerGuardOptions {
-  /** As the subject of an error's sentence: `The session store`. */
+  /** The subject of error messages: `The session store`. */
   readonly store: string;
-  /** Opens a connection of its own and asks something small. Stops at once when the signal fires. */
+  /** Opens a new connection and runs a trivial query. Stops at once when the signal fires. */
   readonly probe: (signal: AbortSignal) => Promise<void>;
-  /** Called when the database has stopped to answer: what is open to it is of no use. */
+  /** Called when the database has stopped answering: its open connections are useless. */
   readonly onSilent: () => void;
-  /** How long a call may take before the probe is asked, and the probe before the database counts as away. */
+  /** How long a call can be silent before the guard probes the database, and how long the probe can take. */
   readonly patienceMs: number;
 }
 
-/** A call that runs. */
+/** A running call. */
 export interface GuardedCall {
-  /** Whether the call has failed for its caller: no further query may run for it. */
+  /** Whether the call was rejected: no further query may run for it. */
   readonly isOver: boolean;
-  /** It has a connection: `stop` breaks it when the call is given up, `bytes` says how much has come over it. */
+  /** Registers the call's connection: `stop` breaks it if the call is given up, `bytes` returns the bytes received over it. */
   begin(connection: { readonly stop: () => void; readonly bytes: () => number }): void;
 }
 
-/** Silence on a connection of a database that answers others, in patiences: its connection is dead, or a lock is held. */
+/** Checks without received bytes after which a call fails although the database answers: its connection is dead or waits for a lock. */
 const maxSilentChecks = 5;
 
-/** How long calls under way may take to end when the database is closed, and how often that is looked at. */
+/** How long running calls can take to end when the database is closed, and how often this is checked. */
 const finishMs = 1_000;
 const finishStepMs = 5;
 
 /**
- * Detects a database that accepts connections and does not answer, or whose host is gone: the network reports neither.
+ * Detects a database that accepts connections but does not answer, or whose host is gone: the network reports neither.
  * While the database is silent, calls are refused at once, and the guard probes it in the background until it answers.
  */
 export class AnswerGuard {
@@ -46,7 +46,7 @@ export class AnswerGuard {
     this.#options = options;
   }
 
-  /** Rejects with `store_unavailable` where the database is silent; otherwise as the work does. */
+  /** Runs work. Rejects with `store_unavailable` if the database is silent. */
   run<Value>(
     work: (call: GuardedCall) => Promise<Value>,
     { isLong = false }: { readonly isLong?: boolean } = {},
@@ -71,9 +71,9 @@ export class AnswerGuard {
         get isOver() {
           return isOver;
         },
-        begin(made) {
-          connection = made;
-          bytes = made.bytes();
+        begin(opened) {
+          connection = opened;
+          bytes = opened.bytes();
         },
       };
       const { patienceMs } = this.#options;
@@ -99,7 +99,7 @@ export class AnswerGuard {
     });
   }
 
-  /** Waits for the calls under way, so long as the database answers, and for a second at most. */
+  /** Waits for the running calls while the database answers, for at most a second. */
   async finish(): Promise<void> {
     for (let waited = 0; this.#calls.size > 0 && waited < finishMs; waited += finishStepMs) {
       if (this.#silentSince !== undefined) return;
@@ -119,14 +119,14 @@ export class AnswerGuard {
     this.#silentSince = Date.now() - 2 * this.#options.patienceMs;
     for (const giveUp of [...this.#calls]) giveUp(this.#refusal(this.#silentSince));
     this.#options.onSilent();
-    this.#askLater();
+    this.#probeLater();
   }
 
-  /** It keeps no process alive. */
-  #askLater(): void {
+  /** Probes until the database answers. The timer does not keep the process alive. */
+  #probeLater(): void {
     this.#timer = setTimeout(async () => {
       if (await this.#answers()) this.#silentSince = undefined;
-      else if (!this.#closed.signal.aborted) this.#askLater();
+      else if (!this.#closed.signal.aborted) this.#probeLater();
     }, this.#options.patienceMs / 2);
     this.#timer.unref();
   }
@@ -134,7 +134,7 @@ export class AnswerGuard {
   #answers(): Promise<boolean> {
     const { probe, patienceMs } = this.#options;
     this.#probing ??= probe(AbortSignal.any([AbortSignal.timeout(patienceMs), this.#closed.signal]))
-      // A refusal is an answer too.
+      // An error of the server is an answer too.
       .then(() => true, hasAnswered)
       .finally(() => {
         this.#probing = undefined;
@@ -146,7 +146,7 @@ export class AnswerGuard {
     return storeUnavailable({
       store: this.#options.store,
       reason: "its database does not answer",
-      hint: `Nothing has come from Postgres since ${isoTime(since)}. kit keeps asking, and continues by itself once it answers.`,
+      hint: `Postgres has sent nothing since ${isoTime(since)}. kit keeps trying, and continues automatically once Postgres answers.`,
       since,
     });
   }

@@ -4,7 +4,7 @@ import { Batcher } from "./batcher.ts";
 
 const spacingMs = 100;
 
-test("calls that come between two statements share the second one", async () => {
+test("calls during a statement share the next one", async () => {
   const { batcher, sizes } = counting();
   const first = ask(batcher, 10);
   await first;
@@ -14,7 +14,7 @@ test("calls that come between two statements share the second one", async () => 
   expect(sizes).toEqual([10, 10]);
 });
 
-test("after a statement of a few the next one begins at once", async () => {
+test("after a statement with few items the next one begins at once", async () => {
   const { batcher, sizes } = counting();
   const began = performance.now();
   for (let turn = 0; turn < 20; turn += 1) await ask(batcher, 1);
@@ -22,7 +22,7 @@ test("after a statement of a few the next one begins at once", async () => {
   expect(performance.now() - began).toBeLessThan(20 * spacingMs);
 });
 
-test("one that is refused fails its caller alone", async () => {
+test("a refused item rejects only its caller", async () => {
   const batcher = new Batcher<number, number>(async (all) =>
     all.map((one) => (one === 2 ? new Error("two") : one)),
   );

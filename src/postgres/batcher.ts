@@ -6,14 +6,14 @@ interface Pending<In, Out> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The most that one statement does. */
+/** The most items per statement. */
 const largestBatch = 500;
-/** So many in one statement are a crowd. */
+/** The number of items from which `spacingMs` applies. */
 const crowd = 8;
 
 /**
- * Group commit over a connection: what is asked for in one turn of the event loop, and while a statement is on its way,
- * shares the next one. One statement at a time, in the order of the calls.
+ * Group commit over a connection: calls of one turn of the event loop, and calls during a running statement, share the
+ * next statement. One statement runs at a time, in the order of the calls.
  */
 export class Batcher<In, Out> {
   readonly #run: (all: readonly In[]) => Promise<readonly (Out | Error)[]>;
@@ -24,8 +24,8 @@ export class Batcher<In, Out> {
   readonly #idlers: (() => void)[] = [];
 
   /**
-   * `run` gives one result for each; an `Error` among them rejects its caller. `spacingMs`: how long after a statement of many the
-   * next one begins, so that it is one of many too; after a statement of a few it begins at once. Default 0.
+   * `run` returns one result per item; an `Error` rejects the item's caller. `spacingMs`: the least time between the starts
+   * of two statements after a statement with many items, so that the next one has many too; default 0.
    */
   constructor(
     run: (all: readonly In[]) => Promise<readonly (Out | Error)[]>,
@@ -35,12 +35,12 @@ export class Batcher<In, Out> {
     this.#spacingMs = spacingMs;
   }
 
-  /** How many wait to be written. */
+  /** The number of items that wait for the next statement. */
   get size(): number {
     return this.#pending.length;
   }
 
-  /** Whether something waits for its answer. */
+  /** Whether an item waits for its result. */
   get isBusy(): boolean {
     return this.#busy;
   }
@@ -54,7 +54,7 @@ export class Batcher<In, Out> {
     });
   }
 
-  /** Resolves once all that was asked for has been answered. */
+  /** Resolves once all items have their results. */
   async idle(): Promise<void> {
     if (this.#busy) await new Promise<void>((resolve) => this.#idlers.push(resolve));
   }

@@ -7,22 +7,22 @@ import { hasAnswered, toStoreError } from "./postgres-error.ts";
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
 export type PostgresDatabaseOptions = {
-  /** The subject of an error's sentence: `The session store`. */
+  /** The subject of error messages: `The session store`. */
   readonly store: string;
-  /** Makes the tables or brings them up to date; called before the first query, and again until it has succeeded. */
+  /** Creates or migrates the tables; called before the first query, and again until it succeeds. */
   readonly prepare: (pool: PostgresPool) => Promise<void>;
-  /** The error of a query that met another writer. Default: `unavailable`. */
+  /** The error of a query that conflicts with another writer. Default: `unavailable`. */
   readonly toConflict?: ((error: unknown) => KitError) | undefined;
-  /** Milliseconds without an answer before the database is asked, over another connection, whether it is there. Default 2,000. */
+  /** Milliseconds without an answer before the database is probed over another connection. Default 2,000. */
   readonly patienceMs?: number | undefined;
 } & PostgresPlace;
 
-/** Which database: an address, or a pool that the caller keeps and ends. */
+/** The database: an address, or a pool that the caller owns and ends. */
 export type PostgresPlace =
   | {
-      /** `postgres://user:password@host:5432/name`, with the parameters that the package `pg` knows. */
+      /** `postgres://user:password@host:5432/name`, with the parameters that the package `pg` supports. */
       readonly url: string;
-      /** Connections at most; default 10. */
+      /** The most connections; default 10. */
       readonly maxConnections?: number | undefined;
     }
   | { readonly pool: PostgresPool };
@@ -31,12 +31,12 @@ export type Ask = (text: string, values?: unknown[]) => Promise<readonly Postgre
 
 /** Time limit of a silent connection; a long read that receives bytes is not silent. */
 const defaultPatienceMs = 2_000;
-/** A process that is frozen in a transaction keeps its locks for no longer than this. */
+/** How long a process that is frozen in a transaction can keep its locks. */
 const openTransactionMs = 2_000;
 
 /**
- * Tables in a Postgres database. Nothing is opened before the first query. Every query throws `unavailable` where the
- * database, or the package `pg`, is not there; the next one tries again.
+ * Tables in a Postgres database, which the first query opens. A query throws `store_unavailable` if the database cannot be
+ * reached, and `unavailable` if the package `pg` is missing; the next query tries again.
  */
 export class PostgresDatabase {
   readonly #options: PostgresDatabaseOptions;
@@ -56,17 +56,17 @@ export class PostgresDatabase {
     });
   }
 
-  /** Opens the database, and makes its tables or brings them up to date. */
+  /** Opens the database, and creates or migrates its tables. */
   async open(): Promise<void> {
     await this.#guarded(async () => undefined);
   }
 
-  /** Runs one statement, which is a transaction of its own. */
+  /** Runs one statement in a transaction. */
   async query(text: string, values: unknown[] = []): Promise<readonly PostgresRow[]> {
     return await this.#guarded(async (ask) => await ask(text, values));
   }
 
-  /** Runs `work` in one transaction: all of it, or, where it throws, nothing. */
+  /** Runs `work` in one transaction, which is rolled back if `work` throws. */
   async transaction<Value>(work: (ask: Ask) => Promise<Value>): Promise<Value> {
     return await this.#guarded(async (ask) => {
       await ask(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${openTransactionMs}`);
@@ -81,7 +81,7 @@ export class PostgresDatabase {
     });
   }
 
-  /** Ends the connections of its own; a pool that was given stays open. */
+  /** Ends the connections; a pool of the caller stays open. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#guard.finish();
@@ -110,7 +110,7 @@ export class PostgresDatabase {
     work: (ask: Ask) => Promise<Value>,
   ): Promise<Value> {
     const connection = await pool.connect();
-    // Its caller has heard that it failed: it is not done behind their back.
+    // The call was rejected while it waited for a connection, so its work must not run.
     if (call.isOver) {
       connection.release();
       throw new KitError({ code: "unavailable", message: `${this.#options.store} did not answer in time.` });
@@ -125,7 +125,7 @@ export class PostgresDatabase {
       this.#awaySince = undefined;
       return value;
     } catch (error) {
-      // A refusal of kit's own says nothing against the connection.
+      // After an error of kit the connection still works.
       failed = !(error instanceof KitError);
       throw error;
     } finally {
@@ -146,7 +146,7 @@ export class PostgresDatabase {
 
   async #prepare(): Promise<PostgresPool> {
     const pool = await this.#pool();
-    // A migration of a large database may take its time.
+    // The migration of a large database can take long.
     await this.#guard.run(() => this.#options.prepare(pool), { isLong: true });
     return pool;
   }

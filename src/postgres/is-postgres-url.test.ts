@@ -12,7 +12,7 @@ test.each([
   expect(isPostgresUrl(text)).toBe(true);
 });
 
-// Parsers take the user for the host, the digits for the port, and the rest of the password for the name of the database.
+// Parsers read the user as the host, the digits as the port, and the rest of the password as the name of the database.
 test.each([
   "postgres://kit:12/secret@db.example/kit",
   "postgres://kit:12#secret@db.example/kit",

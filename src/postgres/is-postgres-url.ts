@@ -1,8 +1,9 @@
 export type PostgresUrl = `postgres://${string}` | `postgresql://${string}`;
 
 /**
- * Whether a text is the address of a Postgres database: `postgres://user:password@host:5432/name`. It is not where a `/`, `?` or `#` of
- * the password is not percent-encoded: parsers take the user for the host then, and the password for a name that is shown.
+ * Whether a text is the address of a Postgres database: `postgres://user:password@host:5432/name`. False if the password
+ * contains a `/`, `?` or `#` that is not percent-encoded: parsers would read the user as the host, and the password as a
+ * name that messages show.
  */
 export function isPostgresUrl(text: string): text is PostgresUrl {
   if (!/^postgres(ql)?:\/\//.test(text)) return false;

@@ -1,35 +1,35 @@
 import { KitError } from "../base/kit-error.ts";
 import type { PostgresPool, PostgresQuery } from "./pool.ts";
 
-/** SQL for the tables of a quoted schema. */
+/** Returns the SQL of one step for a quoted schema. */
 export type Migration = (schema: string) => string;
 
 export interface Migrations {
-  /** Each step makes its version of the tables from the one before; the first creates them. Never changed. */
+  /** Each step upgrades the tables by one version; the first step creates them. A released step never changes. */
   readonly steps: readonly Migration[];
   /** Quoted. */
   readonly schema: string;
-  /** The table that counts the steps which were taken. */
+  /** The table that records the finished steps. */
   readonly table: string;
-  /** Only one process migrates at a time: the number of the advisory lock. */
+  /** The number of the advisory lock, so that one process migrates at a time. */
   readonly lockId: number;
-  /** As the subject of an error's sentence: `The session store`. */
+  /** The subject of error messages: `The session store`. */
   readonly store: string;
 }
 
 /**
- * Brings tables to their newest version, in one transaction: a process that dies in the middle leaves the version before. Throws
- * `unavailable` for tables that a newer kit has made.
+ * Migrates tables to their newest version, in one transaction: if the process dies, the old version stays. Throws
+ * `unavailable` for tables of a newer kit.
  */
 export async function migrate(pool: PostgresPool, migrations: Migrations): Promise<void> {
   const { steps, schema, table, lockId } = migrations;
-  // First without a lock, and for a user who may not create anything.
+  // Checks first without a lock: a role without the right to create tables can use migrated ones.
   if ((await versionOf(pool, migrations)) === steps.length) return;
   const connection = await pool.connect();
   let failed = true;
   try {
     await connection.query("BEGIN");
-    // A migration takes its time, and waits for that of another process, whatever limits the role has.
+    // A migration can take long, and waits for that of another process, so the limits of the role must not apply.
     await connection.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
     await connection.query("SELECT pg_advisory_xact_lock($1)", [lockId]);
     await connection.query(
@@ -46,12 +46,12 @@ export async function migrate(pool: PostgresPool, migrations: Migrations): Promi
     await connection.query("COMMIT");
     failed = false;
   } finally {
-    // A connection with an open transaction is not given back: ending it rolls back.
+    // After an error the connection is ended, not returned to the pool: this rolls the transaction back.
     connection.release(failed);
   }
 }
 
-/** Throws `not_found` where there are no tables, and `unavailable` for those that a newer kit has made. Changes nothing. */
+/** Throws `not_found` if there are no tables, and `unavailable` for tables of a newer kit. Changes nothing. */
 export async function checkMigrated(pool: PostgresPool, migrations: Migrations): Promise<void> {
   const version = await versionOf(pool, migrations);
   if (version > migrations.steps.length) throw tooNew(migrations, version);
@@ -59,7 +59,7 @@ export async function checkMigrated(pool: PostgresPool, migrations: Migrations):
   throw new KitError({
     code: "not_found",
     message: `${migrations.store} is not in this database: it has no kit tables in the schema ${migrations.schema}.`,
-    hint: "Check the address and the name of the schema. The first start makes the tables.",
+    hint: "Check the address and the name of the schema. The first start creates the tables.",
   });
 }
 
@@ -76,14 +76,14 @@ function tooNew({ store, steps }: Migrations, version: number): KitError {
   return new KitError({
     code: "unavailable",
     message: `${store} was written by a newer kit.`,
-    hint: `Update kit, or name another schema. The tables have version ${version}, this kit knows ${steps.length}.`,
+    hint: `Update kit, or use another schema. The tables have version ${version}; this kit supports versions up to ${steps.length}.`,
   });
 }
 
-/** A name as an identifier of SQL. Throws `invalid_request` for what Postgres would cut or refuse. */
+/** Quotes a name as an SQL identifier. Throws `invalid_request` for a name that Postgres would truncate or refuse. */
 export function quotedSchema(name: string): string {
   if (name === "" || name.includes("\0") || Buffer.byteLength(name) > 63) {
-    throw new KitError({ code: "invalid_request", message: "The name of a schema has 1 to 63 bytes." });
+    throw new KitError({ code: "invalid_request", message: "The name of a schema must have 1 to 63 bytes." });
   }
   return `"${name.replaceAll('"', '""')}"`;
 }

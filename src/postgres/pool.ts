@@ -15,23 +15,23 @@ export interface PostgresPool extends PostgresQuery {
   connect(): Promise<PostgresQuery & { release(destroy?: boolean): void }>;
 }
 
-/** A pool that kit has made, and has to end. */
+/** A pool that kit has created and must end. */
 export interface OwnPool extends PostgresPool {
-  /** Breaks all connections, without a word. */
+  /** Breaks all connections at once. */
   destroy(): void;
-  /** Asks something small over a new connection; rejects when the signal fires. */
+  /** Runs a trivial query over a new connection; rejects when the signal fires. */
   probe(signal: AbortSignal): Promise<void>;
   end(): Promise<void>;
 }
 
-/** How long a new connection may take, and what waits for one of those that are made. */
+/** How long a query can wait for a new or a free connection. */
 const connectTimeoutMs = 10_000;
-/** After how long without a word the system asks the other side of a connection whether it is there. */
+/** The idle time after which the system checks whether the other side of a connection still exists (TCP keep-alive). */
 const keepAliveMs = 10_000;
-/** How long a database may take to say goodbye. */
+/** How long the connections of a pool can take to end. */
 const endMs = 1_000;
 
-/** Makes a pool with the package `pg`, which is loaded here: an optional peer of kit. */
+/** Creates a pool with the package `pg`, an optional peer of kit, which is loaded here. */
 export async function openPool(url: string, maxConnections: number): Promise<OwnPool> {
   const { Pool, Client } = await loadPg();
   const sockets = new Set<Socket>();
@@ -46,9 +46,9 @@ export async function openPool(url: string, maxConnections: number): Promise<Own
     },
   };
   const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: connectTimeoutMs });
-  // The server may end a connection that rests; the pool makes another when it is needed.
+  // The server can end an idle connection; the pool opens another when it is needed.
   pool.on("error", () => undefined);
-  // One that ends in the packet that opened it ends before anything else can listen.
+  // A connection can break right after it was opened, before another listener exists.
   pool.on("connect", (client) => void client.on("error", () => undefined));
   const destroy = (): void => {
     for (const socket of sockets) socket.destroy();
@@ -101,18 +101,18 @@ function missingPackage(cause: unknown): KitError {
   });
 }
 
-/** A connection of its own, for what belongs to a connection: session locks, and notifications. */
+/** A connection outside the pool, for session locks and notifications, which belong to one connection. */
 export interface OwnConnection extends PostgresQuery {
-  /** The number of the process that serves it. */
+  /** The id of the server process of this connection. */
   readonly backend: number;
-  /** Resolves when the connection has ended, however. */
+  /** Resolves when the connection has ended for any reason. */
   readonly ended: Promise<void>;
   onNotification(listener: (payload: string) => void): void;
-  /** Breaks it, without a word. */
+  /** Breaks the connection at once. */
   destroy(): void;
 }
 
-/** Opens a connection beside the pool, which no pooler may stand in front of. */
+/** Opens a connection outside the pool. The address must not lead to a pooler. */
 export async function openConnection(url: string): Promise<OwnConnection> {
   const { Client } = await loadPg();
   const socket = new Socket();

@@ -50,7 +50,7 @@ test.each([
   },
 );
 
-test("a file that comes back as it was is good again", () => {
+test("a restored file is accepted again", () => {
   const { folder, watched } = openOne();
   renameSync(folder, `${folder}-away`);
   expect(() => watched.check()).toThrow(gone);
@@ -58,12 +58,12 @@ test("a file that comes back as it was is good again", () => {
   watched.check();
 });
 
-test("a database in memory is never gone", () => {
+test("a database in memory is never missing", () => {
   new DatabaseFile({ store: "The store", file: ":memory:" }).check();
   refuseEmptyDatabase({ store: "The store", file: ":memory:" });
 });
 
-test("an empty file is not a new database, unless another process is just making it", () => {
+test("an empty file is not a new database, unless another process is creating it now", () => {
   const file = join(root, "empty.db");
   writeFileSync(file, "");
   refuseEmptyDatabase({ store: "The store", file });
@@ -76,7 +76,7 @@ const cannotOpen = Object.assign(new Error("unable to open database file"), { er
 const messageOf = (file: string, cause: unknown = cannotOpen): string =>
   databaseOpenError({ store: "The store", file }, cause).message;
 
-test("only what SQLite calls damaged is called so", () => {
+test("only damage that SQLite reports is called damage", () => {
   const file = join(root, "any.db");
   for (const errcode of [11, 26, 11 + 256]) {
     expect(messageOf(file, Object.assign(new Error("x"), { errcode }))).toContain("is damaged");
@@ -99,7 +99,7 @@ test("the error of a database that cannot be opened gives the reason", () => {
 
 const isRoot = process.getuid?.() === 0;
 
-test.skipIf(!isRoot)("a file of another user is said to be one", () => {
+test.skipIf(!isRoot)("the error names a file of another user", () => {
   const file = join(root, "foreign.db");
   writeFileSync(file, "x");
   chmodSync(root, 0o755);
@@ -113,7 +113,7 @@ test.skipIf(!isRoot)("a file of another user is said to be one", () => {
   expect(String(stdout)).toContain("belongs to another user");
 });
 
-test("too many open files are said to be that", () => {
+test("the error names too many open files", () => {
   const url = JSON.stringify(new URL("./database-file.ts", import.meta.url).href);
   const code = `
     const { databaseOpenError } = await import(${url});

@@ -4,11 +4,11 @@ import { KitError } from "../base/kit-error.ts";
 import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
 import { storeUnavailable } from "../protocol/error-code.ts";
 
-/** A database: its name in messages, and its file. */
+/** The name of a database in messages, and its file. */
 export interface DatabasePlace {
   /** "The session store" */
   readonly store: string;
-  /** Undefined, or ":memory:", for a database in memory. */
+  /** `undefined` or ":memory:" for a database in memory. */
   readonly file: string | undefined;
 }
 
@@ -30,8 +30,8 @@ export class DatabaseFile {
   }
 
   /**
-   * Throws `store_unavailable` where the file is gone. Asks the system (about 3 µs) unless it did so within the last
-   * `everyMs`. A write after which this throws may have gone to a file that no longer has a name.
+   * Throws `store_unavailable` if the file is missing or replaced. Reads the file's identity (about 3 µs), unless it did so
+   * within the last `everyMs`. If this throws after a write, the write may be lost with a deleted file.
    */
   check(everyMs = 0): void {
     if (this.#database === undefined) return;
@@ -62,8 +62,8 @@ export class DatabaseFile {
       store,
       since: this.#goneSince,
       reason:
-        "its file was deleted, moved or replaced while kit used it. Put it back as it was, or restart kit, which starts with the file that is there then",
-      hint: `Look at ${nearby(String(file))}.`,
+        "its file was deleted, moved or replaced while kit used it. Restore the file, or restart kit, which then uses the file at this path",
+      hint: `Check ${nearby(String(file))}.`,
     });
   }
 }
@@ -77,7 +77,7 @@ function identityOf(file: string): FileIdentity | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false });
   } catch {
-    // The folder may not be readable any more: the file cannot be found there.
+    // An unreadable folder counts as a missing file.
     return undefined;
   }
 }
@@ -86,17 +86,17 @@ function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined):
   return one?.ino === other?.ino && one?.dev === other?.dev;
 }
 
-/** A path from the project's folder on: the folders above may name the user or the machine. */
+/** A path relative to the project's folder: the parent folders can contain the name of the user or the machine. */
 function nearby(file: string): string {
   const parts = resolve(file).split(sep);
   const state = parts.lastIndexOf(".kit");
   return parts.slice(state === -1 ? -2 : state).join("/");
 }
 
-/** An empty file that is older than this is not being created by another process right now. */
+/** The age from which an empty file is not one that another process is creating now. */
 const creationMs = 10_000;
 
-/** Throws `unavailable` for a file of 0 bytes, which SQLite would take for a new database. */
+/** Throws `unavailable` for a file of 0 bytes, which SQLite would treat as a new database. */
 export function refuseEmptyDatabase({ store, file }: DatabasePlace): void {
   if (file === undefined || file === ":memory:") return;
   const found = statSync(file, { throwIfNoEntry: false });
@@ -105,8 +105,8 @@ export function refuseEmptyDatabase({ store, file }: DatabasePlace): void {
   if (identityOf(`${file}-journal`) !== undefined || identityOf(`${file}-wal`) !== undefined) return;
   throw new KitError({
     code: "unavailable",
-    message: `${store} is empty: ${nearby(file)} has 0 bytes, and has lost whatever it held.`,
-    hint: "Restore it from a backup, or remove the file to start afresh.",
+    message: `${store} is empty: ${nearby(file)} has 0 bytes, so its content is lost.`,
+    hint: "Restore it from a backup, or remove the file to start with an empty store.",
   });
 }
 
@@ -121,7 +121,7 @@ export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown
     return new KitError({
       code: "unavailable",
       message: `${store} cannot be opened: ${name} is damaged, or is not a file of kit.`,
-      hint: "Restore it from a backup, or move it away to start afresh.",
+      hint: "Restore it from a backup, or move it away to start with an empty store.",
       cause,
     });
   }
@@ -129,14 +129,14 @@ export function databaseOpenError({ store, file }: DatabasePlace, cause: unknown
   return storeUnavailable({
     store: file === undefined ? store : `${store} (${name})`,
     reason: reason ?? "it cannot be opened",
-    hint: `Fix that, and start kit again. The content of ${name} is intact: leave it where it is.`,
+    hint: `Fix this, and start kit again. The content of ${name} is intact: do not move or delete it.`,
     cause,
   });
 }
 
 /**
- * Describes what keeps a database from being opened, as far as the system tells. It does not open the database:
- * closing it again would release the locks that this process has on it.
+ * Describes why a database cannot be opened, as far as the system reports it. It does not open the database, because
+ * closing it again would release the locks that this process holds on it.
  */
 function obstacleOf(file: string): string | undefined {
   const shortage = openObstacle();
@@ -199,12 +199,12 @@ export function isBusy(error: unknown): boolean {
   return sqliteFault(error)?.isBusy === true;
 }
 
-/** Whether SQLite could not read or write its file. The whole transaction is lost then, and its values may be right. */
+/** Whether SQLite could not read or write its file: then the whole transaction is lost, whatever its statements. */
 export function isFileFault(error: unknown): boolean {
   return sqliteFault(error) !== undefined;
 }
 
-/** The words of errors about a store in a SQLite file. */
+/** The texts of errors about a store in a SQLite file. */
 export interface StoreText {
   /** "The session store" */
   readonly store: string;
@@ -223,7 +223,7 @@ export class StoreFaults {
     this.#text = text;
   }
 
-  /** `unavailable` for damage, `store_unavailable` for another fault of the file; any other error as it is. */
+  /** Converts damage to `unavailable` and other faults of the file to `store_unavailable`; returns any other error unchanged. */
   toError(cause: unknown): unknown {
     const fault = sqliteFault(cause);
     if (fault === undefined) return cause;

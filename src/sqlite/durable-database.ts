@@ -1,7 +1,7 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { Database, Statement } from "./statements.ts";
 
-/** A value as a Durable Object gives it. */
+/** A value in a row of a Durable Object. */
 type StoredValue = ArrayBuffer | string | number | null;
 
 /** The part of the storage of a Cloudflare Durable Object that kit uses. */
@@ -16,7 +16,7 @@ interface DurableCursor extends Iterable<Readonly<Record<string, StoredValue>>> 
   raw(): Iterable<StoredValue[]>;
 }
 
-/** Keeps the values of pragmas that the platform refuses, for each store in the database. */
+/** Stores the values of pragmas that Cloudflare refuses, for each store in the database. */
 const marks = `
 CREATE TABLE IF NOT EXISTS kit_stores (
   name TEXT PRIMARY KEY, application_id INTEGER NOT NULL DEFAULT 0, user_version INTEGER NOT NULL DEFAULT 0
@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS kit_stores (
 
 /**
  * One of kit's stores in the SQLite database of a Durable Object, which several stores share. It has the methods of Node's
- * databases that kit calls. The platform commits by itself, and lets no other process write: pragmas about files and locks have no
- * effect. It refuses `BEGIN`, so work goes through `transaction`.
+ * `DatabaseSync` that kit calls. Cloudflare commits automatically, and no other process can write, so pragmas about files
+ * and locks have no effect. It refuses `BEGIN`, so transactions use `transaction`.
  */
 export class DurableDatabase implements Database {
   readonly isShared = true;
@@ -35,7 +35,7 @@ export class DurableDatabase implements Database {
   #depth = 0;
   #isOpen = true;
 
-  /** `store` names the store, for its version. */
+  /** `store` is the name under which the store's version is kept. */
   constructor(storage: DurableStorage, store: string) {
     this.#storage = storage;
     this.#store = store;
@@ -79,18 +79,18 @@ export class DurableDatabase implements Database {
         run: (values) => this.#runWithIntegers(sql, values),
         changes: () => this.#run("SELECT changes(), last_insert_rowid()", []),
       });
-    const isKept = isMark(pragma);
-    const read = isKept ? `SELECT ${pragma} FROM kit_stores WHERE name = ?` : `SELECT 0 AS ${pragma}`;
-    const run = () => this.#run(read, isKept ? [this.#store] : []);
+    const isStored = isMark(pragma);
+    const read = isStored ? `SELECT ${pragma} FROM kit_stores WHERE name = ?` : `SELECT 0 AS ${pragma}`;
+    const run = () => this.#run(read, isStored ? [this.#store] : []);
     return new DurableStatement({ run, changes: run });
   }
 
-  /** Ends this store's use of the database; the others go on. */
+  /** Closes this store; the other stores of the database stay open. */
   close(): void {
     this.#isOpen = false;
   }
 
-  /** A number is bound as REAL, as Node does it, and the platform takes no BigInt: the statement casts those. */
+  /** A number is bound as REAL, as in Node. Cloudflare refuses BigInt values, so the statement casts these from text. */
   #runWithIntegers(sql: string, values: readonly SQLInputValue[]): DurableCursor {
     if (!values.some((value) => typeof value === "bigint")) return this.#run(sql, values);
     let at = 0;
@@ -115,7 +115,7 @@ export class DurableDatabase implements Database {
 
 interface StatementCalls {
   readonly run: (values: readonly SQLInputValue[]) => DurableCursor;
-  /** Counts the rows that the last statement has changed, and gives the id of its last row. */
+  /** Returns the number of rows that the last statement has changed, and the id of its last row. */
   readonly changes: () => DurableCursor;
 }
 
@@ -136,14 +136,14 @@ class DurableStatement implements Statement {
   }
 
   get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined {
-    // To its end: a cursor that stays open keeps its tables in use.
+    // Reads all rows, because an open cursor keeps its tables in use.
     return this.all(...values)[0];
   }
 
   *iterate(...values: SQLInputValue[]): IterableIterator<Record<string, SQLOutputValue>> {
     const cursor = this.#calls.run(values);
     try {
-      // A row as a list is typed as a record, as Node types it.
+      // Node also types a row that is an array as a record.
       if (this.#asLists) for (const row of cursor.raw()) yield toList(row) as unknown as Row;
       else for (const row of cursor) yield toRow(row);
     } catch (error) {
@@ -181,7 +181,7 @@ function isMark(name: string): boolean {
   return name === "application_id" || name === "user_version";
 }
 
-/** SQLite's result codes, by the names at the end of the platform's messages. */
+/** SQLite's result codes, by the names at the end of Cloudflare's messages. */
 const codes: Readonly<Record<string, number>> = {
   ERROR: 1,
   BUSY: 5,
@@ -194,7 +194,7 @@ const codes: Readonly<Record<string, number>> = {
   CONSTRAINT: 19,
 };
 
-/** Gives an error of SQLite its result code, as errors of Node's databases have it. */
+/** Adds SQLite's result code to an error, as `DatabaseSync` does. */
 function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || "errcode" in error) return error;
   const [, name = ""] = /\bSQLITE_([A-Z]+)\b/.exec(error.message) ?? [];

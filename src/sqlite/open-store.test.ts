@@ -34,7 +34,7 @@ const open = (definition: StoreDefinition, file: string | undefined): Database =
 const refused = (message: string) =>
   expect.objectContaining({ code: "unavailable", message: expect.stringContaining(message) });
 
-test("a store is created once, and keeps what it holds", () => {
+test("a store is created once, and keeps its content", () => {
   const file = place();
   const created = open(first, file);
   created.exec("INSERT INTO notes VALUES ('a')");
@@ -44,7 +44,7 @@ test("a store is created once, and keeps what it holds", () => {
   again.close();
 });
 
-test("a store of an older kit has each upgrade once, in their order", () => {
+test("a store of an older kit gets each upgrade once, in order", () => {
   const file = place();
   const old = open(first, file);
   old.exec("INSERT INTO notes VALUES ('a')");
@@ -57,7 +57,7 @@ test("a store of an older kit has each upgrade once, in their order", () => {
   }
 });
 
-test("an upgrade that fails leaves the store as it was", () => {
+test("a failed upgrade leaves the store unchanged", () => {
   const file = place();
   open(first, file).close();
   const broken = { ...third, upgrades: [authors, "UPDATE nothing SET a = 1"] };
@@ -94,13 +94,13 @@ test("a file that is not a database is refused and not changed", () => {
   expect(readFileSync(file, "utf8")).toBe("notes of a user ".repeat(500));
 });
 
-test("a missing folder is created only for a store that says so", () => {
+test("a missing folder is created only if the store's definition asks for it", () => {
   const file = join(root, "not", "there", "notes.db");
   expect(() => open(first, file)).toThrow(expect.objectContaining({ code: "store_unavailable" }));
   open({ ...first, makesFolder: true }, file).close();
 });
 
-test("a store that shrinks does so from its creation, a store in memory needs no file", () => {
+test("a shrinking store is created so, and a store in memory needs no file", () => {
   const file = place();
   const store = open({ ...first, shrinks: true }, file);
   expect(pragma(store, "auto_vacuum")).toBe(2);
@@ -121,7 +121,7 @@ test("an error in a transaction undoes all of it", () => {
   store.close();
 });
 
-test("a connection gives rows as lists, and says what SQLite says of a locked file", () => {
+test("a connection returns rows as arrays, and throws SQLite's error for a locked file", () => {
   const file = place();
   open(first, file).close();
   const [writer, other] = [new Connection(file, { timeoutMs: 0 }), new Connection(file, { timeoutMs: 0 })];
@@ -140,7 +140,7 @@ test("a connection gives rows as lists, and says what SQLite says of a locked fi
   for (const connection of [writer, other]) connection.close();
 });
 
-test("faults of the file become errors of the store, other errors stay as they are", () => {
+test("faults of the file become errors of the store, other errors stay unchanged", () => {
   const faults = new StoreFaults({ store: "The notes", hint: "Look at the disk.", repair: "Restore it." });
   const sqlite = (errcode: number): Error => Object.assign(new Error("x"), { errcode });
   expect(faults.toError(sqlite(13))).toMatchObject({ code: "store_unavailable", hint: "Look at the disk." });
@@ -151,7 +151,7 @@ test("faults of the file become errors of the store, other errors stay as they a
   expect(sqliteFault(sqlite(4874))?.reason).toBe("the disk is full");
 });
 
-test("an outage has one beginning until a write has passed", () => {
+test("an outage keeps its start time until a write succeeds", () => {
   const faults = new StoreFaults({ store: "The notes", hint: "", repair: "" });
   const complete = Object.assign(new Error("x"), { errcode: 13 });
   const since = (): unknown => (faults.toError(complete) as { meta: { since: string } }).meta.since;

@@ -9,11 +9,11 @@ const openTimeoutMs = 5_000;
 /** The value of `PRAGMA auto_vacuum` under which freed pages are returned a few at a time. */
 export const incrementalVacuum = 2;
 
-/** A store whose content is never thrown away, and its schema. */
+/** The schema of a store, whose content kit never deletes. */
 export interface StoreDefinition {
   /** "The session store" */
   readonly store: string;
-  /** Marks the file as this store's. */
+  /** Identifies the file as this store's. */
   readonly applicationId: number;
   /** SQL of a new store's tables. */
   readonly create: string;
@@ -31,9 +31,10 @@ export interface StoreDefinition {
 }
 
 /**
- * Opens a store, creates it where it is missing, and upgrades it where an older kit has written it: in a file, in a database that
- * is open, or in memory where `where` is undefined. `configure` sets the connection's pragmas. Throws `unavailable` for a file that is damaged,
- * empty, or was written by another program or a newer kit, `store_unavailable` for one that cannot be opened now.
+ * Opens a store in a file, in an open database, or in memory if `where` is `undefined`. Creates it if it is missing, and
+ * upgrades it if an older kit has written it. `configure` sets the connection's pragmas. Throws `unavailable` for a file
+ * that is damaged, empty, or was written by another program or a newer kit; `store_unavailable` for a file that cannot be
+ * opened now.
  */
 export function openStore(
   definition: StoreDefinition,
@@ -47,7 +48,7 @@ export function openStore(
     if (definition.makesFolder && file !== undefined) mkdirSync(dirname(file), { recursive: true });
     refuseEmptyDatabase(place);
     database = typeof where === "object" ? where : openFile(file ?? ":memory:", { timeoutMs: openTimeoutMs });
-    // Before the pragmas: changing the journal would change another program's database.
+    // Comes before the pragmas: a change of the journal mode would change another program's database.
     migrate(database, definition);
     configure(database);
     return database;
@@ -57,7 +58,7 @@ export function openStore(
   }
 }
 
-/** Opens a store that is there, for reading alone: it is neither made nor upgraded. Throws like `openStore`. */
+/** Opens an existing store read-only: it is neither created nor upgraded. Throws like `openStore`. */
 export function openStoredFile(definition: StoreDefinition, file: string): Database {
   const place = { store: definition.store, file };
   let database: Database | undefined;
@@ -76,7 +77,7 @@ function migrate(database: Database, definition: StoreDefinition): void {
   const { create, upgrades, applicationId, shrinks = false } = definition;
   const current = upgrades.length + 1;
   if (versionOf(database, definition) === current) return;
-  // Takes effect on a file that has no tables yet.
+  // Has an effect only on a file without tables.
   if (shrinks) database.exec(`PRAGMA auto_vacuum = ${incrementalVacuum}`);
   createTransaction(database)(() => {
     // Another process may have migrated it while this one waited for the lock.

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from "node:sqlite";
 import { isFileFault } from "./database-file.ts";
 
-/** The part of a prepared statement that kit uses: Node's, or one of a Durable Object. */
+/** The part of a prepared statement that kit uses; implemented by Node and by `DurableDatabase`. */
 export interface Statement {
   all(...values: SQLInputValue[]): Record<string, SQLOutputValue>[];
   get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
@@ -14,9 +14,9 @@ export interface Statement {
 /** The part of a SQLite database that kit uses: Node's `DatabaseSync`, or a `DurableDatabase`. */
 export interface Database extends Pick<DatabaseSync, "exec" | "close" | "isOpen" | "isTransaction"> {
   prepare(sql: string): Statement;
-  /** Runs work in a transaction, within another one in a part of it; absent where SQL begins transactions. */
+  /** Runs work in a transaction, or in a savepoint inside another transaction; absent if SQL begins transactions. */
   readonly transaction?: Transaction | undefined;
-  /** Other stores have their tables in it, too. */
+  /** Whether other stores have their tables in the same database. */
   readonly isShared?: boolean | undefined;
 }
 
@@ -29,7 +29,7 @@ export function openFile(
   return new DatabaseSync(file, { timeout: options.timeoutMs, readOnly: options.readOnly ?? false });
 }
 
-/** A prepared statement. The caller states the shape of its rows, which the SQL gives. */
+/** A prepared statement. The caller declares the type of its rows, which must match the SQL. */
 export interface Query<Row> {
   get(...values: SQLInputValue[]): Row | undefined;
   all(...values: SQLInputValue[]): Row[];
@@ -50,14 +50,14 @@ export function query<Row = never>(database: Database, sql: string): Query<Row> 
   };
 }
 
-/** The value of a pragma that is a number. */
+/** Reads a pragma whose value is a number. */
 export function pragma(database: Database, name: string): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }
 
 /**
- * Runs work in one transaction that holds the write lock from its start. What the work or the commit throws undoes all of
- * it. Throws SQLITE_BUSY where another process holds the lock for longer than the connection waits.
+ * Runs work in one transaction that holds the write lock from its start. If the work or the commit throws, all of it is
+ * undone. Throws SQLITE_BUSY if another process holds the lock for longer than the connection waits.
  */
 export type Transaction = <Value>(work: () => Value) => Value;
 
@@ -78,7 +78,7 @@ export function createTransaction(database: Database): Transaction {
   };
 }
 
-/** Runs a part of a transaction: what it throws undoes the part alone, unless the fault is of the file. */
+/** Returns the function that runs a part of a transaction: if it throws, only this part is undone, except after a fault of the file. */
 export function createSavepoint(database: Database): Transaction {
   if (database.transaction !== undefined) return database.transaction;
   const save = database.prepare("SAVEPOINT one");
@@ -101,7 +101,7 @@ export function createSavepoint(database: Database): Transaction {
   };
 }
 
-/** Undoes a transaction after an error; does nothing where SQLite has undone it already. */
+/** Rolls a transaction back after an error; does nothing if SQLite has rolled it back. */
 export function rollback(database: Database): void {
   if (database.isTransaction) database.exec("ROLLBACK");
 }
@@ -109,8 +109,8 @@ export function rollback(database: Database): void {
 export type Row = readonly SQLOutputValue[];
 
 /**
- * A connection that prepares each statement once, by its SQL. Rows are lists, which SQLite hands over faster than objects:
- * callers that read thousands of rows at once use it. Methods throw what SQLite throws.
+ * A connection that prepares each statement once, by its SQL. Rows are arrays, which SQLite returns faster than objects:
+ * callers that read thousands of rows at once use it. Methods throw the errors of SQLite.
  */
 export class Connection {
   /** The inode of the opened file, which may be replaced later; 0 in memory. */
@@ -131,7 +131,7 @@ export class Connection {
     this.transaction = createTransaction(this.#database);
   }
 
-  /** All rows. The caller states the shape of a row, which the SQL beside it gives. */
+  /** All rows. The caller declares the type of a row, which must match the SQL. */
   all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[] {
     return this.statement(sql).all(...values) as unknown as Shape[];
   }
@@ -144,7 +144,7 @@ export class Connection {
     this.statement(sql).run(...values);
   }
 
-  /** A statement to run many times. */
+  /** Returns a statement that can run many times. */
   statement(sql: string): Statement {
     let statement = this.#prepared.get(sql);
     if (statement === undefined) {
@@ -155,7 +155,7 @@ export class Connection {
     return statement;
   }
 
-  /** Several statements, without values. */
+  /** Runs several statements without values. */
   exec(sql: string): void {
     this.#database.exec(sql);
   }
