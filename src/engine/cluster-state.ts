@@ -4,7 +4,7 @@ import { version } from "../base/own-package.ts";
 import type { ClusterState } from "../protocol/cluster.ts";
 import type { Engine } from "./contract.ts";
 
-/** The nodes of an engine and what they do; this process as the one node of an engine that does not say. */
+/** The nodes of an engine and their work; for an engine without `state`, this process as the only node. */
 export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
   if (engine.state !== undefined) return await engine.state();
   const { durable, distributed } = engine.capabilities;

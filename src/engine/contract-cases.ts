@@ -15,8 +15,8 @@ import { stepCases } from "./cases/step-cases.ts";
 export type { EngineCaseLimits, EngineSubject } from "./cases/engine-check.ts";
 
 /**
- * The promises of `Engine` as tests for any runner. Each case creates an engine of its own and drains it at its end.
- * Cases that reopen stored work are left out for a subject without `reopen`.
+ * The promises of `Engine` as tests for any runner. Each case creates a new engine and drains it at its end.
+ * For a subject without `reopen`, the cases that reopen stored work are skipped.
  *
  * @example
  * import { test } from "node:test";

@@ -16,68 +16,73 @@ import type { WorkCause } from "../protocol/work-cause.ts";
 import type { EngineCluster } from "./cluster.ts";
 
 /**
- * Accepts work and sees it to its end, over crashes too.
+ * Accepts work and carries it through to its end, across crashes.
  *
  * Promises that every implementation keeps (`contract.suite.ts` tests them):
- * - `admit` and `startRun` resolve once the work is on disk (fsync), and never before. The same
- *   idempotency key within the same scope gives the same receipt, and the work is done once; the same
- *   key with another input is a `conflict`. What failed in a way that may pass, or was cancelled, is not an answer
- *   to a key: the next request with it has the input done again (a dispatch under its id, a run as a new one).
- * - Per session: one writer at a time, in the order of admission, whatever an attempt's outcome.
+ * - `admit` and `startRun` resolve once the work is on disk (fsync), and never before. A second request with the same
+ *   idempotency key in the same scope gets the same receipt, and the work is done once; the same key with another
+ *   input is a `conflict`. Work that was cancelled, or failed with a retryable error, does not answer its key: the next
+ *   request with the key repeats the work (a dispatch under its id, a run as a new run).
+ * - Per session: one writer at a time, in the order of admission, whatever the outcome of an attempt.
  *   Principals get equal shares, and the sessions of one principal take turns. Without authentication, an instance or
- *   a workflow counts as a principal. A session continues with its next input after one has failed.
+ *   a workflow counts as a principal. A session continues with its next input after an input has failed.
  * - Back-pressure is explicit: `too_many_requests` per session and per principal, `unavailable` for the engine; each has
  *   `meta.scope` (`session`, `principal`, `instance`, `workflow`, `engine`) and `meta.retry_after_s`.
- * - An attempt that fails in a way that may pass is repeated with backoff; one that crashes its
- *   process counts. After its attempts it is `failed`: a dead letter, to be seen and redriven.
- * - An attempt that met a store which is away (`store_unavailable`) is none: work waits for as long as that
- *   lasts, with backoff. So does a step of a run; neither ends because of it.
- * - A settlement is written exactly once, by the holder of the fence. Who has lost it is told at once
- *   by its `signal` (reason: `KitError` `lease_lost`), and cannot write any more.
- * - Payloads are JSON; above 256 KiB they lie in a blob store and come back as they went in.
+ * - An attempt that fails with a retryable error is repeated with backoff; an attempt that crashes its process counts.
+ *   After its last attempt an input is `failed`: a dead letter, which an operator can list and redrive.
+ * - An attempt that ends because a store is unavailable (`store_unavailable`) does not count: the work retries, with
+ *   backoff, until the store is back. A step of a run does the same; neither fails because of an outage.
+ * - A settlement is written exactly once, by the holder of the fence. A worker that loses the fence learns it at once
+ *   from its `signal` (reason: `KitError` `lease_lost`), and every later write of it is refused.
+ * - Payloads are JSON. A payload above 256 KiB is kept in a blob store; readers get it back unchanged.
  */
 export interface Engine {
   /** Whether accepted work outlives the process, and whether several machines share it. */
   readonly capabilities: { readonly durable: boolean; readonly distributed: boolean };
   readonly events: EventLog;
-  /** Records of deliveries of webhooks. An engine without it keeps none. */
+  /** Records of webhook deliveries. An engine without this property keeps no records. */
   readonly deliveries?: DeliveryRecords | undefined;
-  /** The nodes among which the work is divided; absent where one process at a time does all of it. */
+  /** The nodes that share the work; absent if one process at a time does all of the work. */
   readonly cluster?: EngineCluster;
   /**
-   * The problem that stops the engine until an operator fixes it: its files were deleted or replaced, for instance.
-   * The engine accepts nothing then.
+   * The problem that stops the engine until an operator fixes it, for example deleted or replaced files.
+   * Meanwhile the engine accepts no work.
    */
   problem?(): KitError | undefined;
-  /** The problem that keeps accepted work waiting for longer than a moment, while the engine goes on accepting. */
+  /** The problem that delays accepted work for longer than a moment, while the engine still accepts new work. */
   warning?(): KitError | undefined;
 
-  /** How much waits and runs at this moment. */
+  /** Counts the work that waits and runs now. */
   load(): Promise<EngineLoad>;
 
-  /** The processes that share the work, what each does, and what is wrong with them, for operators. Default: this one, by its load. */
+  /**
+   * The processes that share the work, what each does, and their problems, for operators. Without this method,
+   * `clusterStateOf` describes the current process by its load.
+   */
   state?(): Promise<ClusterState>;
 
-  /** Claims and runs work, that of a crashed process included. Before `start`, work is accepted and waits. */
+  /** Starts to claim and run work, including the work of a crashed process. Before `start`, accepted work waits. */
   start(handlers: EngineHandlers): Promise<void>;
   /**
-   * Begins nothing more, and hands over to other nodes what is not at work; goes on accepting and answering, and with what it has
-   * begun, until `drain`. Resolves once the other nodes know. Absent where one process at a time does all of the work.
+   * Begins no more work, and hands work that is not running over to other nodes. Until `drain`, the node still accepts
+   * and answers requests, and finishes the work that it has begun. Resolves once the other nodes are informed. Absent if
+   * one process at a time does all of the work.
    */
   leave?(): Promise<void>;
   /**
-   * Accepts nothing more, gives running work `timeoutMs` to end, aborts the rest (the next start resumes it, and the
-   * attempt does not count), writes everything that is due, and closes. Work that has released its slot gets five seconds
-   * at most.
+   * Accepts no more work, waits up to `timeoutMs` for running work, aborts the rest (the next start resumes it, and the
+   * attempt does not count), flushes pending writes, and closes. Work that has released its slot gets at most five
+   * seconds.
    */
   drain(options?: { readonly timeoutMs?: number }): Promise<void>;
 
   admit(request: AdmitRequest): Promise<DispatchReceipt>;
   /**
-   * Runs `work` in the line of a session: after all that was admitted to it before, with a slot, once. For callers who
-   * wait for the answer: nothing of it is stored, and it ends with the process. A caller whose `signal` fires while the
-   * work waits leaves the line; while it runs, the context's signal fires. Gives what `work` gives; throws what it throws,
-   * `too_many_requests` and `unavailable` as `admit` does, and `NotBegun` (`unavailable`) while another process works.
+   * Runs `work` once in the line of a session, with a slot, after all inputs that the session accepted before. For
+   * callers that wait for the answer: the work is not stored, and is lost if the process ends. If the caller's `signal`
+   * fires while the work waits, the work leaves the line; if it fires while the work runs, the context's signal fires.
+   * Returns the result of `work`. Throws what `work` throws, `too_many_requests` and `unavailable` like `admit`, and
+   * `NotBegun` (`unavailable`) while another process does the work.
    */
   inLine<Value>(
     place: LinePlace,
@@ -85,36 +90,36 @@ export interface Engine {
     options?: WaitOptions,
   ): Promise<Value>;
   /**
-   * Does something once for a key, and gives what it gave (JSON) to whoever asks again: while it runs, they
-   * wait for it; afterwards, over restarts, for as long as ended work is kept. What fails is not remembered:
-   * the next caller tries again. `unavailable`, with `meta.retry_after_s`, while another process does it; a
-   * process that died may have begun it.
+   * Runs `work` once per key, and returns its result (JSON) to every caller with that key: callers wait while the work
+   * runs; later callers, also after a restart, get the stored result for as long as ended work is kept. A failure is not
+   * stored: the next caller runs the work again. Throws `unavailable`, with `meta.retry_after_s`, while another process
+   * runs the work; a process that died may have begun it.
    */
   once(key: string, work: () => Promise<unknown>): Promise<unknown>;
   getDispatch(dispatchId: string): Promise<DispatchRecord | undefined>;
   /** Newest first. */
   listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;
-  /** Resolves with the record once it has ended, however. Undefined for an unknown id. */
+  /** Resolves with the record once the dispatch has ended, with any status. `undefined` for an unknown id. */
   awaitDispatch(dispatchId: string, options?: WaitOptions): Promise<DispatchRecord | undefined>;
-  /** Takes back what waits, or aborts what runs. False when it had ended, or is unknown. */
+  /** Cancels a waiting dispatch, or aborts a running one. False if it has ended or is unknown. */
   cancelDispatch(dispatchId: string): Promise<boolean>;
-  /** The failed ones, newest first. */
+  /** Failed dispatches, newest first. */
   listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>>;
-  /** Gives a dead letter its attempts again, at the end of its session's line. Throws `not_found`, `conflict`. */
+  /** Enqueues a dead letter again, with all its attempts, at the end of its session's line. Throws `not_found`, `conflict`. */
   redrive(dispatchId: string): Promise<DispatchRecord>;
 
   /**
-   * Whether a session that was last touched then (ms since 1970) may be removed for its age: nothing of its instance is to be
-   * done, no reader follows the instance's events, and no run goes on that had started by then, since it may use the session. False
-   * while another process does the work, and for a while after the clock was set forward.
+   * Whether retention may remove a session that was last used at `touchedMs` (ms since 1970): its instance has no open
+   * work, no reader follows the instance's events, and no run is open that was accepted by then and so may use the
+   * session. False while another process does the work, and for a while after the machine's clock was set forward.
    */
   mayForget(key: SessionKey, touchedMs: number): Promise<boolean>;
 
   startRun(request: RunRequest): Promise<RunReceipt>;
   getRun(runId: string): Promise<RunRecord | undefined>;
   /**
-   * The entries of a run's journal after a position, in their order: at most `limit` (from 1). Undefined for an unknown run. An engine
-   * without it has no journal that can be read.
+   * The entries of a run's journal after a position, in order: at most `limit` (from 1). `undefined` for an unknown run.
+   * An engine without this method has no readable journal.
    */
   readJournal?(
     runId: string,
@@ -122,41 +127,42 @@ export interface Engine {
   ): Promise<readonly RunJournalEntry[] | undefined>;
   /** Newest first. */
   listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
-  /** Resolves with the record once it has ended, however. Undefined for an unknown id. */
+  /** Resolves with the record once the run has ended, with any status. `undefined` for an unknown id. */
   awaitRun(runId: string, options?: WaitOptions): Promise<RunRecord | undefined>;
-  /** Cancels a run and those that it has started. False when it had ended, or is unknown. */
+  /** Cancels a run and the runs that it has started. False if it has ended or is unknown. */
   cancelRun(runId: string): Promise<boolean>;
   /**
-   * Hands a value to the `waitFor` of that name, or keeps it until there is one. Throws
-   * `run_not_found`, `conflict` for a run that has ended, and `invalid_request` for a payload that the open wait of that name
-   * does not take (`EngineHandlers.checkSignal`): the run keeps waiting.
+   * Delivers a payload to the run's `waitFor` of that name, or keeps it until the run waits for it. Throws
+   * `run_not_found`, `conflict` for a run that has ended, and `invalid_request` for a payload that the open wait of that
+   * name refuses (`EngineHandlers.checkSignal`): the run keeps waiting.
    */
   signal(runId: string, signal: RunSignal): Promise<void>;
 
-  /** Throws `invalid_request` for an expression that is none. */
+  /** Throws `invalid_request` for an invalid cron expression or time zone. */
   putSchedule(schedule: Omit<ScheduleRecord, "next_at" | "last_run_id">): Promise<ScheduleRecord>;
   deleteSchedule(name: string): Promise<boolean>;
   listSchedules(): Promise<readonly ScheduleRecord[]>;
 }
 
 export interface EngineLoad {
-  /** Inputs, and runs, that are accepted and have not begun; those of `inLine` too. */
+  /** Inputs that are accepted and have not begun; those of `inLine` too. */
   readonly queued_dispatches: number;
+  /** Runs that are accepted and have not begun. */
   readonly queued_runs: number;
-  /** Inputs at work. */
+  /** Running inputs. */
   readonly running_dispatches?: number;
   readonly running_runs: number;
-  /** For a time or a signal, with nothing in memory. */
+  /** Runs that wait for a time or a signal and are not in memory. */
   readonly waiting_runs: number;
-  /** Inputs that have failed and were not redriven. */
+  /** Failed inputs that were not redriven. */
   readonly dead_letters: number;
-  /** When the oldest of what has not begun was accepted, ISO 8601. */
+  /** When the oldest queued work was accepted, ISO 8601. */
   readonly oldest_queued_at?: string;
 }
 
-/** Where work stands: in the line of a session, with a share of the slots. */
+/** The session whose line the work joins, and the principal whose share of the slots it uses. */
 export interface LinePlace extends SessionKey {
-  /** The sender's principal. The engine gives principals equal shares of the work, after a restart too. */
+  /** The sender's principal. The engine gives principals equal shares of the slots, also after a restart. */
   readonly principal?: string | undefined;
 }
 
@@ -165,9 +171,9 @@ export interface AdmitRequest extends LinePlace {
   readonly input: unknown;
   /** Scope: agent and instance. */
   readonly idempotency_key?: string | undefined;
-  /** Where the sender stands in a trace: kept with the input, and no part of what a key stands for. */
+  /** The sender's trace context, stored with the input. An idempotency key does not cover it. */
   readonly trace?: TraceContext;
-  /** The cause that its record names: no part of what a key stands for, and unknown to handlers. */
+  /** The cause in the dispatch's record. An idempotency key does not cover it, and handlers do not get it. */
   readonly cause?: WorkCause | undefined;
 }
 
@@ -177,13 +183,13 @@ export interface RunRequest {
   readonly payload: unknown;
   /** Scope: workflow. */
   readonly idempotency_key?: string;
-  /** The starter's principal. What the run dispatches has the same one. */
+  /** The caller's principal. The inputs that the run dispatches have the same principal. */
   readonly principal?: string;
-  /** Where the starter stands in a trace: kept with the run. */
+  /** The caller's trace context, stored with the run. */
   readonly trace?: TraceContext;
-  /** The cause that its record names: no part of what a key stands for, and unknown to handlers. */
+  /** The cause in the run's record. An idempotency key does not cover it, and handlers do not get it. */
   readonly cause?: WorkCause | undefined;
-  /** The run that starts this one: when it is cancelled, this one is too. Throws `aborted` where that has happened. */
+  /** The run that starts this run; cancelling it cancels this run. `startRun` throws `aborted` if it is cancelled already. */
   readonly parent_run_id?: string | undefined;
 }
 
@@ -196,7 +202,7 @@ export interface RunSignal {
   readonly name: string;
   /** JSON. */
   readonly payload?: unknown | undefined;
-  /** The same id is taken once. */
+  /** Signals with the same key are delivered once. */
   readonly idempotency_key?: string | undefined;
 }
 
@@ -225,105 +231,105 @@ export interface RunFilter {
   readonly cursor?: string | undefined;
 }
 
-/** Handlers do the work. The engine calls both again after a crash, with the same ids and a higher fence. */
+/** Handlers do the work. After a crash the engine calls `dispatch` and `run` again, with the same ids and a higher fence. */
 export interface EngineHandlers {
   dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
   run(context: RunContext, request: RunRequest): Promise<unknown>;
   /**
-   * Checks a payload against the schema of an open wait; gives the issues, or nothing where the payload fits. `schema` is what
-   * `waitFor` was given. Default: nothing is wrong.
+   * Checks a payload against the schema of an open wait, and returns the issues; an empty list if the payload is valid.
+   * `schema` is the option of `waitFor`. Default: every payload is valid.
    */
   checkSignal?(
     wait: { readonly run_id: string; readonly name: string; readonly schema: unknown },
     payload: unknown,
   ): readonly string[] | Promise<readonly string[]>;
-  /** Whether what an attempt threw may pass by itself. Default: a `KitError` of a retryable code. */
+  /** Whether an attempt that threw this error is retried. Default: true for a `KitError` with a retryable code. */
   isRetryable?(error: unknown): boolean;
-  /** Told each time that work meets a store which is away, and begins to wait. */
+  /** Called each time work begins to wait because a store is unavailable. */
   onOutage?(error: unknown, workId: string): void;
-  /** Called when the machine's clock was set, with the difference in milliseconds; negative when it was set back. */
+  /** Called after the machine's clock was set, with the difference in milliseconds; negative if it was set back. */
   onClockSet?(byMs: number): void;
-  /** Gives the cause that records keep beside an error's code and message. Default: none, since a cause may hold secrets. */
+  /** Returns the cause that records store next to an error's code and message. Default: none, because a cause may hold secrets. */
   causeOf?(error: unknown): ErrorCause | undefined;
 }
 
 /** The context of one attempt. */
 export interface WorkContext {
-  /** The dispatch or the run; for work of `inLine`, an id of its own. */
+  /** The id of the dispatch or the run; work of `inLine` gets a new id. */
   readonly id: string;
   /** From 1. */
   readonly attempt: number;
-  /** Rises with each change of hands; whoever writes elsewhere can refuse a lower one. */
+  /** Rises each time another worker takes over. Another store can refuse writes with a lower fence. */
   readonly fence: number;
   /**
-   * Fires with `aborted` when it is cancelled, with `lease_lost` when another worker has taken over. Of a
-   * run, also when it is suspended: its promise is left behind, and what it holds in memory is to be let go.
+   * Fires with `aborted` when the work is cancelled, and with `lease_lost` when another worker has taken over. A run's
+   * signal also fires when the run is suspended: its promise never settles, and the handler must free its memory.
    */
   readonly signal: AbortSignal;
   /**
-   * Releases the worker slot while the work waits for something slow, such as an approval. Other work may begin
-   * meanwhile, though none of its session. Returns the function that takes the slot back.
+   * Releases the worker slot while the work waits for something slow, such as an approval. Meanwhile other work can
+   * begin, except work of the same session. Returns the function that takes the slot back.
    */
   releaseSlot(): () => void;
   /**
-   * Rejects with `lease_lost` when another worker has taken over, also before the signal has said so: for what
-   * must not be done by two.
+   * Rejects with `lease_lost` if another worker has taken over, even if the signal has not fired yet. Call it before an
+   * action that two workers must not both do.
    */
   checkFence(): Promise<void>;
 }
 
 /**
- * The context of a run. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` takes the
- * next position of the run's journal, in the order of the calls; after a crash those that have ended
- * give their recorded result at once. A position that was recorded under another kind or name ends
- * the run with `replay_mismatch`, which names both.
+ * The context of a run. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` uses the
+ * next position of the run's journal, in the order of the calls. After a crash, calls that had ended
+ * return their recorded result at once. If a position was recorded with another kind or name, the run
+ * ends with `replay_mismatch`, which names both.
  */
 export interface RunContext extends WorkContext {
-  /** When its first attempt began, in ms since 1970. */
+  /** When the run's first attempt began, in ms since 1970. */
   readonly startedAt: number;
   /**
-   * Runs `work` and records what it gives (JSON). May run again when a crash left its end unknown. What `work` asks of
-   * the run itself is a part of the step: it takes no position, has keys that are the same in every run of the
-   * same attempt, and a sleep ends with the process. `waitFor` is refused there.
+   * Runs `work` and records its result (JSON). `work` can run again if a crash left its end unknown. Calls of the context
+   * inside `work` belong to the step: they use no position, their idempotency keys are the same each time the same
+   * attempt runs, and a sleep does not survive the process. `waitFor` is refused inside a step.
    */
   step<Value>(name: string, work: StepWork<Value>, options?: StepOptions): Promise<Value>;
-  /** Waits over restarts; a long wait holds no memory. */
+  /** Waits, also across restarts; a long wait holds no memory. */
   sleep(ms: number): Promise<void>;
   /**
-   * The payload of the next signal of that name; undefined after `timeoutMs`. `schema` (JSON) is kept with the wait, for
-   * those who check signals on their way in.
+   * The payload of the next signal of that name; `undefined` after `timeoutMs`. `schema` (JSON) is stored with the wait;
+   * `EngineHandlers.checkSignal` gets it when a signal arrives.
    */
   waitFor(
     name: string,
     options?: { readonly timeoutMs?: number | undefined; readonly schema?: unknown },
   ): Promise<unknown>;
   /**
-   * Whether the run takes the new branch of a change of its code. True for a run that comes here with nothing recorded beyond, and
-   * that is recorded; false for a run that was further on when the change was made. The first answer under an
-   * id holds for the whole run. Refused within a step.
+   * Whether the run takes the new branch after its code was changed. True, and recorded, if the journal has no later
+   * entries; false for a run that had passed this point before the change. The first answer for an id holds for the whole
+   * run. Refused inside a step.
    */
   patched(id: string): Promise<boolean>;
-  /** Milliseconds since 1970, the same in every replay. */
+  /** The time in milliseconds since 1970; every replay returns the same value. */
   now(): Promise<number>;
-  /** The same in every replay. */
+  /** A random UUID; every replay returns the same value. */
   uuid(): Promise<string>;
-  /** Admits an input, once, for the principal of the run. */
+  /** Admits an input once, with the principal of the run. */
   dispatch(request: Omit<AdmitRequest, "idempotency_key" | "principal">): Promise<DispatchReceipt>;
   /**
-   * Puts an event into the run's stream, at its next index. Left out while a replay has not yet passed
-   * the last recorded position, because it was said before. Never left out are `run_end`, which no replay has said, and
-   * `run_start`, which a handler says when the stream has none: a killed process loses what it has not written. Gives
-   * its index, or undefined where it was left out, so that others who listen hear it once, too.
+   * Appends an event to the run's stream at the next index. Until a replay has passed the last recorded position, the
+   * event is skipped, because an earlier attempt emitted it. `run_end` is never skipped, because no earlier attempt
+   * emitted it; nor is `run_start`, which a handler emits if the stream has none, because a killed process loses its
+   * buffered events. Returns the index, or `undefined` if the event was skipped; callers then notify no listeners.
    */
   emit(event: RunEventBody): number | undefined;
   /**
-   * Throws what would end the run as failed if its handler gave this: `internal_error` for what is not JSON,
-   * `replay_mismatch` when more was recorded than was asked for. For a handler that says how the run has ended.
+   * Throws the error with which the run would fail if its handler returned this result: `internal_error` if it is not
+   * JSON, `replay_mismatch` if the journal has entries that the code never requested. For a handler that emits `run_end`.
    */
   checkResult(result: unknown): void;
 }
 
-/** An event of a run as its maker knows it: the log numbers it. */
+/** An event of a run without its index, which the engine adds. */
 export type RunEventBody = {
   readonly [Type in EventType]: Omit<Extract<KitEvent, { type: Type }>, "index">;
 }[EventType];
@@ -341,54 +347,54 @@ export type StepWork<Value> = (step: {
 export interface StepOptions {
   /** Attempts at a step that throws; default 1. */
   readonly attempts?: number;
-  /** Before the second attempt; doubled for each further one, up to a minute. Default 500. */
+  /** The pause before the second attempt; doubled before each further attempt, up to a minute. Default 500. */
   readonly backoffMs?: number;
-  /** Time limit of one attempt, in milliseconds; then its signal fires and the step fails with `unavailable`. */
+  /** Time limit of one attempt, in milliseconds; then its signal fires and the attempt fails with `unavailable`. */
   readonly timeoutMs?: number;
 }
 
-/** Records of what senders of webhooks deliver. All processes that share the engine's store list the same ones. */
+/** Records of webhook deliveries. All processes that share the engine's store list the same records. */
 export interface DeliveryRecords {
   /**
-   * Keeps a record. An `open` one is replaced by the next with its `record_id`; one that has ended is never opened again. Resolves
-   * once it is on disk; one without a `delivery_id`, which any stranger can cause, is written a moment later together with others.
-   * Never rejects: while the store is away, the newest 1,000 wait in memory for it.
+   * Stores a record. The next record with the same `record_id` replaces an `open` record; an ended record never becomes
+   * open again. Resolves once the record is on disk; a record without a `delivery_id`, which anyone can cause, is written
+   * a moment later together with others. Never rejects: while the store is unavailable, the newest 1,000 records wait in
+   * memory.
    *
-   * An open record that is given in the turn of the event loop in which its work is admitted, before it, is written beside that work:
-   * on one machine in the same transaction.
+   * If a caller stores an open record and then admits its work in the same turn of the event loop, both are written
+   * together: on one machine in the same transaction.
    */
   record(delivery: Delivery): Promise<void>;
-  /** Newest first, those that this process has been given included. Throws `invalid_request` for a cursor that is none. */
+  /** Newest first, including the records that this process has not written yet. Throws `invalid_request` for an invalid cursor. */
   list(filter?: DeliveryQuery): Promise<Page<Delivery>>;
 }
 
 /**
- * Events per stream, in the order of their indexes, which only rise. Streams are named by
- * `agentStream` and `runStream`. An event can be read at once; it is on disk a moment later (at most
- * 100 ms), or with `flush`. What a killed process had not written is lost to readers, and its indexes
- * are never given again.
+ * Events per stream, in the order of their indexes, which only rise. `agentStream` and `runStream` return the names of
+ * streams. An event can be read at once; it is on disk a moment later (at most 100 ms), or after `flush`. Events that a
+ * killed process had not written are lost, and their indexes are never used again.
  */
 export interface EventLog {
-  /** The index of the newest event; 0 for a stream that has none. The next append must be above it. */
+  /** The index of the newest event; 0 for an empty stream. The next event must have a higher index. */
   last(stream: string): Promise<number>;
   /**
-   * Says that events of this stream will come. An append does so by itself; said before, it is written together
-   * with what others say at the time.
+   * Announces that this process will append to a stream. `append` does the same on its own; announced earlier, the
+   * stream's row is written together with those of other streams.
    */
   begin(stream: string): Promise<void>;
-  /** Adds an event. Throws `lease_lost` once another process writes, and `conflict` for an index that is not above the last. */
+  /** Adds an event. Throws `lease_lost` once another process writes the stream, and `conflict` for an index not above the last. */
   append(stream: string, event: KitEvent): void;
-  /** Resolves once all that was appended is on disk. */
+  /** Resolves once all appended events are on disk. */
   flush(): Promise<void>;
   /** Events after an index, oldest first; `limit` 1 to 1,000, default 100. */
   read(stream: string, options?: EventReadOptions): Promise<readonly KitEvent[]>;
   /**
-   * Yields the events after an index, then each new one, until the stream has ended or the signal fires. A `gap` event
-   * stands for events that retention has removed. A slow reader holds no more memory than a fast one: it reads from disk
-   * the events that it has missed.
+   * Yields the events after an index, then each new event, until the stream ends or the signal fires. A `gap` event
+   * replaces events that retention has removed. A slow reader uses no more memory than a fast one: it reads the events
+   * that it has missed from disk.
    */
   subscribe(stream: string, options?: EventSubscription): AsyncIterable<KitEvent>;
-  /** Says that nothing more will come: those who read get to the end. */
+  /** Ends the stream: its readers finish after the last event. */
   end(stream: string): void;
   delete(stream: string): Promise<void>;
 }
@@ -404,11 +410,12 @@ export interface EventSubscription {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The stream of an agent's instance, over all its sessions. */
+/** The name of the stream of an agent's instance, with the events of all its sessions. */
 export function agentStream(agent: string, instanceId: string): string {
   return `agent/${agent}/${instanceId}`;
 }
 
+/** The name of a run's stream. */
 export function runStream(runId: string): string {
   return `run/${runId}`;
 }

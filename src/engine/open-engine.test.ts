@@ -15,7 +15,7 @@ function onDemand() {
 
 const handlers = { dispatch: async () => "done", run: async () => "done" };
 
-test("an engine that nothing is asked is never created", async () => {
+test("an engine without a call is never created", async () => {
   const { calls, engine } = onDemand();
   await engine.start(handlers);
   expect(engine.problem?.()).toBeUndefined();
@@ -24,7 +24,7 @@ test("an engine that nothing is asked is never created", async () => {
   expect(calls.created).toBe(0);
 });
 
-test("the first call creates and starts it, and calls at the same time share it", async () => {
+test("the first call creates and starts the engine, and concurrent calls share it", async () => {
   const { calls, engine } = onDemand();
   await engine.start(handlers);
   const [{ dispatch_id }, given] = await Promise.all([
@@ -37,7 +37,7 @@ test("the first call creates and starts it, and calls at the same time share it"
   await engine.drain();
 });
 
-test("after a drain it accepts nothing, whether it was created before or not", async () => {
+test("a drained engine accepts nothing, whether it was created before or not", async () => {
   for (const before of [true, false]) {
     const { engine } = onDemand();
     await engine.start(handlers);

@@ -2,13 +2,13 @@ import type { Engine, EngineHandlers } from "./contract.ts";
 import type { RestateEngineOptions } from "./restate/create-restate-engine.ts";
 
 type Calls = {
-  [Name in keyof Engine as Engine[Name] extends (...given: never[]) => Promise<unknown> ? Name : never]: true;
+  [Name in keyof Engine as Engine[Name] extends (...args: never[]) => Promise<unknown> ? Name : never]: true;
 };
 
 /**
- * An engine in memory that the first call creates and starts. For programs and commands that mostly prompt: no process before
- * has left work in it, so an engine that no caller has asked has nothing to do. Its log is for runs: it takes no event from outside
- * before the engine is there.
+ * An engine in memory that the first call creates and starts. For programs and commands that mostly prompt: the engine
+ * holds no work of an earlier process, so before the first call it has nothing to do. Its event log is for runs: events
+ * that are appended before the first call are dropped.
  */
 export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
   let handlers: EngineHandlers | undefined;
@@ -18,7 +18,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
 
   async function load(): Promise<Engine> {
     engine = await create();
-    // A call after the drain is refused by the engine itself.
+    // The drained engine itself refuses a call after the drain.
     if (drained !== undefined) await engine.drain({ timeoutMs: 0 });
     else if (handlers !== undefined) await engine.start(handlers);
     return engine;
@@ -30,9 +30,9 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
   }
 
   function call<Name extends keyof Calls>(name: Name): Engine[Name] {
-    const forward = async (...given: unknown[]): Promise<unknown> => {
-      const target = (await open())[name] as (...given: unknown[]) => Promise<unknown>;
-      return await target(...given);
+    const forward = async (...args: unknown[]): Promise<unknown> => {
+      const target = (await open())[name] as (...args: unknown[]) => Promise<unknown>;
+      return await target(...args);
     };
     return forward as Engine[Name];
   }
@@ -60,8 +60,8 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     },
     problem: () => engine?.problem?.(),
     warning: () => engine?.warning?.(),
-    async start(given) {
-      handlers = given;
+    async start(startHandlers) {
+      handlers = startHandlers;
     },
     drain(options) {
       drained ??= opening === undefined ? Promise.resolve() : opening.then((loaded) => loaded.drain(options));
@@ -80,7 +80,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     mayForget: call("mayForget"),
     startRun: call("startRun"),
     getRun: call("getRun"),
-    readJournal: async (...given) => await (await open()).readJournal?.(...given),
+    readJournal: async (...args) => await (await open()).readJournal?.(...args),
     listRuns: call("listRuns"),
     awaitRun: call("awaitRun"),
     cancelRun: call("cancelRun"),
@@ -91,7 +91,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
   };
 }
 
-/** Opens the engine that several machines share: with Restate where it is named, else on Postgres alone. */
+/** Opens the engine that several machines share: with Restate if `options.restate` is set, else on Postgres alone. */
 export async function openSharedEngine(options: RestateEngineOptions): Promise<Engine> {
   if (options.restate !== undefined) {
     const { createRestateEngine } = await import("./restate/create-restate-engine.ts");

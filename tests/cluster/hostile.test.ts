@@ -57,7 +57,7 @@ test("a node of an older version beside a newer schema does not start, says so, 
   });
   expect(started.status).toBe(1);
   expect(started.stderr).toMatch(/The engine's store was written by a newer kit/);
-  expect(started.stderr).toMatch(/Update kit, or name another schema/);
+  expect(started.stderr).toMatch(/Update kit, or use another schema/);
   const { dispatch_id } = await running.admit({ ...key, input: "goes on" });
   expect(await running.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });

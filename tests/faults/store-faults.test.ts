@@ -56,7 +56,7 @@ test(
   600_000 + rounds * 10_000,
 );
 
-/** How large a file of the process may grow: the writes beyond it fail, as on a full disk. */
+/** The largest file size for the process: writes beyond it fail, as on a full disk. */
 function limitFiles(pid: number, bytes: number | "unlimited"): void {
   const { status } = spawnSync("prlimit", [`--pid=${pid}`, `--fsize=${bytes}:`]);
   expect(status).toBe(0);

@@ -100,7 +100,9 @@ export default defineWorkflow({
   const wrong = { name: "approve", payload: { approved: "yes" } };
   const refusal = {
     code: "invalid_request",
-    message: expect.stringMatching(/^The signal "approve" is not what the run waits for: approved/),
+    message: expect.stringMatching(
+      /^The payload of the signal "approve" does not fit the schema of the run's wait: approved/,
+    ),
   };
   await expect(service.engine.signal(run_id, wrong)).rejects.toMatchObject(refusal);
   await expect(service.engine.signal(run_id, { name: "approve" })).rejects.toMatchObject({
@@ -116,7 +118,8 @@ export default defineWorkflow({
       expect.objectContaining({ level: "warning", message: expect.stringContaining("must be even") }),
     ]);
   await expect(again.engine.signal(run_id, { name: "count", payload: 9 })).rejects.toMatchObject({
-    message: 'The signal "count" is not what the run waits for: count: must be even.',
+    message:
+      'The payload of the signal "count" does not fit the schema of the run\'s wait: count: must be even.',
   });
   await again.engine.signal(run_id, { name: "count", payload: 8 });
   expect(await again.engine.awaitRun(run_id)).toMatchObject({ result: [{ approved: true }, 4] });

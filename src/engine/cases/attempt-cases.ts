@@ -19,7 +19,7 @@ export function attemptCases(subject: EngineSubject): readonly ContractCase[] {
 }
 
 const fresh: Readonly<Record<string, EngineCheck>> = {
-  "what may pass is tried again, and its session waits for it": async (tools) => {
+  "a retryable failure is retried, and the session waits for it": async (tools) => {
     const engine = await tools.create({ backoffMs: 1 });
     const order: unknown[] = [];
     await engine.start(
@@ -42,7 +42,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.getDispatch(first.dispatch_id))?.attempts, 3);
   },
 
-  "between attempts a record says when the next one comes, and why": async (tools) => {
+  "between attempts a record has the time of the next attempt and the last error": async (tools) => {
     const engine = await tools.create({ backoffMs: 60_000, running: 1 });
     await engine.start(
       handlers({
@@ -52,7 +52,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       }),
     );
     const { dispatch_id } = await engine.admit({ ...key, input: 1 });
-    // The only slot is free again meanwhile: another session can work.
+    // Meanwhile the only slot is free, so another session can work.
     const { dispatch_id: next } = await engine.admit({ ...key, session: "next", input: 1 });
     await engine.awaitDispatch(next);
     const record = await engine.getDispatch(dispatch_id);
@@ -62,12 +62,12 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.ok(Date.parse(record?.next_attempt_at ?? "") > Date.parse(record?.accepted_at ?? ""));
     assert.equal(await engine.cancelDispatch(dispatch_id), true);
     assert.equal((await engine.getDispatch(dispatch_id))?.status, "cancelled");
-    // Its line goes on.
+    // The line continues with its next input.
     const last = await engine.admit({ ...key, input: 2 });
     assert.equal(await engine.cancelDispatch(last.dispatch_id), true);
   },
 
-  "what cannot pass fails at once, and says nothing that is not safe": async (tools) => {
+  "a permanent failure is not retried, and its record holds no secret": async (tools) => {
     const engine = await tools.create();
     await engine.start(
       handlers({
@@ -89,7 +89,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.ok(!JSON.stringify(unsafe).includes("hunter2"));
   },
 
-  "handlers may say themselves what is worth another attempt": async (tools) => {
+  "handlers can decide which errors are retried": async (tools) => {
     const engine = await tools.create({ backoffMs: 1, attempts: 3 });
     const isRetryable = (error: unknown): boolean => error instanceof TypeError;
     await engine.start(
@@ -149,7 +149,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     await assert.rejects(engine.redrive("dispatch_none"), { code: "not_found" });
   },
 
-  "what waits can be taken back, and what runs aborted": async (tools) => {
+  "a waiting input can be cancelled, and a running one aborted": async (tools) => {
     const engine = await tools.create();
     const begun = gate();
     const seen: unknown[] = [];
@@ -177,7 +177,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.cancelDispatch("dispatch_none"), false);
   },
 
-  "a cancelled input is cancelled, also when its handler ends well": async (tools) => {
+  "a cancelled input stays cancelled even if its handler succeeds": async (tools) => {
     const engine = await tools.create();
     const begun = gate();
     let reason: unknown;

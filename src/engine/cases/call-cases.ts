@@ -16,7 +16,7 @@ export function callCases(subject: EngineSubject): readonly ContractCase[] {
 }
 
 const fresh: Readonly<Record<string, EngineCheck>> = {
-  "work in line gives what it gives, throws what it throws, and leaves no record": async (tools) => {
+  "work in line returns its result, throws its error, and leaves no record": async (tools) => {
     const engine = await tools.create();
     const failure = new Error("broken");
     const result = { at: new Date() };
@@ -29,7 +29,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual((await engine.listDispatches()).items, []);
   },
 
-  "work is in line with the inputs of its session": async (tools) => {
+  "work in line and the inputs of its session run in one order": async (tools) => {
     const engine = await tools.create();
     const order: unknown[] = [];
     await engine.admit({ ...key, input: "a" });
@@ -47,7 +47,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.ok(order.indexOf("d") < order.indexOf("e"));
   },
 
-  "work in line counts among what waits": async (tools) => {
+  "work in line counts as waiting input": async (tools) => {
     const engine = await tools.create({ waitingPerSession: 2 });
     const begun = gate();
     const end = gate();
@@ -66,7 +66,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     await Promise.all([first, second, third]);
   },
 
-  "a caller who leaves takes the work along, whether it waits or runs": async (tools) => {
+  "a caller that leaves cancels its work, whether it waits or runs": async (tools) => {
     const engine = await tools.create();
     const begun = gate();
     const ended = gate();

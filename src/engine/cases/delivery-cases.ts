@@ -5,7 +5,7 @@ import type { Delivery } from "../../protocol/dispatch.ts";
 import type { DeliveryRecords, Engine } from "../contract.ts";
 import { type EngineCheck, type EngineSubject, sessionKey, toCases } from "./engine-check.ts";
 
-/** The promises about records of deliveries. An engine that keeps none passes. */
+/** The promises about records of deliveries. An engine without such records passes. */
 export function deliveryCases(subject: EngineSubject): readonly ContractCase[] {
   return toCases(subject, { fresh, lasting });
 }
@@ -84,7 +84,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       await assert.rejects(log.list({ cursor }), { code: "invalid_request" });
   },
 
-  "a delivery that is open ends once, and is not opened again": async (tools) => {
+  "an open delivery ends once, and never becomes open again": async (tools) => {
     const { deliveries: log } = await tools.create();
     if (log === undefined) return;
     const ended = delivery({ dispatches: ["dispatch_1"], runs: ["run_1"], node: "node_1" });
@@ -95,7 +95,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     await log.record(open);
     assert.deepEqual((await log.list()).items, [ended]);
     assert.deepEqual(await listed(log, { outcome: "open" }), []);
-    // Its reply turned out to be another one.
+    // The reply was changed after the first record.
     await log.record({ ...ended, outcome: "failed", status: 503 });
     assert.deepEqual(await listed(log, { outcome: "failed" }), [ended.record_id]);
     assert.equal((await log.list()).items.length, 1);
@@ -104,7 +104,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(await listed(log, { delivery_id: "msg_2", outcome: "accepted" }), [both.record_id]);
   },
 
-  "a delivery holds whatever its sender writes, and large ones come in smaller pages": async (tools) => {
+  "a delivery stores any text of its sender, and large deliveries come in smaller pages": async (tools) => {
     const { deliveries: log } = await tools.create();
     if (log === undefined) return;
     const odd = delivery({ delivery_id: "\0 \ud800 ' OR 1; -- \u202e 💥 é", webhook: "%_\\" });
@@ -120,7 +120,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 };
 
 const lasting: Readonly<Record<string, EngineCheck>> = {
-  "deliveries are there after a restart, those of strangers too": async (tools) => {
+  "deliveries survive a restart, also unverified ones": async (tools) => {
     const engine = await tools.create();
     if (engine.deliveries === undefined) return;
     const verified = delivery();
@@ -132,7 +132,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(await logOf(again), [refused.record_id, verified.record_id]);
   },
 
-  "a delivery that is open is written beside what it begins, and each process lists it": async (tools) => {
+  "an open delivery is written together with its work, and each process lists it": async (tools) => {
     const engine = await tools.create();
     if (engine.deliveries === undefined) return;
     const one = delivery({ outcome: "open", status: undefined });

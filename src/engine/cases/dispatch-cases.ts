@@ -20,7 +20,7 @@ export function dispatchCases(subject: EngineSubject): readonly ContractCase[] {
 }
 
 const fresh: Readonly<Record<string, EngineCheck>> = {
-  "an input waits until the engine is started, and ends with what its handler gave": async (tools) => {
+  "an input waits until the engine is started, and ends with the result of its handler": async (tools) => {
     const engine = await tools.create();
     const { dispatch_id, accepted_at } = await engine.admit({ ...key, input: { text: "hello" } });
     const waiting = await engine.getDispatch(dispatch_id);
@@ -42,7 +42,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitDispatch("dispatch_none"), undefined);
   },
 
-  "payloads of any size come back as they went in": async (tools) => {
+  "payloads of any size are read back unchanged": async (tools) => {
     const engine = await tools.create();
     await engine.start(echo);
     const large = "é🦊\u2028\n".repeat(100_000);
@@ -64,7 +64,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual((await engine.listDispatches()).items, []);
   },
 
-  "a handler is told which input it has, and which attempt it is": async (tools) => {
+  "a handler gets the input's key and the number of the attempt": async (tools) => {
     const engine = await tools.create({ backoffMs: 1 });
     const reported: unknown[] = [];
     let fence = 0;
@@ -89,7 +89,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(record?.idempotency_key, "k");
   },
 
-  "the same idempotency key gives the same receipt, and the work is done once": async (tools) => {
+  "the same idempotency key returns the same receipt, and the work is done once": async (tools) => {
     const engine = await tools.create();
     let times = 0;
     await engine.start(handlers({ dispatch: async () => (times += 1) }));
@@ -139,7 +139,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     for (const instance_id of ["a", "b", "c"]) assert.deepEqual(order.get(instance_id), inputs);
   },
 
-  "sessions work beside each other, up to the limit of all": async (tools) => {
+  "sessions work concurrently, up to the limit of the engine": async (tools) => {
     const engine = await tools.create({ running: 3 });
     const complete = gate();
     const end = gate();
@@ -165,7 +165,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(most, 3);
   },
 
-  "work that releases its slot lets other work begin, though none of its session": async (tools) => {
+  "work that releases its slot lets other work begin, except work of the same session": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const word = gate();
     const ended: unknown[] = [];
@@ -200,7 +200,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(ended, ["another", "asks", "next", "last"]);
   },
 
-  "a session with much to do does not keep another waiting": async (tools) => {
+  "a session with much work does not delay another session": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const order: string[] = [];
     for (let index = 0; index < 10; index += 1) await engine.admit({ ...key, input: index });
@@ -210,7 +210,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.ok(order.indexOf(other.instance_id) <= 1, order.join(" "));
   },
 
-  "a full session is said to be full, and others are not": async (tools) => {
+  "a full session is refused, and other sessions are not": async (tools) => {
     const engine = await tools.create({ waitingPerSession: 3 });
     for (let index = 0; index < 3; index += 1) await engine.admit({ ...key, input: index });
     const refusal = await engine.admit({ ...key, input: 3 }).catch((error: unknown) => error);
@@ -220,7 +220,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(items.length, 4);
   },
 
-  "a full engine says so, and has room again once something has ended": async (tools) => {
+  "a full engine refuses inputs, and has room again once an input has ended": async (tools) => {
     const engine = await tools.create({ waiting: 3 });
     const receipts = await Promise.all(
       [0, 1, 2].map((index) => engine.admit({ ...key, instance_id: `i${index}`, input: index })),
@@ -231,7 +231,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     await engine.admit({ ...key, input: 3 });
   },
 
-  "waiting for an end can be given up": async (tools) => {
+  "a caller can stop waiting for an end": async (tools) => {
     const engine = await tools.create();
     const { dispatch_id } = await engine.admit({ ...key, input: 1 });
     const leave = new AbortController();
@@ -241,7 +241,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
   },
 
-  "draining gives what runs its time, accepts nothing more, and tells who waits": async (tools) => {
+  "a drain waits for running work, accepts no more work, and rejects waiting callers": async (tools) => {
     const engine = await tools.create();
     const begun = gate();
     const end = gate();
@@ -265,7 +265,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 };
 
 const lasting: Readonly<Record<string, EngineCheck>> = {
-  "what was accepted is there after the engine is opened again, and is done in order": async (tools) => {
+  "accepted inputs survive a restart, and are done in order": async (tools) => {
     const before = await tools.create();
     const large = "x".repeat(300_000);
     for (const input of ["a", "b", large]) await before.admit({ ...key, input });
@@ -280,39 +280,38 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(seen, ["a", "b", large, "c"]);
   },
 
-  "what a drain aborts is taken up by the next start, with a higher fence and the attempt uncounted": async (
-    tools,
-  ) => {
-    const before = await tools.create();
-    const begun = gate();
-    const fences: number[] = [];
-    let reason: unknown;
-    await before.start(
-      handlers({
-        dispatch: async (context) => {
-          fences.push(context.fence);
-          begun.open();
-          await untilAborted(context).catch((error: unknown) => {
-            reason = error;
-            throw error;
-          });
-        },
-      }),
-    );
-    const { dispatch_id } = await before.admit({ ...key, input: 1 });
-    await begun.opened;
-    await before.drain({ timeoutMs: 0 });
-    assert.ok(reason instanceof KitError && reason.code === "aborted");
-    const engine = await tools.reopen();
-    assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
-    await engine.start(handlers({ dispatch: async ({ fence }) => fences.push(fence) }));
-    const record = await engine.awaitDispatch(dispatch_id);
-    assert.equal(record?.status, "completed");
-    assert.equal(record?.attempts, 1);
-    assert.ok((fences[1] ?? 0) > (fences[0] ?? 0));
-  },
+  "the next start resumes work that a drain has aborted, with a higher fence and without counting the attempt":
+    async (tools) => {
+      const before = await tools.create();
+      const begun = gate();
+      const fences: number[] = [];
+      let reason: unknown;
+      await before.start(
+        handlers({
+          dispatch: async (context) => {
+            fences.push(context.fence);
+            begun.open();
+            await untilAborted(context).catch((error: unknown) => {
+              reason = error;
+              throw error;
+            });
+          },
+        }),
+      );
+      const { dispatch_id } = await before.admit({ ...key, input: 1 });
+      await begun.opened;
+      await before.drain({ timeoutMs: 0 });
+      assert.ok(reason instanceof KitError && reason.code === "aborted");
+      const engine = await tools.reopen();
+      assert.equal((await engine.getDispatch(dispatch_id))?.status, "queued");
+      await engine.start(handlers({ dispatch: async ({ fence }) => fences.push(fence) }));
+      const record = await engine.awaitDispatch(dispatch_id);
+      assert.equal(record?.status, "completed");
+      assert.equal(record?.attempts, 1);
+      assert.ok((fences[1] ?? 0) > (fences[0] ?? 0));
+    },
 
-  "an idempotency key and a dead letter are known after the engine is opened again": async (tools) => {
+  "idempotency keys and dead letters survive a restart": async (tools) => {
     const before = await tools.create();
     await before.start(
       handlers({

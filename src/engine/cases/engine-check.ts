@@ -2,26 +2,26 @@ import type { ContractCase } from "../../base/contract-case.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Engine, EngineHandlers, RunContext, WorkContext } from "../contract.ts";
 
-/** The session that most cases work in. */
+/** The session that most cases use. */
 export const sessionKey: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "default" };
 
-/** Limits that a case needs; the engine's defaults hold for the others. */
+/** Limits that a case needs; the others have the engine's defaults. */
 export interface EngineCaseLimits {
   readonly waitingPerSession?: number;
   readonly waiting?: number;
   readonly running?: number;
   readonly attempts?: number;
-  /** Before the second attempt. */
+  /** The pause before the second attempt. */
   readonly backoffMs?: number;
 }
 
-/** Opens the engines of the cases. `reopen` opens the data of the last `create` again; leave it out for an engine in memory. */
+/** Opens the engines of the cases. `reopen` opens the data of the last `create` again; omit it for an engine in memory. */
 export interface EngineSubject {
   readonly create: (limits?: EngineCaseLimits) => Engine | Promise<Engine>;
   readonly reopen?: (limits?: EngineCaseLimits) => Engine | Promise<Engine>;
 }
 
-/** Opens engines for one case; all of them are drained after it. */
+/** Opens the engines of one case, which are drained after it. */
 export interface EngineTools {
   create(limits?: EngineCaseLimits): Promise<Engine>;
   reopen(limits?: EngineCaseLimits): Promise<Engine>;
@@ -29,13 +29,13 @@ export interface EngineTools {
 
 export type EngineCheck = (tools: EngineTools) => Promise<void>;
 
-/** Checks that open an engine again are left out for one that does not last. */
+/** Converts checks to cases; without `reopen`, the checks that reopen an engine are omitted. */
 export function toCases(
   subject: EngineSubject,
   checks: { readonly fresh: Checks; readonly lasting?: Checks },
 ): readonly ContractCase[] {
-  const asked = { ...checks.fresh, ...(subject.reopen === undefined ? {} : checks.lasting) };
-  return Object.entries(asked).map(([name, check]) => ({ name, run: () => runCheck(subject, check) }));
+  const selected = { ...checks.fresh, ...(subject.reopen === undefined ? {} : checks.lasting) };
+  return Object.entries(selected).map(([name, check]) => ({ name, run: () => runCheck(subject, check) }));
 }
 
 type Checks = Readonly<Record<string, EngineCheck>>;
@@ -43,7 +43,7 @@ type Checks = Readonly<Record<string, EngineCheck>>;
 async function runCheck(subject: EngineSubject, check: EngineCheck): Promise<void> {
   const opened: Engine[] = [];
   const opener = (open: EngineSubject["create"] | undefined) => async (limits?: EngineCaseLimits) => {
-    if (open === undefined) throw new Error("This engine does not last.");
+    if (open === undefined) throw new Error("This subject has no reopen.");
     const engine = await open(limits);
     opened.push(engine);
     return engine;
@@ -55,7 +55,7 @@ async function runCheck(subject: EngineSubject, check: EngineCheck): Promise<voi
   }
 }
 
-/** Handlers of which a case is interested in some. */
+/** Handlers, of which a case replaces some. */
 export function handlers(some: Partial<EngineHandlers>): EngineHandlers {
   return {
     dispatch: async () => undefined,
@@ -64,7 +64,7 @@ export function handlers(some: Partial<EngineHandlers>): EngineHandlers {
   };
 }
 
-/** Something that a handler waits at until the case lets it go on. */
+/** Lets a handler wait until the case opens the gate. */
 export interface Gate {
   readonly opened: Promise<void>;
   open(): void;
@@ -75,7 +75,7 @@ export function gate(): Gate {
   return { opened: promise, open: () => resolve() };
 }
 
-/** Ends when the work is told to stop, with the reason that it is given. */
+/** Rejects with the signal's reason when the work is aborted. */
 export function untilAborted({ signal }: Pick<WorkContext, "signal">): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);

@@ -3,26 +3,26 @@ import type { ContractCase } from "../../base/contract-case.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EventLog } from "../contract.ts";
 
-/** How the cases come to a log. */
+/** Opens the logs of the cases. */
 export interface EventLogSubject {
-  /** An empty log that may be written. */
+  /** Opens an empty, writable log. */
   readonly create: () => OpenEventLog | Promise<OpenEventLog>;
-  /** How many orders of calls the case of random orders tries; default 60. */
+  /** The number of random call sequences that one case tries; default 60. */
   readonly rounds?: number;
 }
 
-/** A log that is open for one case. */
+/** The log of one case. */
 export interface OpenEventLog {
   readonly log: EventLog;
   /** Waits until all events are on disk, and unused streams have left memory. */
   settle(): Promise<void>;
-  /** Closes it in order; readers get to their end. */
+  /** Closes the log cleanly; its readers end. */
   close(): Promise<void>;
-  /** Opens the same data again; after `close`. Absent where data ends with the process. */
+  /** Opens the same data again, after `close`. Absent if the data ends with the process. */
   reopen?(): OpenEventLog | Promise<OpenEventLog>;
 }
 
-/** The means of a case: logs that the runner closes after it. */
+/** Opens logs for one case; the runner closes them after it. */
 interface LogTools {
   create(): Promise<OpenEventLog>;
   closeAfter(log: OpenEventLog): void;
@@ -32,7 +32,7 @@ interface LogTools {
 const stream = "agent/reviewer/pr-7";
 
 /**
- * The promises of `EventLog`, the `events` of an engine, as tests for any runner. Each case creates a log of its own and closes it at
+ * The promises of `EventLog`, the `events` of an engine, as tests for any runner. Each case creates a log and closes it at
  * its end.
  *
  * @example
@@ -92,7 +92,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     throws(() => log.append(stream, delta(5)), { code: "conflict" });
     deepEqual(await indexes(log), [5]);
   },
-  "streams are strangers to each other": async ({ create }) => {
+  "streams do not affect each other": async ({ create }) => {
     const { log } = await create();
     log.append("agent/a/1", delta(1, "a"));
     log.append("agent/a/11", delta(1, "b"));
@@ -101,7 +101,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     deepEqual((await log.read("agent/a/1")).map(textOf), ["a", "c"]);
     deepEqual((await log.read("agent/a/11")).map(textOf), ["b"]);
   },
-  "reading takes a place to start, a limit and types": async ({ create }) => {
+  "a read starts after an index, and accepts a limit and types": async ({ create }) => {
     const { log, settle } = await create();
     for (let index = 1; index <= 400; index += 1)
       log.append(stream, index % 50 === 0 ? idle(index) : said(index));
@@ -117,7 +117,9 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
       await rejects(log.read(stream, { limit }), { code: "invalid_request" });
     }
   },
-  "a subscriber gets what was, then what comes, and is through when the stream ends": async ({ create }) => {
+  "a subscriber gets the past events, then new ones, and finishes when the stream ends": async ({
+    create,
+  }) => {
     const { log, settle } = await create();
     log.append(stream, delta(1));
     await settle();
@@ -135,7 +137,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     await settle();
     deepEqual(await collect(log, 1), [2, 3]);
   },
-  "a stream that goes on after its end is open again": async ({ create }) => {
+  "an append after the end opens a stream again": async ({ create }) => {
     const { log } = await create();
     log.append(stream, delta(1));
     log.end(stream);
@@ -146,14 +148,14 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     equal((await next).value.index, 3);
     await reader.return?.();
   },
-  "a stream that ended before it said anything is at its end for later readers too": async ({ create }) => {
+  "a stream that ended without events has ended for later readers too": async ({ create }) => {
     const { log, settle } = await create();
     log.end(stream);
     deepEqual(await collect(log, 0), []);
     await settle();
     deepEqual(await collect(log, 0), []);
   },
-  "a subscriber of a stream that does not exist yet waits for it": async ({ create }) => {
+  "a subscriber of a stream that does not exist yet waits for its events": async ({ create }) => {
     const { log } = await create();
     const next = log.subscribe(stream)[Symbol.asyncIterator]().next();
     log.append(stream, delta(1));
@@ -172,7 +174,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     const late = log.subscribe(stream, { signal: stop.signal })[Symbol.asyncIterator]();
     equal((await late.next()).done, true);
   },
-  "a reader may ask for several events before it has the first": async ({ create }) => {
+  "a reader can request several events before it gets the first": async ({ create }) => {
     const { log } = await create();
     const reader = log.subscribe(stream)[Symbol.asyncIterator]();
     const asked = [reader.next(), reader.next(), reader.next()];
@@ -183,7 +185,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     );
     await reader.return?.();
   },
-  "a reader that stops early, even while it waits, gets its end": async ({ create }) => {
+  "a reader that stops early, even while it waits, finishes": async ({ create }) => {
     const { log } = await create();
     log.append(stream, delta(1));
     for await (const event of log.subscribe(stream)) {
@@ -195,7 +197,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     await reader.return?.();
     equal((await waiting).done, true);
   },
-  "a deleted stream is gone, its readers get to their end, and it may begin anew": async ({ create }) => {
+  "a deleted stream is empty, its readers finish, and it can begin again": async ({ create }) => {
     const { log, settle } = await create();
     for (let index = 1; index <= 300; index += 1) log.append(stream, delta(index));
     await settle();
@@ -228,18 +230,19 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
       seen.push(next.value.index);
     deepEqual(seen, range(1, 20_000));
   },
-  "each reader gets every event once and in order, whatever readers do, and whenever it is written": async ({
+  "each reader gets every event once and in order, whatever other readers do, and whenever events are written":
+    async ({ create, rounds }) => {
+      const random = createRandom(1);
+      for (let round = 0; round < rounds; round += 1) {
+        const steps = Array.from({ length: random(30) }, () => randomStep(random));
+        const late = Array.from({ length: random(10) }, () => random(40));
+        await checkReaders(await create(), steps, late);
+      }
+    },
+  "after a clean close a stream continues at the next index, without a gap": async ({
     create,
-    rounds,
+    closeAfter,
   }) => {
-    const random = createRandom(1);
-    for (let round = 0; round < rounds; round += 1) {
-      const steps = Array.from({ length: random(30) }, () => randomStep(random));
-      const late = Array.from({ length: random(10) }, () => random(40));
-      await checkReaders(await create(), steps, late);
-    }
-  },
-  "after a clean end a stream goes on where it was, without a gap": async ({ create, closeAfter }) => {
     const first = await create();
     if (first.reopen === undefined) return;
     first.log.append(stream, delta(1));
@@ -276,7 +279,7 @@ function randomStep(random: Random): Step {
 
 type Random = (below: number) => number;
 
-/** Whole numbers from 0 to `below` - 1, the same in every run. */
+/** Returns whole numbers from 0 to `below` - 1, the same in every run. */
 function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {

@@ -11,7 +11,7 @@ export function listCases(subject: EngineSubject): readonly ContractCase[] {
 }
 
 const fresh: Readonly<Record<string, EngineCheck>> = {
-  "lists come newest first, in pages, and filtered": async (tools) => {
+  "lists are sorted newest first, filtered, and divided into pages": async (tools) => {
     const engine = await tools.create();
     const ids: string[] = [];
     for (let index = 0; index < 7; index += 1) {

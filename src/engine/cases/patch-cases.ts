@@ -10,18 +10,18 @@ import {
   untilAborted,
 } from "./engine-check.ts";
 
-/** The promises about runs that meet a change of their code. */
+/** The promises about runs whose code has changed. */
 export function patchCases(subject: EngineSubject): readonly ContractCase[] {
   return toCases(subject, { fresh: {}, lasting });
 }
 
-/** Waits until something holds; a case that fails runs into its time limit. */
+/** Waits until a condition holds; a failing case reaches its time limit. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 const lasting: Readonly<Record<string, EngineCheck>> = {
-  "a change of the code behind patched(): a run that was further on keeps the old branch, others take the new one, and the call can go later":
+  "after a change of the code behind patched(), a run that had passed the call keeps the old branch, other runs take the new one, and the call can be removed later":
     async (tools) => {
       const numbers = [1, 2, 3, 4];
       interface Payload {

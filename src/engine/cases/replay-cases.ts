@@ -13,14 +13,14 @@ import {
   untilAborted,
 } from "./engine-check.ts";
 
-/** The promises about runs that are taken up again by another process. */
+/** The promises about runs that another process resumes. */
 export function replayCases(subject: EngineSubject): readonly ContractCase[] {
   return toCases(subject, { fresh: {}, lasting });
 }
 
 type Run = EngineHandlers["run"];
 
-/** Starts a run with a handler, until it says that it is to be interrupted; then opens the engine again. */
+/** Starts a run, waits until its handler asks to be interrupted, then reopens the engine. */
 async function interrupt(
   tools: EngineTools,
   run: (context: RunContext, stop: () => Promise<never>) => Promise<unknown>,
@@ -50,7 +50,9 @@ async function finish(engine: Engine, runId: string, run: Run): Promise<RunRecor
 }
 
 const lasting: Readonly<Record<string, EngineCheck>> = {
-  "a run goes on after its last finished step, and is told what the steps before gave": async (tools) => {
+  "a run continues after its last finished step, and gets the results of the earlier steps": async (
+    tools,
+  ) => {
     const done: string[] = [];
     const flow = async (context: RunContext, third: () => Promise<unknown>): Promise<unknown> => {
       const first = await context.step("first", () => {
@@ -131,16 +133,16 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
           isTime: true,
           isId: true,
           refused:
-            'A step cannot wait for the signal "word": it would be lost with the process. Wait beside the step.',
+            'A step cannot wait for the signal "word": the wait would be lost if the process ends. Call waitFor outside the step.',
         },
         again: "again",
         cut: "done",
       });
-      // The second one was begun twice, and the first one once.
+      // The second step was begun twice, and the first one once.
       assert.deepEqual(keys, [`${runId}:1:1:1`, `${runId}:3:1:1`, `${runId}:3:1:1`]);
     },
 
-  "a workflow that asks for something else than was recorded ends with replay_mismatch": async (tools) => {
+  "a workflow that makes another call than was recorded ends with replay_mismatch": async (tools) => {
     const changed: readonly [Run, RegExp][] = [
       [(context) => context.step("pay", () => 1), /Position 1 .*step "charge".*step "pay"/],
       [(context) => context.sleep(1), /Position 1 .*step "charge".* sleep/],
@@ -162,9 +164,9 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
-  "branches side by side keep their positions, in whatever order they end": async (tools) => {
+  "parallel branches keep their positions, in whatever order they end": async (tools) => {
     const finished: string[] = [];
-    // The branches take turns at ending, each after as many ticks as its own code needs.
+    // The branches end in turns, each after as many ticks as its code needs.
     const branch = async (context: RunContext, name: string, ticks: number): Promise<string[]> => {
       const said: string[] = [];
       for (let round = 0; round < 3; round += 1) {
@@ -191,10 +193,10 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.equal(finished.length, 9);
   },
 
-  "which of two came first stays so": async (tools) => {
+  "a replay repeats which of two calls ended first": async (tools) => {
     const race = async (context: RunContext): Promise<unknown> =>
       await Promise.race([
-        // Longer than a store on another machine takes to record the step.
+        // Longer than a store on another machine needs to record the step.
         context.sleep(500).then(() => "time"),
         context.step("quick", () => 1).then(() => "step"),
         context.waitFor("signal").then(() => "signal"),
@@ -213,33 +215,32 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.equal(record.result, "step");
   },
 
-  "waits resume: a sleep ends at its time, and a signal that came while no worker ran is delivered": async (
-    tools,
-  ) => {
-    const flow = async (context: RunContext): Promise<unknown> => {
-      const [, signal, late] = await Promise.all([
-        context.sleep(30),
-        context.waitFor("approval"),
-        context.waitFor("never", { timeoutMs: 30 }),
-      ]);
-      return { signal, isLate: late === undefined };
-    };
-    const { engine, runId } = await interrupt(tools, async (context, stop) => {
-      void flow(context);
-      // Once a further position is recorded, those before it are too.
-      await context.step("begun", () => 1);
-      return await stop();
-    });
-    await engine.signal(runId, { name: "approval", payload: "yes" });
-    const record = await finish(engine, runId, async (context) => {
-      const waiting = flow(context);
-      await context.step("begun", () => 2);
-      return await waiting;
-    });
-    assert.deepEqual(record.result, { signal: "yes", isLate: true });
-  },
+  "waits resume: a sleep ends at its time, and a signal that arrived while no worker ran is delivered":
+    async (tools) => {
+      const flow = async (context: RunContext): Promise<unknown> => {
+        const [, signal, late] = await Promise.all([
+          context.sleep(30),
+          context.waitFor("approval"),
+          context.waitFor("never", { timeoutMs: 30 }),
+        ]);
+        return { signal, isLate: late === undefined };
+      };
+      const { engine, runId } = await interrupt(tools, async (context, stop) => {
+        void flow(context);
+        // Once a later position is recorded, the earlier ones are too.
+        await context.step("begun", () => 1);
+        return await stop();
+      });
+      await engine.signal(runId, { name: "approval", payload: "yes" });
+      const record = await finish(engine, runId, async (context) => {
+        const waiting = flow(context);
+        await context.step("begun", () => 2);
+        return await waiting;
+      });
+      assert.deepEqual(record.result, { signal: "yes", isLate: true });
+    },
 
-  "a handler that finds no start of its run in the stream can say it in a replay": async (tools) => {
+  "a handler that finds no run_start in the stream can emit it in a replay": async (tools) => {
     const place = { timestamp: "2026-11-21T10:00:00.000Z", agent: "", session: "" };
     const start = (context: RunContext): number | undefined => {
       const { id } = context;
@@ -266,7 +267,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.equal(event?.index, reported[0]);
   },
 
-  "what a run said before is not said again": async (tools) => {
+  "a replay does not emit earlier events again": async (tools) => {
     const print = (context: RunContext, message: string): number | undefined =>
       context.emit({
         type: "log",
@@ -315,7 +316,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.listDispatches()).items.length, 1);
   },
 
-  "a run whose end was asked for does not come back": async (tools) => {
+  "a cancelled run is not resumed": async (tools) => {
     const { engine, runId } = await interrupt(tools, async (context, stop) => {
       await context.step("one", () => 1);
       return await stop();

@@ -19,7 +19,7 @@ export function runCases(subject: EngineSubject): readonly ContractCase[] {
 type RunHandler = EngineHandlers["run"];
 
 const admission: Readonly<Record<string, EngineCheck>> = {
-  "a run waits until the engine is started, and ends with what its handler gave": async (tools) => {
+  "a run waits until the engine is started, and ends with the result of its handler": async (tools) => {
     const engine = await tools.create();
     const { run_id, accepted_at } = await engine.startRun({ workflow: "greet", payload: { name: "Ada" } });
     assert.match(run_id, /^run_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -50,7 +50,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitRun("run_none"), undefined);
   },
 
-  "a record says what began it, its handler gets no cause, and the cause is not part of a key": async (
+  "a record has the cause of its work, handlers do not get it, and an idempotency key ignores it": async (
     tools,
   ) => {
     const engine = await tools.create();
@@ -103,7 +103,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     assert.equal(runs, 2);
   },
 
-  "too many runs that wait are refused for now": async (tools) => {
+  "a run above the limit of waiting runs is refused for now": async (tools) => {
     const engine = await tools.create({ waiting: 3 });
     for (let index = 0; index < 3; index += 1)
       await engine.startRun({ workflow: `w${index}`, payload: index });
@@ -117,7 +117,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
 };
 
 const ends: Readonly<Record<string, EngineCheck>> = {
-  "what a handler throws ends the run, and a foreign error keeps its text to itself": async (tools) => {
+  "an error of the handler ends the run, and the record hides the text of a foreign error": async (tools) => {
     const engine = await tools.create();
     await engine.start(
       handlers({
@@ -142,7 +142,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     ]);
   },
 
-  "a run that waits in line is cancelled before it begins": async (tools) => {
+  "a queued run is cancelled before it begins": async (tools) => {
     const engine = await tools.create();
     const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
     assert.equal(await engine.cancelRun(run_id), true);
@@ -158,7 +158,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     assert.equal(record?.started_at, undefined);
   },
 
-  "a run at work is told that it is cancelled, wherever it is, and may clean up": async (tools) => {
+  "a running run gets the signal when it is cancelled, wherever it is, and can clean up": async (tools) => {
     const engine = await tools.create();
     for (const place of ["step", "sleep", "wait"] as const) {
       const begun = gate();
@@ -190,7 +190,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
-  "a run that is cancelled just as it begins does not go on": async (tools) => {
+  "a run that is cancelled just as it begins does not continue": async (tools) => {
     const engine = await tools.create();
     const run: RunHandler = async (context) => await context.step("long", untilAborted);
     await engine.start(handlers({ run }));
@@ -202,7 +202,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
     }
   },
 
-  "those who wait for an end may leave": async (tools) => {
+  "a caller that waits for a run's end can leave": async (tools) => {
     const engine = await tools.create();
     const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
     const leaving = new AbortController();

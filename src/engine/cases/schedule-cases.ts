@@ -33,7 +33,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.listSchedules()).length, 1);
   },
 
-  "an expression or a time zone that is none is refused": async (tools) => {
+  "an invalid expression or time zone is refused": async (tools) => {
     const engine = await tools.create();
     const schedule = { name: "s", workflow: "w" };
     for (const cron of ["", "never", "61 * * * *", "* * * *", "* * * * * * *", "2026-12-01T00:00:00"]) {
@@ -63,7 +63,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 };
 
 const lasting: Readonly<Record<string, EngineCheck>> = {
-  "schedules last": async (tools) => {
+  "schedules survive a restart": async (tools) => {
     const engine = await tools.create();
     const put = await engine.putSchedule({ name: "weekly", workflow: "report", cron: "0 9 * * MON" });
     await engine.drain();

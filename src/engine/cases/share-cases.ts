@@ -11,7 +11,7 @@ export function shareCases(subject: EngineSubject): readonly ContractCase[] {
 
 const at = (instance: string, session = "default") => ({ agent: "worker", instance_id: instance, session });
 
-/** Many inputs of one principal, over many instances and sessions, and a few of others behind them. */
+/** Many inputs of one principal, over many instances and sessions, and then a few of others. */
 async function admitCrowd(engine: Engine): Promise<void> {
   for (let number = 0; number < 40; number += 1) {
     await engine.admit({ ...at(`i${number % 8}`, `s${number % 4}`), input: "loud", principal: "loud" });
@@ -37,9 +37,7 @@ async function orderOf(engine: Engine, count: number): Promise<readonly unknown[
 }
 
 const shares: Readonly<Record<string, EngineCheck>> = {
-  "a principal with much to do does not keep another waiting, whatever sessions it spreads over": async (
-    tools,
-  ) => {
+  "a principal with much work does not delay another, whatever sessions it uses": async (tools) => {
     const engine = await tools.create({ running: 1 });
     await admitCrowd(engine);
     assert.deepEqual((await orderOf(engine, 6)).slice(0, 6).toSorted(), [
@@ -52,7 +50,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     ]);
   },
 
-  "inputs, work in line and runs of one principal have one share together": async (tools) => {
+  "inputs, work in line and runs of one principal count for one share": async (tools) => {
     const engine = await tools.create({ running: 1 });
     const begun = gate();
     const first = gate();
@@ -76,16 +74,14 @@ const shares: Readonly<Record<string, EngineCheck>> = {
       all.push(engine.inLine({ ...at(`c${number}`), principal }, () => note("loud")));
     }
     all.push(engine.inLine({ ...at("shy"), principal: "shy" }, () => note("shy")));
-    // An engine may ask its database before work is in line.
+    // An engine can query its database before work is in line.
     while ((await engine.load()).queued_dispatches < 5) await new Promise(setImmediate);
     first.open();
     await Promise.all(all);
     assert.ok(order.indexOf("shy") <= 2, order.join(" "));
   },
 
-  "one principal cannot fill the line, nor can several: there is room for whoever comes next": async (
-    tools,
-  ) => {
+  "neither one nor several principals can fill the line: the next principal has room": async (tools) => {
     const engine = await tools.create({ waiting: 12 });
     const fill = async (principal: string): Promise<readonly [number, unknown]> => {
       for (let count = 0; ; count += 1) {
@@ -109,7 +105,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(counts, [6, 3, 2, 1]);
   },
 
-  "runs of one principal leave room in their queue for those of others": async (tools) => {
+  "runs of one principal leave room in the queue for runs of others": async (tools) => {
     const engine = await tools.create({ waiting: 4 });
     for (const payload of [1, 2]) await engine.startRun({ workflow: "w", payload, principal: "loud" });
     await assert.rejects(engine.startRun({ workflow: "w", payload: 3, principal: "loud" }), {
@@ -120,7 +116,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
     await engine.startRun({ workflow: "other", payload: 5 });
   },
 
-  "what a run dispatches is its principal's": async (tools) => {
+  "an input that a run dispatches has the run's principal": async (tools) => {
     const engine = await tools.create();
     const received: unknown[] = [];
     await engine.start(
@@ -139,7 +135,7 @@ const shares: Readonly<Record<string, EngineCheck>> = {
 };
 
 const sharesThatLast: Readonly<Record<string, EngineCheck>> = {
-  "after a restart, too, principals have equal shares, and an input knows its principal": async (tools) => {
+  "after a restart principals still have equal shares, and an input keeps its principal": async (tools) => {
     const before = await tools.create({ running: 1 });
     await admitCrowd(before);
     await before.drain({ timeoutMs: 0 });

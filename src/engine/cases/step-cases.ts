@@ -14,12 +14,12 @@ import {
   untilAborted,
 } from "./engine-check.ts";
 
-/** The promises about what a run asks its context for: steps, dispatches, events, waits. */
+/** The promises about the calls of a run's context: steps, dispatches, events, waits. */
 export function stepCases(subject: EngineSubject): readonly ContractCase[] {
   return toCases(subject, { fresh: { ...steps, ...waits } });
 }
 
-/** Starts a run with a handler, and gives what has become of it. */
+/** Starts a run with a handler, and returns its record once it has ended. */
 async function runWith(
   engine: Engine,
   run: EngineHandlers["run"],
@@ -33,7 +33,7 @@ async function runWith(
 }
 
 const steps: Readonly<Record<string, EngineCheck>> = {
-  "a step gives what its work gave, and tells it a key of its own": async (tools) => {
+  "a step returns the result of its work, which gets a key of its own": async (tools) => {
     const engine = await tools.create();
     const { run_id, result } = await runWith(engine, async (context) => {
       const reported = await context.step("first", ({ idempotency_key, attempt }) => ({
@@ -54,7 +54,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     });
   },
 
-  "the journal of a run tells its steps, sleeps and waits with what they gave, in pages": async (tools) => {
+  "the journal lists a run's steps, sleeps and waits with their results, in pages": async (tools) => {
     const engine = await tools.create();
     if (engine.readJournal === undefined) return;
     const schema = { type: "object" };
@@ -103,7 +103,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.readJournal("run_none", { after: 0, limit: 1 }), undefined);
   },
 
-  "a step is tried as often as it says; its last error is the run's to catch": async (tools) => {
+  "a step is attempted as often as its options say; the run can catch its last error": async (tools) => {
     const engine = await tools.create();
     const attempts: number[] = [];
     const { result } = await runWith(engine, async (context) => {
@@ -134,7 +134,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     });
   },
 
-  "a step that takes too long fails, and is told to stop": async (tools) => {
+  "a step that takes too long fails, and its signal fires": async (tools) => {
     const engine = await tools.create();
     const reasons: unknown[] = [];
     const { status, error } = await runWith(engine, async (context) => {
@@ -153,7 +153,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(reasons, ["unavailable"]);
   },
 
-  "what is not JSON is refused, and the step and the place are named": async (tools) => {
+  "a value that is not JSON is refused, and the error names the step and the property": async (tools) => {
     const engine = await tools.create();
     const { result } = await runWith(engine, async (context) => {
       const refused = (value: unknown): Promise<unknown> =>
@@ -171,7 +171,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     ]);
   },
 
-  "a name or a time that is none is refused": async (tools) => {
+  "an invalid name or time is refused": async (tools) => {
     const engine = await tools.create();
     const { result } = await runWith(engine, async (context) => {
       const calls = [
@@ -202,7 +202,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
     assert.equal((await engine.listDispatches()).items.length, 1);
   },
 
-  "events of a run are numbered from 1, counted, and come to an end with it": async (tools) => {
+  "events of a run are numbered from 1 and counted, and their stream ends with the run": async (tools) => {
     const engine = await tools.create();
     const { run_id, event_count } = await runWith(engine, async (context) => {
       assert.equal(context.emit(eventOf(context, "one")), 1);
@@ -241,7 +241,7 @@ const steps: Readonly<Record<string, EngineCheck>> = {
 };
 
 const waits: Readonly<Record<string, EngineCheck>> = {
-  "signals that came before are kept, in order, and the same key is taken once": async (tools) => {
+  "early signals are kept in order, and signals with the same key are delivered once": async (tools) => {
     const engine = await tools.create();
     const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
     await engine.signal(run_id, { name: "note", payload: 1, idempotency_key: "a" });
@@ -263,7 +263,7 @@ const waits: Readonly<Record<string, EngineCheck>> = {
     await assert.rejects(engine.signal("run_none", { name: "note" }), { code: "run_not_found" });
   },
 
-  "a wait is over after its time, and time goes by in a sleep": async (tools) => {
+  "a wait ends after its timeout, and time passes during a sleep": async (tools) => {
     const engine = await tools.create();
     const { result } = await runWith(engine, async (context) => {
       const before = await context.now();
@@ -276,7 +276,7 @@ const waits: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(result, { slept: true, isNothing: true, first: "short" });
   },
 
-  "a run says what it waits for, and until when": async (tools) => {
+  "a run's record has the signal that it waits for, and the deadline": async (tools) => {
     const engine = await tools.create();
     const begun = gate();
     await engine.start(
@@ -286,10 +286,10 @@ const waits: Readonly<Record<string, EngineCheck>> = {
             context.waitFor("approval"),
             context.sleep(3_600_000),
             context.waitFor("word", { timeoutMs: 60_000 }),
-            // Longer than any date can say.
+            // Later than any date.
             context.waitFor("forever", { timeoutMs: 8.64e15 }),
           ];
-          // Its end is written after all that was begun before it.
+          // Its end is written after all earlier begins.
           await context.step("behind them", () => 1);
           begun.open();
           return await Promise.race([waits[0], Promise.all(waits)]);
@@ -316,7 +316,7 @@ const waits: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual([ended?.result, ended?.waiting_for], ["yes", undefined]);
   },
 
-  "a signal is heard while a run waits": async (tools) => {
+  "a waiting run gets a signal": async (tools) => {
     const engine = await tools.create();
     const waiting = gate();
     await engine.start(

@@ -34,13 +34,13 @@ function temporaryFolder(): string {
   return folder;
 }
 
-/** Lets some time pass, and what hangs on it be done. */
+/** Lets time pass, and the work that waits for it run. */
 async function pass(clock: ManualClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 1_000) await clock.advance(Math.min(left, 1_000));
   for (let turn = 0; turn < 50; turn += 1) await setImmediate();
 }
 
-test("after a machine was asleep, what is due begins within a minute: runs that slept, and schedules", async () => {
+test("after the machine was asleep, due runs and schedules begin within a minute", async () => {
   const { engine, clock } = open();
   const begun: unknown[] = [];
   const run: EngineHandlers["run"] = async (context, { payload }) => {
@@ -56,7 +56,7 @@ test("after a machine was asleep, what is due begins within a minute: runs that 
   expect(begun.toSorted()).toEqual(["scheduled", "sleeps"]);
 });
 
-test("a drain does not wait half a minute for a person's word", async () => {
+test("a drain does not wait half a minute for an approval", async () => {
   const { engine, clock } = open();
   const asked = gate();
   const reasons: unknown[] = [];
@@ -102,7 +102,7 @@ test("work in progress continues after the machine slept, as long as no other pr
   expect(attempts).toEqual([1]);
 });
 
-test("a clock that is set back keeps no session waiting for its next attempt", async () => {
+test("a clock that is set back does not delay the next attempt of a session", async () => {
   const { engine, clock } = open();
   const attempts: number[] = [];
   await engine.start(
@@ -120,7 +120,7 @@ test("a clock that is set back keeps no session waiting for its next attempt", a
   expect(attempts).toEqual([1, 2]);
 });
 
-test("a schedule that was put while the clock was far ahead comes at its time, and no occurrence comes twice", async () => {
+test("a schedule that was declared while the clock was far ahead runs at its time, and no occurrence runs twice", async () => {
   const { engine, clock } = open();
   const keys: unknown[] = [];
   const run: EngineHandlers["run"] = async (_, { idempotency_key }) => void keys.push(idempotency_key);
@@ -141,7 +141,7 @@ test.each([
   ["back", -hour],
   ["forward", hour],
 ])(
-  "a sleep takes as long as it is to when the clock is set %s an hour, also once it is no longer in memory",
+  "a sleep keeps its duration when the clock is set %s an hour, also if its run is not in memory",
   async (_, jump) => {
     const { engine, clock } = open();
     const woken: string[] = [];
@@ -193,7 +193,7 @@ test("a sleep resumes after a restart when the clock was set back while no proce
   expect(woken).toEqual([1]);
 });
 
-test("a schedule of every minute goes on when the clock is set back an hour, and one of every day is not done twice", async () => {
+test("a schedule of every minute continues when the clock is set back an hour, and a daily one does not run twice", async () => {
   const { engine, clock } = open();
   const keys: string[] = [];
   const run: EngineHandlers["run"] = async (_, { idempotency_key }) => void keys.push(`${idempotency_key}`);
@@ -218,7 +218,7 @@ test("a schedule of every minute goes on when the clock is set back an hour, and
   expect(keys.length).toBeGreaterThanOrEqual(65);
 });
 
-test("a clock that is set forward an hour makes up for a schedule once, and comes at its new times", async () => {
+test("after the clock is set forward an hour, a schedule makes up for missed times once, and runs at its new times", async () => {
   const { engine, clock } = open();
   const keys: string[] = [];
   const run: EngineHandlers["run"] = async (_, { idempotency_key }) => void keys.push(`${idempotency_key}`);
@@ -260,7 +260,7 @@ test.each([
   expect(fences).toHaveLength(1);
 });
 
-test("the host of the engine is told once by how much the clock was set, both ways, and not of little corrections", async () => {
+test("onClockSet gets each change of the clock once, in both directions, but no small corrections", async () => {
   const { engine, clock } = open();
   const reported: number[] = [];
   await engine.start({ ...handlers({}), onClockSet: (byMs) => void reported.push(Math.round(byMs / 1_000)) });
@@ -272,7 +272,7 @@ test("the host of the engine is told once by how much the clock was set, both wa
   expect(reported).toEqual([3_600, -7_200]);
 });
 
-test("a clock that is a year ahead for a while removes nothing", async () => {
+test("nothing is removed while the clock is a year ahead", async () => {
   const { engine, clock } = open();
   await engine.start(handlers({}));
   const { dispatch_id } = await engine.admit({ ...key, input: 1 });
@@ -285,7 +285,7 @@ test("a clock that is a year ahead for a while removes nothing", async () => {
   expect(await engine.getDispatch(dispatch_id)).toBeDefined();
 });
 
-test("after the clock was set forward no session is old, until as much time has passed", async () => {
+test("after the clock was set forward, no session counts as old until the same time has passed", async () => {
   const clock = createManualClock(noon);
   const engine = createEmbeddedEngine({ clock, limits: { retentionMs: hour, longestRetentionMs: 3 * hour } });
   opened.push(engine);

@@ -5,10 +5,10 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 import { type Database, query } from "../../sqlite/statements.ts";
 import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
-import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
 import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
+import { lineOf } from "../shared/queue/owners.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
 import { createEngineCore, createTenure } from "./engine-core.ts";
@@ -18,29 +18,29 @@ import { Runs } from "./runs/runs.ts";
 import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
 
 export interface EmbeddedEngineOptions {
-  /** Where work is kept; created when absent. Without one it is in memory, and gone with the process. */
+  /** The folder that stores the work; created if missing. Without a folder, work is in memory and lost with the process. */
   readonly folder?: string | undefined;
-  /** Instead of a folder: opens the tables of a store in a database that this process alone uses. */
+  /** Instead of a folder: opens the tables of a store in a database that only this process uses. */
   readonly open?: ((store: "engine" | "events") => Database) | undefined;
   /** Called after each commit. */
   readonly onCommit?: (() => void) | undefined;
   readonly clock?: Clock | undefined;
-  /** Limits that are left out keep their defaults. */
+  /** Omitted limits have their defaults. */
   readonly limits?: Partial<EngineLimits>;
 }
 
 /** How long a drain waits for a handler that ignores its aborted signal. */
 const abortPatienceMs = 2_000;
-/** Reads check at most this often whether the database file is still there. */
+/** Reads check at most this often whether the database file still exists. */
 const checkEveryMs = 10;
-/** How long a drain waits for work that waits for an approval, which may take days. */
+/** How long a drain waits for work that waits for an approval, which can take days. */
 const approvalPatienceMs = 5_000;
 
 /**
- * The engine of one machine: accepted work lies in SQLite in a folder. Several processes may share the
- * folder; one of them works, the others accept, and one of them takes over when it is gone.
+ * The engine of one machine: it stores accepted work with SQLite in a folder. Several processes can share the folder: one
+ * of them runs the work, the others only accept work, and one of these takes over when the first process ends.
  *
- * Throws `unavailable` when the folder's store is damaged, or of a newer kit.
+ * Throws `unavailable` if the folder's store is damaged or was written by a newer kit.
  */
 export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
   const { clock = createMachineClock(), folder, open, onCommit } = options;
@@ -76,14 +76,14 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   let state: "new" | "started" | "closed" = "new";
   let drained: Promise<void> | undefined;
 
-  /** Wraps a read: it works until the drain has written everything, and gives store faults as errors of kit. */
+  /** Wraps a call that works until the end of the drain, and converts faults of the store to errors of kit. */
   function reading<Arguments extends unknown[], Result>(
-    read: (...given: Arguments) => Promise<Result>,
-  ): (...given: Arguments) => Promise<Result> {
-    return async (...given) => {
+    read: (...args: Arguments) => Promise<Result>,
+  ): (...args: Arguments) => Promise<Result> {
+    return async (...args) => {
       if (!base.database.isOpen) throw closing();
       core.file.check(checkEveryMs);
-      return await read(...given).catch((error: unknown) => {
+      return await read(...args).catch((error: unknown) => {
         throw core.faults.toError(error);
       });
     };
@@ -146,7 +146,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     async inLine(place, work, how) {
       checkOpen();
       if (state === "new") {
-        // Work of callers goes behind the inputs that were accepted before, so it waits until those are in line.
+        // The work comes after the inputs that were accepted before, so it waits until those are in line.
         await raceSignal(started.promise, how?.signal);
         checkOpen();
       }
@@ -210,7 +210,7 @@ function createForgetting(
   };
 }
 
-/** Counts what waits and runs; `attached` are the inputs that wait without being stored. */
+/** Counts waiting and running work; `attached` returns the number of inputs that wait without being stored. */
 function createLoadReader({ database }: EmbeddedBase, attached: () => number): () => EngineLoad {
   // Counters and partial indexes keep the cost independent of completed work. `status <> 'completed'` repeats the
   // condition of the partial indexes, which SQLite otherwise does not use.
@@ -229,7 +229,7 @@ function createLoadReader({ database }: EmbeddedBase, attached: () => number): (
   );
   return () => {
     const load = read.get();
-    if (load === undefined) throw new Error("SQLite gave no row back.");
+    if (load === undefined) throw new Error("SQLite returned no row.");
     const { oldest, ...counts } = load;
     return {
       ...counts,

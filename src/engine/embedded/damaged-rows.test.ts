@@ -8,7 +8,7 @@ import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 const folder = mkdtempSync(join(tmpdir(), "kit-damaged-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("a damaged row says so in its record and its answer, and the others are listed, read and worked on", async () => {
+test("a damaged row has an error in its record, and the other rows are listed, read and worked on", async () => {
   const key = { agent: "a", session: "s" } as const;
   const first = await createEmbeddedEngine({ folder });
   const bad = await first.admit({ ...key, instance_id: "bad", input: { text: "lost" } });

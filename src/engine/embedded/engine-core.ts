@@ -11,13 +11,13 @@ import { openDatabase } from "./database/engine-database.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 import { createLease, createProcessLock, createTimeline, type LeaseHolder, soleProcess } from "./lease.ts";
 
-/** The base that the parts share, and the controls that the engine keeps to itself. */
+/** The base that the parts share, and the controls that only the engine uses. */
 export interface EngineCore {
   readonly base: EmbeddedBase;
   readonly lease: LeaseHolder;
   readonly blobs: BlobStore;
   readonly limits: EngineLimits;
-  /** Whether other processes may have a part in it. */
+  /** Whether other processes can use the same store. */
   readonly isShared: boolean;
   /** Notices when the database's file is deleted or replaced. */
   readonly file: DatabaseFile;
@@ -25,16 +25,16 @@ export interface EngineCore {
   drain(): void;
   /** Fires `base.stopping`. */
   stop(): void;
-  /** Writes what is due, then closes the database. */
-  /** Tells of what the engine's database cannot do for now. */
+  /** Converts the faults of the engine's database to errors. */
   readonly faults: StoreFaults;
+  /** Flushes pending writes, then closes the database. */
   close(): Promise<void>;
 }
 
 export interface CoreOptions {
-  /** None, and no database: all is in memory. */
+  /** Without a folder and a database, everything is in memory. */
   readonly folder: string | undefined;
-  /** Holds its tables, instead of a folder; no other process has a part in it. */
+  /** Holds the engine's tables, instead of a folder; no other process uses it. */
   readonly database?: Database | undefined;
   /** Called after each commit. */
   readonly onCommit?: (() => void) | undefined;
@@ -85,7 +85,7 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...given }: 
         return write();
       });
       return fenced.catch((error: unknown) => {
-        // The first write that is refused ends the lease for all work of this process at once, not at the next heartbeat.
+        // The first refused write ends the lease for all work of this process now, not at the next heartbeat.
         if (isLost(error) && (fence ?? lease.fence) === lease.fence) lease.lose();
         throw error;
       });
@@ -111,22 +111,22 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...given }: 
 
 const engineStore = {
   store: "The engine's store",
-  hint: "Check the disk of the engine's folder. The engine continues by itself once the disk works.",
-  repair: "Put engine.db of the engine's folder back from a backup.",
+  hint: "Check the disk of the engine's folder. The engine continues automatically once the disk works.",
+  repair: "Restore engine.db in the engine's folder from a backup.",
 };
 
 const pruneEveryMs = 60_000;
 const sweepEveryMs = 3_600_000;
 
 export interface Tenure {
-  /** Tries for the lease once; whoever does not get it stands by, and tries on. */
+  /** Tries to gain the lease once. A process that does not get it stands by, and keeps trying in the background. */
   start(handlers: EngineHandlers): Promise<void>;
-  /** Ends all that goes on in the background, and gives the lease back. */
+  /** Ends all background tasks, and releases the lease. */
   end(): Promise<void>;
 }
 
 /**
- * Gains the lease and renews it, starts the parts while it is held, and tells them when another process has written.
+ * Gains and renews the lease, starts the parts when it is gained, and notifies them when another process has written.
  */
 export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Tenure {
   const { base, lease, limits } = core;
@@ -155,7 +155,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (lease.isHeld && !over.signal.aborted) queue.open();
   }
 
-  /** Well before the lease runs out, and again: a locked store must not cost it. */
+  /** Renews the lease long before it expires, so that a store that is locked for a moment does not cost it. */
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
     // A process that wakes after it lost the lease notices here. A late heartbeat keeps a lease that no other process took.
@@ -171,7 +171,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     for (const part of parts) await part.clockSet?.();
   }
 
-  /** In a transaction. A clock that was set forward may be set back: what seems old by it now is kept for as long. */
+  /** Call it in a transaction. A clock that was set forward can be set back, so retention pauses for the same time. */
   function noteTime(jump: number): void {
     base.time.mark();
     const { retentionMs, longestRetentionMs = retentionMs } = limits;
@@ -198,7 +198,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
 
   const background = core.isShared ? [every(() => limits.pollMs, noticeWrites)] : [];
 
-  /** Again and again. What fails is tried again at its next time: a full disk is not a reason to stop. */
+  /** Repeats a task until the end of the tenure. A failed task runs again after the next pause. */
   async function every(ms: () => number, task: () => Promise<void>): Promise<void> {
     while (!over.signal.aborted) {
       await clock.sleep(ms(), over.signal).catch(() => undefined);
@@ -209,7 +209,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   return {
     async start(handlers) {
       await tryFor(handlers);
-      // A standby asks often: a dead holder is replaced at once.
+      // A standby checks often, so that it replaces a dead holder at once.
       const pause = (): number => (lease.isHeld ? limits.leaseMs / 5 : Math.min(limits.leaseMs / 5, 100));
       background.push(
         every(pause, () => beat(handlers)),

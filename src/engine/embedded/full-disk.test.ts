@@ -10,7 +10,7 @@ const root = mkdtempSync(join(tmpdir(), "kit-engine-full-"));
 afterAll(() => rmSync(root, { recursive: true }));
 const key = { agent: "worker", instance_id: "i", session: "default" };
 
-/** How large a file of the process may grow: the writes beyond it fail, as on a full disk. */
+/** The largest file size for the process: writes beyond it fail, as on a full disk. */
 function limitFiles(pid: number, bytes: number | "unlimited"): void {
   const { status } = spawnSync("prlimit", [`--pid=${pid}`, `--fsize=${bytes}:`]);
   expect(status).toBe(0);
@@ -19,7 +19,7 @@ function limitFiles(pid: number, bytes: number | "unlimited"): void {
 const hasLimits = spawnSync("prlimit", ["--version"]).status === 0;
 
 test.skipIf(!hasLimits)(
-  "an engine without room refuses what is new, and goes on when there is room",
+  "an engine on a full disk refuses new work, and continues once there is room",
   async () => {
     const folder = join(root, "full");
     const child = await startEngineProcess({

@@ -15,7 +15,7 @@ const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 7);
 const instances = 12;
 
-/** mulberry32: the same moments for the same seed. */
+/** mulberry32: the same numbers for the same seed. */
 function createRandom(start: number): () => number {
   let state = start;
   return () => {
@@ -26,7 +26,7 @@ function createRandom(start: number): () => number {
   };
 }
 
-/** Counts how often each dispatch was settled, from now on, where the engine itself cannot reach. */
+/** Counts how often each dispatch is settled from now on, with a trigger outside the engine. */
 function countSettlements(folder: string): void {
   const database = new DatabaseSync(join(folder, "engine.db"));
   database.exec(`
@@ -37,7 +37,7 @@ function countSettlements(folder: string): void {
   database.close();
 }
 
-test(`${rounds} engines killed under load lose nothing accepted, do nothing out of order, and settle nothing twice`, async () => {
+test(`${rounds} engines killed under load lose no accepted input, keep the order, and settle nothing twice`, async () => {
   const folder = join(root, "load");
   const log = join(root, "load.log");
   mkdirSync(folder);
@@ -50,7 +50,7 @@ test(`${rounds} engines killed under load lose nothing accepted, do nothing out 
     const child = await startEngineProcess({ folder, limits, log, work: "quick" });
     child.notify({ order: "start" });
     child.notify({ order: "load", instances, from: round * 1_000_000 });
-    // Counted, not timed: a slow machine would have accepted nothing as yet.
+    // Counted, not timed: a slow machine could have accepted nothing yet.
     const expected = 2 * instances + Math.floor(random() * 12 * instances);
     for (let count = 0, received = 0; count < expected; count += 1) {
       const news = await child.collect("admitted", received);
@@ -67,7 +67,7 @@ test(`${rounds} engines killed under load lose nothing accepted, do nothing out 
   await engine.start({ dispatch: async () => undefined, run: async () => undefined });
   const records = await Promise.all(accepted.map((id) => engine.awaitDispatch(id)));
   expect(records.map((record) => record?.status)).toEqual(accepted.map(() => "completed"));
-  // Also those whose receipt died with the process are done.
+  // Inputs whose receipt was lost with the process are done too.
   const { items: rest } = await engine.listDispatches({ limit: 1_000 });
   for (const { dispatch_id } of rest) await engine.awaitDispatch(dispatch_id);
   await engine.drain();
@@ -83,13 +83,13 @@ test(`${rounds} engines killed under load lose nothing accepted, do nothing out 
   const last = new Map<string, number>();
   for (const line of readFileSync(log, "utf8").trim().split("\n")) {
     const [instance = "", number] = line.split(" ");
-    // An attempt that was killed comes again; nothing comes after what was admitted later.
+    // A killed attempt is repeated; no input runs after one that was admitted later.
     expect(Number(number)).toBeGreaterThanOrEqual(last.get(instance) ?? 0);
     last.set(instance, Number(number));
   }
 });
 
-test("an input that kills its process takes none of those with it that are at work beside it", async () => {
+test("an input that kills its process does not fail the inputs that run at the same time", async () => {
   const folder = join(root, "bystanders");
   const engine = createEmbeddedEngine({ folder });
   const ids = new Map<string, string>();

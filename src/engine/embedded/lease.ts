@@ -8,27 +8,27 @@ import type { Lease } from "../shared/engine-base.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;
-  /** Whether the lease is free, or its holder dead or late, as it seems without a transaction. */
+  /** Whether the lease is free, or its holder dead or silent; checked without a transaction. */
   isFree(): boolean;
-  /** In a transaction: takes the lease when it is free, or its holder is dead or late. True when it is ours now. */
+  /** Takes the lease if it is free, or its holder dead or silent. True if this process holds it now. Call it in a transaction. */
   acquire(): boolean;
   /** Whether no other process has taken the lease since. */
   isOurs(): boolean;
-  /** In a transaction: says that we live. False when the lease is another's. */
+  /** Extends the lease. False if another process holds it. Call it in a transaction. */
   renew(): boolean;
-  /** In a transaction: throws `lease_lost` unless the lease is ours, of the given fence where there is one. */
+  /** Throws `lease_lost` unless this process holds the lease, with `fence` if given. Call it in a transaction. */
   check(fence?: number): void;
-  /** After the transaction: what `acquire` gained counts from now on. */
+  /** Starts the tenure that `acquire` gained. Call it after the transaction. */
   begin(): void;
-  /** Tells those who work that the lease is gone, or may be. */
+  /** Fires the signal: the lease is lost, or may be. */
   lose(): void;
-  /** In a transaction: gives the lease back, so that another process need not wait. */
+  /** Releases the lease, so that another process need not wait. Call it in a transaction. */
   release(): void;
 }
 
 export interface LeaseOptions {
   readonly clock: Clock;
-  /** How long a holder may be silent before another takes over. */
+  /** How long a holder can be silent before another process takes over. */
   readonly ttlMs: number;
   readonly lock: ProcessLock;
 }
@@ -40,7 +40,7 @@ interface LeaseRow {
   readonly expires_at: number;
 }
 
-/** The lease of an engine's folder: a row that its owner has to renew, with a fence that only rises. */
+/** The lease of an engine's folder: a row that its holder must renew, with a fence that only rises. */
 export function createLease(database: Database, options: LeaseOptions): LeaseHolder {
   const { clock, ttlMs, lock } = options;
   const owner = randomUUID();
@@ -56,21 +56,22 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
   );
 
   let fence = 0;
-  let taken = 0;
+  /** The fence that `acquire` gained. */
+  let nextFence = 0;
   let watched: { readonly row: LeaseRow; readonly since: number } | undefined;
   let tenure = new AbortController();
   tenure.abort(lost());
 
   function isFree(): boolean {
     const row = read.get();
-    // A row that still names this process was given up by mistake: no other process has claimed the lease.
+    // A row that names this process was given up by mistake: no other process has claimed the lease.
     if (row === undefined || row.owner === null || row.owner === owner) return true;
     return isSilent(row) || (row.locked === 1 && isUnlocked());
   }
 
   /**
-   * Whether the holder has not renewed its lease for as long as it lasts, by what this process has counted: what the
-   * row says of the time of day may be wrong by hours after the clock is set.
+   * Whether the holder has not renewed its lease for `ttlMs`, measured by this process: the time in the row can be wrong by
+   * hours after the machine's clock was set.
    */
   function isSilent(row: LeaseRow): boolean {
     const now = elapsedOf(clock);
@@ -79,7 +80,7 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
     return now - watched.since >= ttlMs;
   }
 
-  /** The holder had the lock: when it can be had, the holder is dead. */
+  /** The holder has the process lock while it lives: if this process can get the lock, the holder is dead. */
   function isUnlocked(): boolean {
     if (!lock.tryHold()) return false;
     lock.release();
@@ -105,15 +106,15 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
     isOurs: () => isOurs(fence),
     acquire() {
       if (!isFree()) return false;
-      taken = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
+      nextFence = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
       return true;
     },
     begin() {
-      fence = taken;
+      fence = nextFence;
       tenure = new AbortController();
     },
     renew() {
-      // A frozen process that this one took over from may have woken, and let the lock go.
+      // Tries to get the lock again: an earlier holder that was frozen may have woken and released it.
       return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
     },
     check(expected = fence) {
@@ -137,7 +138,7 @@ function lost(): KitError {
   });
 }
 
-/** The lock of a process that is the only one: another instance of it is dead. */
+/** The lock of a process that is the only user of its store: an earlier holder is always dead. */
 export const soleProcess: ProcessLock = {
   isHeld: true,
   tryHold: () => true,
@@ -145,18 +146,18 @@ export const soleProcess: ProcessLock = {
   close: () => undefined,
 };
 
-/** A lock that the system itself lets go when its process ends, in whatever way. */
+/** A lock that the system releases when its process ends, even after a crash. */
 interface ProcessLock {
   readonly isHeld: boolean;
-  /** Whether it is held now. False when a process that lives holds it, frozen or not. */
+  /** Tries to get the lock; whether this process holds it now. False if another live process, frozen or not, holds it. */
   tryHold(): boolean;
   release(): void;
   close(): void;
 }
 
 /**
- * SQLite's own lock of a file (fcntl, LockFileEx), through a transaction that is never written: it works
- * where a process number does not, between containers and after a restart of one.
+ * SQLite's lock of a file (fcntl, LockFileEx), held by a transaction that never writes. Unlike a process id, it also works
+ * between containers and after the restart of a container.
  */
 export function createProcessLock(file: string | undefined, faults: StoreFaults): ProcessLock {
   const database = openFile(file ?? ":memory:", { timeoutMs: 0 });
@@ -182,10 +183,10 @@ export function createProcessLock(file: string | undefined, faults: StoreFaults)
 }
 
 /**
- * The time that durable waits are counted in. It goes on as evenly as the machine does, asleep or awake, over restarts
- * and changes of hands, whatever is done to the time of day; so a sleep of 20 s takes 20 s. While no process
- * runs, the time of day is all there is to count by: then it never goes back, and a clock that was set forward counts
- * as time that has passed.
+ * The time base of durable waits. It advances evenly while the machine is awake or asleep, across restarts and changes of
+ * the lease holder, and ignores changes of the machine's clock; so a sleep of 20 s takes 20 s. Time without a running
+ * process is measured by the machine's clock: the timeline never goes back then, and a clock that was set forward counts as
+ * passed time.
  */
 export interface Timeline extends WaitClock {
   /** Reads the position that another process has stored. */
@@ -193,8 +194,8 @@ export interface Timeline extends WaitClock {
   /** Stores the position. Call it in a transaction. */
   mark(): void;
   /**
-   * By how many milliseconds the time of day was set since the last look: forward, back (negative), or 0. What is less than
-   * 1.5 s is none: a time service corrects it bit by bit.
+   * By how many milliseconds the machine's clock was set since the last call: forward, back (negative), or 0. Less than
+   * 1.5 s counts as 0: a time service makes such corrections in small steps.
    */
   jump(): number;
   /** Keeps all records until a time of the timeline. Call it in a transaction. */
@@ -209,7 +210,7 @@ interface TimelineRow {
   readonly kept_until: number;
 }
 
-const leastJumpMs = 1_500;
+const minJumpMs = 1_500;
 
 export function createTimeline(database: Database, clock: Clock): Timeline {
   const read = query<TimelineRow>(database, "SELECT time, wall, kept_until FROM timeline");
@@ -219,7 +220,7 @@ export function createTimeline(database: Database, clock: Clock): Timeline {
      ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall`,
   );
   const keepUntil = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
-  /** The timeline minus the process's own count, in ms. */
+  /** The timeline minus the time that this process has counted, in ms. */
   let ahead = 0;
   /** The time of day minus the timeline, in ms. */
   let offset = 0;
@@ -227,10 +228,10 @@ export function createTimeline(database: Database, clock: Clock): Timeline {
   const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);
   const now = (): number => Math.floor(ahead + counted());
 
-  /** By how much the time of day has left this since the last look; 0 while that is little. */
+  /** By how much the machine's clock differs from the timeline since the last `jump`; 0 if the difference is small. */
   function drift(): number {
     const by = clock.now() - now() - offset;
-    return Math.abs(by) < leastJumpMs ? 0 : by;
+    return Math.abs(by) < minJumpMs ? 0 : by;
   }
 
   function resume(): void {

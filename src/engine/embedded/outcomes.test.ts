@@ -21,7 +21,7 @@ async function open(folder: string | undefined, clock?: Clock): Promise<Engine> 
 }
 
 test.each([undefined, mkdtempSync(join(root, "engine-"))])(
-  "what is done once for a key is done once (%s)",
+  "work with the same key is done once (%s)",
   async (folder) => {
     const engine = await open(folder);
     let count = 0;
@@ -55,7 +55,7 @@ test("a failed attempt is repeated for each later caller", async () => {
   await engine.drain();
 });
 
-test("an outcome outlives the process, large ones too, and every key is a key", async () => {
+test("an outcome survives the process, also a large one, and any text can be a key", async () => {
   const folder = mkdtempSync(join(root, "engine-"));
   const large = { text: "x".repeat(300_000) };
   const keys = ["__proto__", "constructor", "a", "A", "", "a\nb"];
@@ -87,13 +87,13 @@ test("work of another process is unavailable, and is resumed when that process i
   ahead = 60_000;
   expect(await other.once("a", async () => "second")).toBe("second");
   held.resolve("first");
-  // The process that was thought dead learns what another one did in its place.
+  // The process that was taken for dead gets the outcome of the other one.
   expect(["first", "second"]).toContain(await first);
   expect(await one.once("a", async () => "third")).toBe("second");
   await Promise.all([one.drain(), other.drain()]);
 });
 
-test("an outcome is forgotten with other ended work", async () => {
+test("an outcome is removed with other ended work", async () => {
   let ahead = 0;
   let minute = Promise.withResolvers<void>();
   const clock: Clock = {

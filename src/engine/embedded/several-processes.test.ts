@@ -10,12 +10,12 @@ afterAll(() => rmSync(root, { recursive: true }));
 const key = { agent: "worker", instance_id: "i", session: "default" };
 const handlers = { run: async () => undefined, dispatch: async () => process.pid };
 
-test("one process works, another accepts and waits; when the first is killed, it takes over at once", async () => {
+test("one process works, and another only accepts; when the first is killed, the second takes over at once", async () => {
   const folder = join(root, "killed");
   const child = await startEngineProcess({ folder, work: "quick" });
   child.notify({ order: "start" });
   await child.collect("started");
-  // So long that what follows is not for the lease running out.
+  // So long that the takeover does not come from an expired lease.
   const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
   await engine.start(handlers);
   const done = async (input: number): Promise<unknown> => {
@@ -43,7 +43,7 @@ test("a process that drains hands over at once", async () => {
   const engine = createEmbeddedEngine({ folder, limits: { leaseMs: 3_600_000 } });
   await engine.start(handlers);
   child.notify({ order: "drain" });
-  // Its handler ended well when it was told to stop, which is an end.
+  // Its handler returned a result when its signal fired, so the input has ended.
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "too late" });
   const next = await engine.admit({ ...key, input: 2 });
   expect(await engine.awaitDispatch(next.dispatch_id)).toMatchObject({ result: process.pid });
@@ -51,7 +51,7 @@ test("a process that drains hands over at once", async () => {
   await engine.drain();
 });
 
-test("a frozen process loses its work after the lease's time, learns it when it wakes, and writes nothing", async () => {
+test("a frozen process loses its work when its lease expires, notices it when it wakes, and writes nothing", async () => {
   const folder = join(root, "frozen");
   const limits = { leaseMs: 2_000 };
   const child = await startEngineProcess({ folder, limits, work: "hold" });
@@ -66,7 +66,7 @@ test("a frozen process loses its work after the lease's time, learns it when it 
   expect(record).toMatchObject({ status: "completed", result: process.pid, attempts: 2 });
   child.signal("SIGCONT");
   expect(await child.collect("aborted")).toEqual({ news: "aborted", code: "lease_lost" });
-  // It can still accept; what it accepts is done here.
+  // It can still accept work, which is done here.
   const received = child.news.length;
   child.notify({ order: "admit", request: { ...key, input: 2 } });
   const next = await child.collect("admitted", received);
@@ -77,7 +77,7 @@ test("a frozen process loses its work after the lease's time, learns it when it 
   await engine.drain();
 });
 
-test("a standby cancels what another process runs, or has waiting", async () => {
+test("a standby cancels the running and waiting work of another process", async () => {
   const folder = join(root, "cancelled");
   const child = await startEngineProcess({ folder, work: "hold" });
   child.notify({ order: "start" });

@@ -14,7 +14,7 @@ import { type ScheduleRow, type ScheduleStore, Schedules, turnBack } from "../sh
 import { badCursor, readPage } from "../shared/stored-rows.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 
-/** Schedules in the engine's database: the holder of the lease starts their runs. */
+/** Schedules in the engine's database: the lease holder starts their runs. */
 export function createSchedules(
   base: EmbeddedBase,
   { startRun }: { readonly startRun: (request: RunRequest) => Promise<RunReceipt> },
@@ -29,7 +29,7 @@ export function createSchedules(
     all: async () => sql.all.all(),
     async put({ name, workflow, cron, timezone, next_at, payload }) {
       const row = await base.commit(() => sql.put.get(name, workflow, cron, timezone, next_at, payload));
-      if (row === undefined) throw new Error("SQLite gave no row back.");
+      if (row === undefined) throw new Error("SQLite returned no row.");
       return row;
     },
     async advance({ id, next_at }, next, runId) {
@@ -43,7 +43,7 @@ export function createSchedules(
     isWorking: () => tenure !== undefined && !tenure.aborted && tenure === lease.signal && !stopping.aborted,
   });
 
-  /** In a transaction: has schedules go by a clock that was set back. */
+  /** Adapts the schedules to a clock that was set back. Call it in a transaction. */
   function followClock(): void {
     for (const row of sql.all.all()) {
       const turned = turnBack(row, clock.now());
@@ -76,7 +76,7 @@ function statements({ database }: EmbeddedBase) {
     ),
     due: query<ScheduleRow>(database, "SELECT * FROM schedules WHERE next_at <= ? ORDER BY next_at"),
     all: query<ScheduleRow>(database, "SELECT * FROM schedules ORDER BY name"),
-    // A schedule that is declared again as it was keeps the occurrence that is due: it may have been missed.
+    // A schedule whose times are unchanged keeps its next occurrence, which may be overdue.
     put: query<ScheduleRow>(
       database,
       `INSERT INTO schedules (name, workflow, cron, timezone, next_at, payload) VALUES (?, ?, ?, ?, ?, ?)
@@ -163,7 +163,7 @@ export function createOutcomeRows(base: EmbeddedBase): {
   return { store, part };
 }
 
-/** The records of deliveries in the engine's database. */
+/** Records of deliveries in the engine's database. */
 export function createDeliveryRows(
   base: EmbeddedBase,
   limits: EngineLimits,
@@ -182,12 +182,12 @@ export function createDeliveryRows(
       WHERE ${columns.map((column) => `${column} = ? AND `).join("")}
       ${outcome === undefined || outcome === "accepted" ? "" : "outcome <> 'accepted' AND"}
       record_id < ? ORDER BY record_id DESC LIMIT ?`;
-    let found = queries.get(sql);
-    if (found === undefined) {
-      found = query<DeliveryRow>(database, sql);
-      queries.set(sql, found);
+    let prepared = queries.get(sql);
+    if (prepared === undefined) {
+      prepared = query<DeliveryRow>(database, sql);
+      queries.set(sql, prepared);
     }
-    return found;
+    return prepared;
   }
 
   const store: DeliveryStore = {
@@ -219,7 +219,10 @@ export function createDeliveryRows(
   return { store, part };
 }
 
-/** Removes what is old, and what is beyond the newest of a webhook, at most 500 of each; gives the largest count. */
+/**
+ * Returns the function that removes old records, and records beyond the limit of a webhook: at most 500 of each kind. It
+ * returns the largest of the counts.
+ */
 function createPrune({ database }: EmbeddedBase, most: number): (endedBefore: number) => number {
   const old = query(
     database,
@@ -245,16 +248,16 @@ function createPrune({ database }: EmbeddedBase, most: number): (endedBefore: nu
   return (endedBefore) => {
     const counts = [old.run(lowestId("delivery", Math.max(0, endedBefore)), pruned)];
     for (const { webhook } of webhooks.all()) {
-      const ofStrangers = unverified.run(webhook, mostUnverified, pruned);
-      counts.push(ofStrangers);
-      // Strangers push out none but their own.
-      if (ofStrangers < pruned) counts.push(all.run(webhook, most + mostUnverified, pruned));
+      const removed = unverified.run(webhook, mostUnverified, pruned);
+      counts.push(removed);
+      // Unverified records, which anyone can cause, never displace verified ones.
+      if (removed < pruned) counts.push(all.run(webhook, most + mostUnverified, pruned));
     }
     return Math.max(...counts);
   };
 }
 
-/** Named, because SQLite's guess without statistics may be a walk over all deliveries. */
+/** The index to use. Without statistics SQLite can choose a scan over all deliveries, so the query names its index. */
 function indexFor(columns: readonly string[], outcome: string | undefined): string {
   if (columns.includes("delivery_id")) return "deliveries_by_sender";
   if (outcome !== undefined && outcome !== "accepted") return "deliveries_by_outcome";

@@ -3,33 +3,33 @@ import type { PostgresBase } from "./postgres-base.ts";
 import { lockedShards } from "./shards.ts";
 
 /**
- * An engine for a process that lives as long as a request: a function of a platform. It takes up the work that comes to it and the
- * shards of that alone, listens to no news, and holds nothing after its drain.
+ * An engine for a process that lives as long as a request: a serverless function. It takes only the shards of the work that
+ * comes to it, does not listen to news, and holds nothing after its drain.
  */
 export interface BriefEngine extends Engine {
-  /** Takes up what is due in the whole database too, until the drain: runs whose time has come, inputs and schedules. */
+  /** Until the drain, also takes all due work of the database: inputs, runs and schedules. */
   takeDue(): Promise<void>;
-  /** Resolves once nothing of what was taken up is at work, or waits for a slot. What waits for a time or a decision is at rest. */
+  /** Resolves once none of the taken work runs or waits for a slot. Work that waits for a time or a decision is at rest. */
   atRest(): Promise<void>;
 }
 
 export interface AskedWorkOptions {
-  /** Starts the runs of schedules that are due. */
+  /** Starts the runs of due schedules. */
   startScheduled(): Promise<void>;
-  /** Removes what has ended long ago. */
+  /** Removes work that ended before the retention period. */
   prune(): Promise<void>;
-  /** Whether queued work is being looked for in the rows. */
-  isLooking(): boolean;
+  /** Whether a query for queued work is running. */
+  isPolling(): boolean;
 }
 
-/** Between two polls for what is due. */
+/** The pause between two polls for due work. */
 export const pollMs = 250;
-/** Between two polls whether everything is at rest. */
+/** The pause between two checks whether all work is at rest. */
 const restPollMs = 25;
 
 /**
- * Takes up work for a node without a share: what comes to the node, as long as it lives, and, once it is told so, all that is due in
- * the database and that no other node holds.
+ * Takes work for a node without a share of the shards: the work that comes to the node and, after `takeDue`, all due work
+ * in the database that no other node holds.
  */
 export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   readonly #base: PostgresBase;
@@ -48,10 +48,10 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   async takeDue(): Promise<void> {
     const { ownership, clock } = this.#base;
     this.#takesAll = true;
-    // The node that holds the first shard does what the whole database needs.
+    // The node that holds shard 0 does the chores of the whole database.
     ownership.want([0]);
-    await ownership.turnNow();
-    // A node that was found to be silent loses its shards a moment later.
+    await ownership.beatNow();
+    // A silent node loses its shards a moment after it was detected.
     await clock.sleep(pollMs);
     await this.poll();
     await this.#options.startScheduled();
@@ -60,18 +60,18 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
 
   async atRest(): Promise<void> {
     const { draining, clock } = this.#base;
-    // Work that has ended may have led to other work, which is found a moment later.
+    // Ended work can have caused other work, which the next poll finds.
     for (let quietPolls = 0; quietPolls < 2 && !draining.aborted; ) {
       quietPolls = this.#isBusy() ? 0 : quietPolls + 1;
       await clock.sleep(restPollMs);
     }
   }
 
-  /** Asks for the shards in which something is due that no node holds, as many as there are free slots. */
+  /** Requests the unowned shards with due work, as many as there are free slots. */
   async poll(): Promise<void> {
     const { database, ownership, clock, queue, draining } = this.#base;
-    const known = this.#takesAll ? null : ownership.known;
-    if (known?.length === 0 || draining.aborted) return;
+    const requested = this.#takesAll ? null : ownership.everRequested;
+    if (requested?.length === 0 || draining.aborted) return;
     const rows = await database.rows<{ readonly shard: number }>(
       `SELECT shard FROM (
          SELECT shard, accepted_at AS since FROM $s.dispatches
@@ -82,13 +82,13 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
        ) AS due
        WHERE ($2::int[] IS NULL OR shard = ANY($2)) AND shard NOT IN (${lockedShards("$3")})
        GROUP BY shard ORDER BY min(since) LIMIT $4`,
-      [clock.now(), known, ownership.lockSpace, Math.max(0, queue.free)],
+      [clock.now(), requested, ownership.lockSpace, Math.max(0, queue.free)],
     );
     ownership.want(rows.map(({ shard }) => shard));
   }
 
   #isBusy(): boolean {
     const { ownership, queue } = this.#base;
-    return ownership.isTaking || this.#options.isLooking() || !queue.isAtRest;
+    return ownership.isTaking || this.#options.isPolling() || !queue.isAtRest;
   }
 }

@@ -1,7 +1,7 @@
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { Waiters } from "../shared/queue/waiters.ts";
 
-/** Between two looks of a caller that waits while the database is away. */
+/** The pause between two reads while the database is unavailable. */
 const retryMs = 250;
 
 export interface WaitFor<Row> {
@@ -11,14 +11,14 @@ export interface WaitFor<Row> {
   hasEnded(row: Row): boolean;
 }
 
-/** Waits for the end of work; gives its row, or undefined for an unknown id. A caller that waits already outlasts an outage. */
+/** Waits for the end of work. Returns its row, or `undefined` for an unknown id. Once the work was found, an outage of the database does not end the wait. */
 export async function awaitEnd<Row>(
   id: string,
   { waiters, signal, ...rows }: WaitFor<Row>,
 ): Promise<Row | undefined> {
   signal?.throwIfAborted();
   for (let isKnown = false; ; ) {
-    // The wait begins before the row is read: an end in between is not missed.
+    // The wait begins before the row is read, so that an end in between is not missed.
     const leave = new AbortController();
     const either = signal === undefined ? leave.signal : AbortSignal.any([signal, leave.signal]);
     const ended = waiters.wait(id, either);

@@ -30,7 +30,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** One invocation of a function: its engine works until it is drained. */
+/** One invocation of a function, whose engine works until it is drained. */
 async function invoke(some: Partial<EngineHandlers> = {}, limits = {}): Promise<BriefEngine> {
   const engine = await createBriefEngine({ url: server.url, schema, limits });
   opened.push(engine);
@@ -48,7 +48,7 @@ async function ask<Row>(sql: string): Promise<readonly Row[]> {
   }
 }
 
-/** Counts the locks of shards, the nodes, and the connections beside the one that asks. */
+/** Counts the locks of shards, the nodes, and the other connections. */
 async function held(): Promise<object> {
   const [locks, nodes, connections] = await Promise.all([
     ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"),
@@ -62,7 +62,7 @@ async function held(): Promise<object> {
 
 const input = { ...sessionKey, input: "now" };
 
-test("an invocation does the input that it has accepted, and holds nothing in the database once it is drained", async () => {
+test("an invocation works on the input that it has accepted, and holds nothing in the database once it is drained", async () => {
   const engine = await invoke({ dispatch: async () => "done" });
   const { dispatch_id } = await engine.admit(input);
   await engine.atRest();
@@ -71,14 +71,14 @@ test("an invocation does the input that it has accepted, and holds nothing in th
   await expect.poll(held).toEqual({ locks: 0, nodes: 0, connections: 0 });
 });
 
-test("an invocation that only looks takes part in nothing", async () => {
+test("an invocation that only reads takes no shard", async () => {
   const engine = await invoke();
   expect(await engine.listDispatches()).toEqual({ items: [] });
   await engine.atRest();
   await expect.poll(held).toMatchObject({ locks: 0, nodes: 0 });
 });
 
-test("where functions alone have worked nothing is wrong between their calls; after the last machine it is", async () => {
+test("a cluster of functions has no problem between their invocations; a cluster of servers has one after the last server", async () => {
   const call = await invoke({ dispatch: async () => "done" });
   await call.admit(input);
   await call.atRest();
@@ -92,7 +92,7 @@ test("where functions alone have worked nothing is wrong between their calls; af
   expect((await reader.state?.())?.problems).toMatchObject([{ code: "unowned_shards" }]);
 });
 
-test("the scheduled call takes up what other processes have left, and a request does not", async () => {
+test("the scheduled invocation resumes work that other processes have left, and a request does not", async () => {
   const accepting = await createBriefEngine({ url: server.url, schema });
   const { dispatch_id } = await accepting.admit({ ...input, instance_id: "left" });
   await accepting.drain({ timeoutMs: 0 });
@@ -106,7 +106,7 @@ test("the scheduled call takes up what other processes have left, and a request 
   expect(await scheduled.getDispatch(dispatch_id)).toMatchObject({ result: "by the scheduled call" });
 });
 
-test("an input that needs longer is handed on without counting an attempt", async () => {
+test("an input that takes longer is handed over without counting an attempt", async () => {
   const attempts: number[] = [];
   const first = await invoke({
     async dispatch(context) {
@@ -130,7 +130,7 @@ test("an input that needs longer is handed on without counting an attempt", asyn
   expect(attempts).toEqual([1, 1]);
 });
 
-test("a run goes on by later calls: after its sleep, after a signal, and at the step before which a drain has put it back", async () => {
+test("later invocations continue a run: after its sleep, after a signal, and at the step before which a drain has requeued it", async () => {
   const steps: string[] = [];
   const run: EngineHandlers["run"] = async (context) => {
     await context.step("one", () => void steps.push("one"));
@@ -169,7 +169,7 @@ test("a run goes on by later calls: after its sleep, after a signal, and at the 
   expect(steps).toEqual(["one", "two", "three"]);
 });
 
-test("two invocations for one instance take turns: a prompt waits until the other has given the instance up", async () => {
+test("two invocations for one instance take turns: a prompt waits until the other invocation has released the instance", async () => {
   const order: string[] = [];
   const working = gate();
   const first = await invoke();
@@ -187,7 +187,7 @@ test("two invocations for one instance take turns: a prompt waits until the othe
   expect(order).toEqual(["first", "second"]);
 });
 
-test("beside servers that share the work, functions accept, and the servers do it", async () => {
+test("next to servers, functions only accept work, and the servers do it", async () => {
   const lasting = await createPostgresEngine({ url: server.url, schema });
   opened.push(lasting);
   await lasting.start(handlers({ dispatch: async () => "by the server" }));
@@ -199,7 +199,7 @@ test("beside servers that share the work, functions accept, and the servers do i
   expect(await ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")).toEqual(before);
 });
 
-test("a schedule starts its run in the scheduled call", async () => {
+test("a schedule starts its run in the scheduled invocation", async () => {
   const ran: unknown[] = [];
   const run: EngineHandlers["run"] = async (_, { payload }) => void ran.push(payload);
   const first = await invoke({ run });
@@ -215,7 +215,7 @@ test("a schedule starts its run in the scheduled call", async () => {
   expect(ran).toEqual([7]);
 });
 
-test("the scheduled call takes no more than it can begin", async () => {
+test("the scheduled invocation takes only as much work as it can begin", async () => {
   const accepting = await createBriefEngine({ url: server.url, schema });
   for (const id of ["a", "b", "c", "d", "e", "f"]) await accepting.admit({ ...input, instance_id: id });
   await accepting.drain({ timeoutMs: 0 });
@@ -235,7 +235,7 @@ test("the scheduled call takes no more than it can begin", async () => {
   expect(begun).toBe(6);
 });
 
-test("a tool call that waits for a decision is listed and decided while no function works on it", async () => {
+test("a tool call that waits for a decision is listed and decided while no function runs", async () => {
   const request: ApprovalRequest = {
     approval_id: "approval-1",
     ...sessionKey,

@@ -15,7 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Calls the node for all that it says itself. */
+/** An executor that calls the node for each `wake`. */
 class OwnCalls implements Executor {
   readonly name = "test";
   #turn: Turn | undefined;
@@ -42,7 +42,7 @@ async function startNode(): Promise<Engine> {
   return engine;
 }
 
-test("the node that is asked owns an instance that no node works for, and the one that works for it otherwise, for as long as it lives", async () => {
+test("the node that gets a request owns an instance without an owner; otherwise its owner keeps it for as long as it lives", async () => {
   const [one, two] = [await startNode(), await startNode()];
   const owned = { agent: "a", instance_id: "one" };
   const ownerBy = async ({ cluster }: Engine) => (await cluster?.owner(owned))?.node;
@@ -60,9 +60,9 @@ test("the node that is asked owns an instance that no node works for, and the on
   await work;
   await one.drain({ timeoutMs: 0 });
   await expect.poll(() => ownerBy(two)).toBe(two.cluster?.node);
-  // It takes it to do what a caller waits for.
+  // The node takes the instance for work that a caller waits for.
   expect(await two.inLine({ ...owned, session: "default" }, async () => "done")).toBe("done");
-  // A process that does no work itself knows of no owner.
+  // A process that does no work reports no owner.
   const reader = await createCalledEngine({ url: server.url, schema: "called" }, new OwnCalls());
   expect(await reader.cluster?.owner({ agent: "a", instance_id: "other" })).toBeUndefined();
   await Promise.all([two, reader].map((engine) => engine.drain({ timeoutMs: 0 })));

@@ -6,35 +6,36 @@ import type { PostgresBase } from "./postgres-base.ts";
 import { lockedShards, shardOf } from "./shards.ts";
 
 /**
- * Calls some node, which is its choice, for what instances and runs have to do, until they have done it. It need not be
- * reliable: what it loses is found in the rows.
+ * Calls a node of its choice for the work of instances and runs, until the work is done. It need not be reliable: the nodes
+ * find lost calls in the rows.
  */
 export interface Executor {
-  /** Its name, for operators. */
+  /** The executor's name, for operators. */
   readonly name: string;
-  /** These have something to do: soon, `turn` is to be called for each, on some node. Called often; it must not throw. */
+  /** These instances and runs have work: the executor calls `turn` for each soon, on any node. Called often; must not throw. */
   wake(keys: readonly Owned[], why?: Wake): void;
-  /** This node can be called from now on. */
+  /** From now on, the executor can call this node. */
   start(turn: Turn): Promise<void>;
-  /** This node is not called any more. */
+  /** From now on, the executor must not call this node. */
   stop(): Promise<void>;
-  /** The reason that has kept it from calling this node, or from hearing of work, for longer than a moment. */
+  /** The problem that has kept the executor from calling this node, or from getting calls, for longer than a moment. */
   problem(): KitError | undefined;
 }
 
-/** `found`: no node works on it though it is due, so an earlier call was lost, or is stuck with a node that is gone. */
+/** `found`: no node does the due work, so an earlier call was lost, or is stuck at a dead node. */
 export type Wake = "new" | "found";
 
 /**
- * Does what an instance or a run has to do, or waits while another node does it. Gives in how many ms the next of it is due; undefined
- * where nothing waits for a time. Rejects where another node is to be called instead. `lost`: the call has become another node's.
+ * Does the work of an instance or a run, or waits while another node does it. Returns the ms until its next work is due;
+ * `undefined` if nothing waits for a time. Rejects if the executor must call another node. `lost` fires if the executor has
+ * passed the call to another node.
  */
 export type Turn = (key: Owned, lost: AbortSignal) => Promise<number | undefined>;
 
 interface State {
-  /** Something works, or could begin now. */
+  /** Whether work runs, or could begin now. */
   readonly busy: boolean;
-  /** When the next of what waits for a time is due. */
+  /** When the next work that waits for a time is due. */
   readonly at: number | null;
 }
 
@@ -44,29 +45,29 @@ interface DueRow {
   readonly run_id: string | null;
 }
 
-/** How often a node looks for what is due and no node works on. */
+/** How often the keeper looks for due work that no node does. */
 export const findMs = 1_000;
-/** The keeper calls again for work that is due for so long. */
+/** The keeper calls again for work that has been due for this time. */
 const lateMs = 1_500;
 const mostFound = 500;
-/** A node that is not called for so long, while work is due, is spoken of. */
+/** If a node is not called for this time, although work is due, it reports a problem. */
 const uncalledMs = 15_000;
-/** A turn is over after this time, and the executor told to call again: so none meets a time limit of the executor. */
+/** A turn ends after this time, and the executor calls again, so that no turn meets a time limit of the executor. */
 const longestTurnMs = 30_000;
-/** Between two looks of a turn at the rows, at first and at most. */
-const firstLookMs = 10;
-const longestLookMs = 250;
-/** How often a turn asks again for a shard that another node holds. */
+/** The first and the longest pause between two reads of a turn's rows. */
+const firstPauseMs = 10;
+const longestPauseMs = 250;
+/** How often a turn requests a shard again that another node holds. */
 const wantMs = 2_500;
 
-/** The work of a node that an executor calls. */
+/** Does the work of a node that an executor calls. */
 export class CalledWork {
   readonly #base: PostgresBase;
   readonly #executor: Executor;
   readonly #states: Batcher<Owned, State>;
-  /** How many turns of a shard are open. */
+  /** The number of open turns per shard. */
   readonly #open = new Map<number, number>();
-  /** Since when this node finds work that is due whenever it looks, by `performance.now`. */
+  /** The first of the searches in a row that found due work, by `performance.now`. */
   #dueSince: number | undefined;
   #calledAt = 0;
 
@@ -88,29 +89,29 @@ export class CalledWork {
     await this.#executor.stop();
   }
 
-  /** The reason that accepted work waits, for operators. */
+  /** The problem that delays accepted work, for operators. */
   problem(): KitError | undefined {
     const since = Math.max(this.#dueSince ?? Number.POSITIVE_INFINITY, this.#calledAt);
     const isUncalled = performance.now() - since > uncalledMs;
     return this.#executor.problem() ?? (isUncalled ? notCalled(this.#executor.name) : undefined);
   }
 
-  /** Takes an instance that no node holds: Restate calls for none that rests. */
+  /** Takes the shard of an instance that no node holds: an executor makes no call for an instance without work. */
   async tryHold(key: Owned): Promise<void> {
     const { ownership, handlers } = this.#base;
     const shard = shardOf(key);
     if (handlers() === undefined || !ownership.leaseOfShard(shard).signal.aborted) return;
     ownership.want([shard]);
-    await ownership.turnNow().catch(() => undefined);
-    if (!this.#open.has(shard)) ownership.forgo(shard);
+    await ownership.beatNow().catch(() => undefined);
+    if (!this.#open.has(shard)) ownership.withdraw(shard);
   }
 
-  /** One node calls for what is due and no node works on. */
+  /** On the keeper: calls for due work that no node does. */
   async find(): Promise<void> {
     const { database, ownership, clock, draining } = this.#base;
     if (draining.aborted) return;
     if (!ownership.isKeeper) this.#dueSince = undefined;
-    // The node that holds the first shard does what the whole database needs.
+    // The node that holds shard 0 is the keeper.
     ownership.want([0]);
     if (!ownership.isKeeper) return;
     const rows = await database.rows<DueRow>(
@@ -146,7 +147,7 @@ export class CalledWork {
       const others = (this.#open.get(shard) ?? 1) - 1;
       if (others > 0) this.#open.set(shard, others);
       else this.#open.delete(shard);
-      if (others === 0) ownership.forgo(shard);
+      if (others === 0) ownership.withdraw(shard);
     }
   }
 
@@ -155,7 +156,7 @@ export class CalledWork {
     const shard = shardOf(key);
     const until = performance.now() + longestTurnMs;
     let wantAt = 0;
-    for (let pause = firstLookMs; ; pause = Math.min(longestLookMs, pause * 2)) {
+    for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 2)) {
       lost.throwIfAborted();
       const { busy, at } = await this.#states.add(key);
       if (!busy) return at === null ? undefined : Math.max(0, at - clock.now());
@@ -169,7 +170,7 @@ export class CalledWork {
     }
   }
 
-  /** A node without a free slot leaves what is not its own to others. */
+  /** Whether this node has no free slot for a shard that it does not own, so that another node should do the work. */
   #isFull(shard: number): boolean {
     const { queue, ownership } = this.#base;
     return queue.free <= 0 && ownership.others > 0 && ownership.leaseOfShard(shard).signal.aborted;
@@ -205,7 +206,7 @@ export class CalledWork {
 function notCalled(name: string): KitError {
   return new KitError({
     code: "unavailable",
-    message: `${name} accepts the calls for work, but does not call this node: work waits.`,
-    hint: `Check in ${name} what happens to the calls, that the registered address leads to the nodes, and that no other cluster has registered an object with the same name.`,
+    message: `${name} accepts the calls for work, but does not call this node, so work waits.`,
+    hint: `Check the state of the calls in ${name}, that the registered address leads to the nodes, and that no other cluster has registered an object with the same name.`,
   });
 }

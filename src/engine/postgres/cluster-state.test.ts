@@ -12,13 +12,13 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("nodes say what they are and do, and what is wrong with them is said with what to do", async () => {
+test("the state has each node's work, and each problem with advice", async () => {
   const place = { url: server.url, schema: "cluster_state" };
   const reader = await createPostgresEngine(place);
   expect(await reader.state?.()).toMatchObject({
     nodes: [],
     unowned_shards: 256,
-    problems: [{ code: "unowned_shards", hint: "No node works. Start one." }],
+    problems: [{ code: "unowned_shards", hint: "No node is working. Start one." }],
   });
   const held = Promise.withResolvers<unknown>();
   const one = await createPostgresEngine({ ...place, project: "shop" });
@@ -69,7 +69,7 @@ test("nodes say what they are and do, and what is wrong with them is said with w
   }
 
   const database = await openEngineDatabase(place);
-  // A node of another project, with everything wrong that a node can say of itself; it was heard two seconds ago.
+  // A node of another project with every problem that a node can report; its last heartbeat was two seconds ago.
   await database.run(
     `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, project, clock_ahead_ms, news_age_ms)
      SELECT 'ghost', min(pid), clock_timestamp() - interval '1500 ms', now(), '0.0.1', 'elsewhere', 'billing', -3600000, 60000

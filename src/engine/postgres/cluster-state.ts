@@ -6,11 +6,11 @@ import { functionPrefix } from "./node-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardCount } from "./shards.ts";
 
-/** A node that beats every 200 ms and was not heard for so long is spoken of. */
+/** A node whose last heartbeat is older counts as silent; the heartbeat is sent every 200 ms. */
 const silentMs = 1_000;
-/** A difference of clocks that an operator should hear of. */
+/** A larger difference of clocks is a problem for the operator. */
 const skewMs = 5_000;
-/** Nodes ask themselves every two seconds whether notifications arrive. */
+/** A node without a notification for longer is deaf; each node notifies itself every two seconds. */
 const deafMs = 6_000;
 
 interface NodeRow {
@@ -42,7 +42,7 @@ type Totals = Record<
   string
 > & { readonly oldest: string | null };
 
-/** The nodes of a shared database, what they do, and what is wrong with them. */
+/** The nodes of a shared database, their work, and their problems. */
 export async function clusterState(base: PostgresBase): Promise<ClusterState> {
   const { database, ownership } = base;
   const rows = await database.rows<NodeRow>(nodesQuery);
@@ -60,7 +60,7 @@ export async function clusterState(base: PostgresBase): Promise<ClusterState> {
   };
 }
 
-/** How much waits and runs in the whole cluster; `attached` are the inputs of callers that wait on this node. */
+/** Counts waiting and running work of the whole cluster; `attached` is the number of inputs that wait on this node without being stored. */
 export async function engineLoad({ database }: PostgresBase, attached: number): Promise<EngineLoad> {
   const totals = await database.row<Totals>(totalsQuery);
   const count = (name: Exclude<keyof Totals, "oldest">): number => Number(totals?.[name] ?? 0);
@@ -104,7 +104,7 @@ SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued' AND ended_at 
   least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL AND started_at IS NULL),
     (SELECT min(accepted_at) FROM $s.runs WHERE status = 'queued' AND started_at IS NULL))::text AS oldest`;
 
-/** Processes that take shards as work comes to them leave the others free, and functions end with their calls. */
+/** Counts the shards without an owner that should have one: nodes that take shards on request leave the others free, and functions end with their requests. */
 const unownedQuery = `
 SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM $s.nodes AS n WHERE n.node = s.node)
   AND (shares > 0 OR (others = 0 AND CASE WHEN s.node IS NULL THEN functions = 0 ELSE NOT s.node LIKE '${functionPrefix}%' END)))::int
@@ -135,10 +135,10 @@ function toNode(row: NodeRow, self: string): ClusterNodeState {
   };
 }
 
-/** Problems of the nodes together, and of each, as an operator sees them. */
+/** The problems of the cluster and of its nodes, for operators. */
 function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): ClusterProblem[] {
   const problems: ClusterProblem[] = [];
-  const lively = nodes.filter(({ state }) => state === "working");
+  const working = nodes.filter(({ state }) => state === "working");
   const versions = tally(nodes.map(({ version }) => version));
   if (versions.size > 1) {
     problems.push({
@@ -151,18 +151,18 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
   if (projects.size > 1) {
     problems.push({
       code: "several_projects",
-      message: `The nodes are of different projects: ${listed(projects)}. Each would do the work of the others.`,
+      message: `The nodes belong to different projects: ${listed(projects)}. Each node would do the work of the others.`,
       hint: "Give each cluster its own schema: engine.schema.",
     });
   }
   if (unowned > 0) {
     problems.push({
       code: "unowned_shards",
-      message: `${unowned} of ${shardCount} shards have no owner: their work waits.`,
+      message: `${unowned} of ${shardCount} shards have no owner, so their work waits.`,
       hint:
-        lively.length === 0
-          ? "No node works. Start one."
-          : "This lasts less than a second after a node stops, and less than four seconds after one hangs.",
+        working.length === 0
+          ? "No node is working. Start one."
+          : "This lasts less than a second after a node stops, and less than four seconds after a node hangs.",
     });
   }
   for (const { node, host, state, beat_age_ms, address, clock_ahead_ms = 0 } of nodes) {
@@ -172,7 +172,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
         code: "silent_node",
         node,
         message: `${name} has sent no heartbeat for ${seconds(beat_age_ms)}.`,
-        hint: "It hangs, or the network has cut it off. The other nodes take over its work after three seconds.",
+        hint: "The node hangs, or the network has cut it off. The other nodes take over its work after three seconds.",
       });
     }
     if (Math.abs(clock_ahead_ms) > skewMs) {
@@ -181,7 +181,7 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
         code: "clock_skew",
         node,
         message: `The clock of ${name} is ${seconds(Math.abs(clock_ahead_ms))} ${side} the database's.`,
-        hint: "Work does not depend on it, but times in the log and in events do. Synchronize the machine's clock (NTP).",
+        hint: "Work does not depend on this clock, but times in the log and in events do. Synchronize the machine's clock (NTP).",
       });
     }
     const isOnSeveral = nodes.some((other) => other.host !== host);
@@ -189,16 +189,16 @@ function problemsOf(nodes: readonly ClusterNodeState[], unowned: number): Cluste
       problems.push({
         code: "no_address",
         node,
-        message: `${name} gives ${address} as its address, which on other machines means those machines.`,
-        hint: "Start it with --host 0.0.0.0, or set its address in the network: engine.address (KIT_NODE_ADDRESS).",
+        message: `${name} publishes the address ${address}, which other machines cannot reach.`,
+        hint: "Start the node with --host 0.0.0.0, or set its network address: engine.address (KIT_NODE_ADDRESS).",
       });
     }
     if (address === undefined && nodes.length > 1) {
       problems.push({
         code: "no_address",
         node,
-        message: `${name} has no address: other nodes cannot pass prompts and streams on to it.`,
-        hint: "Either it is a process without a server, or it listens where others cannot reach it.",
+        message: `${name} has no address, so other nodes cannot forward prompts and streams to it.`,
+        hint: "Either it is a process without a server, or it listens on an address that others cannot reach.",
       });
     }
   }
@@ -216,16 +216,16 @@ function problemsOfRow({ node, host, news_age_ms, problem, endable }: NodeRow): 
     problems.push({
       code: "no_notifications",
       node,
-      message: `Notifications (NOTIFY) do not reach ${name}: work begins up to a quarter of a second late there.`,
-      hint: "A pooler in transaction mode does not forward them: give kit the address of the database itself.",
+      message: `Notifications (NOTIFY) do not reach ${name}, so work begins up to a quarter of a second late there.`,
+      hint: "A pooler in transaction mode does not forward them: set the direct address of the database (KIT_ENGINE_DIRECT_URL).",
     });
   }
   if (!endable) {
     problems.push({
       code: "missing_right",
       node,
-      message: `This node's role may not end the connection of ${name}, which has another role.`,
-      hint: "Use one role for all nodes, or: GRANT pg_signal_backend TO <role>. Postgres 14 and later ends a silent one by itself.",
+      message: `This node's role cannot end the connection of ${name}, which has another role.`,
+      hint: "Use one role for all nodes, or: GRANT pg_signal_backend TO <role>. Postgres 14 and later ends a silent connection itself.",
     });
   }
   return problems;

@@ -42,7 +42,7 @@ function request(number: number) {
   };
 }
 
-test("nodes agree on who owns what, where it is reached, and on a secret that none of them was given", async () => {
+test("nodes agree on the owner of each instance, its address, and a generated secret", async () => {
   const [one, two] = [await openNode("map"), await openNode("map")];
   await one.cluster.announce("http://10.0.0.1:2024");
   await two.cluster.announce("http://10.0.0.2:2024");
@@ -61,7 +61,7 @@ test("nodes agree on who owns what, where it is reached, and on a secret that no
   expect(await one.cluster.secret()).toMatch(/^[\w-]{43}$/);
 });
 
-test("the instances of a node that has left belong to the others a moment later", async () => {
+test("the instances of a node that has left belong to other nodes a moment later", async () => {
   const [one, two] = [await openNode("left"), await openNode("left")];
   await vi.waitFor(async () => expect(owned.some((each) => two.cluster.owns(each))).toBe(true), 30_000);
   await two.drain({ timeoutMs: 0 });
@@ -69,7 +69,7 @@ test("the instances of a node that has left belong to the others a moment later"
 });
 
 test.for([false, true])(
-  "a call that waits on one node is listed and decided on another, once (without news: %s)",
+  "a tool call that waits on one node is listed and decided on another, once (without news: %s)",
   async (isMute) => {
     const schema = `calls_${isMute}`;
     const [one, two] = [await openNode(schema, isMute), await openNode(schema, isMute)];
@@ -93,7 +93,7 @@ test.for([false, true])(
   },
 );
 
-test("a decision that its node did not live to hear of is there for the node that asks again", async () => {
+test("a decision that its node did not get before it died is kept for the node that resumes the work", async () => {
   const [one, two] = [await openNode("again"), await openNode("again")];
   await one.cluster.waitingCalls.add(request(3));
   expect(await two.cluster.waitingCalls.decide("approval_3", { approved: true, by: "ops" }, {})).toBe(true);
@@ -102,7 +102,7 @@ test("a decision that its node did not live to hear of is there for the node tha
   expect(await two.cluster.waitingCalls.add(request(3))).toBeUndefined();
 });
 
-test("the calls of a node that died are neither listed nor decided until another node asks again", async () => {
+test("the tool calls of a dead node are neither listed nor decided until another node resumes the work", async () => {
   const [one, two] = [await openNode("dead"), await openNode("dead")];
   await one.cluster.waitingCalls.add(request(4));
   await one.drain({ timeoutMs: 0 });
@@ -112,7 +112,7 @@ test("the calls of a node that died are neither listed nor decided until another
   expect(await two.cluster.waitingCalls.list({})).toEqual([request(4)]);
 });
 
-test("a call of work that was cancelled while no node had it is not listed any more; others are", async () => {
+test("a tool call of work that was cancelled without an owner is no longer listed; others are", async () => {
   const one = await createPostgresEngine({ url: server.url, schema: "cancelled" });
   const { agent, instance_id, session } = request(5);
   const begun = Promise.withResolvers<void>();
@@ -145,7 +145,7 @@ test("a call of work that was cancelled while no node had it is not listed any m
   expect(await calls?.list({})).toEqual([waits[1]]);
 });
 
-test("a node that joins takes no instance for which a caller waits", async () => {
+test("a new node takes no instance for which a caller waits", async () => {
   const one = await openNode("attached");
   const work = Promise.withResolvers<string>();
   const lost: unknown[] = [];

@@ -3,7 +3,7 @@ import type { ClusterNode, EngineCluster, Owned, WaitingCalls } from "../cluster
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
-/** How old an answer about owners may be: who is asked in vain knows better, and is believed. */
+/** How old an answer about owners can be: a node that was asked wrongly refuses the request. */
 const ownersMs = 1_000;
 
 type NodeRow = Pick<ClusterNode, "node" | "host"> & { readonly address: string | null };
@@ -46,13 +46,13 @@ export class PostgresCluster implements EngineCluster {
     if (this.owns(owned)) return own;
     const isOld = performance.now() - this.#readAt > ownersMs;
     if (fresh || isOld) await this.#readOwners();
-    // A node may have taken it since an older answer.
+    // A node may have taken the shard since the last read.
     if (takes === "called" && !fresh && !isOld && !this.#owners.has(shardOf(owned))) await this.#readOwners();
     const owner = this.#owners.get(shardOf(owned));
     const isOther = owner !== undefined && owner.node !== this.node;
-    // A function takes over what no server does: other functions cannot be asked, and end soon.
+    // A function takes what no server owns: other functions cannot be asked, and end soon.
     if (takes === "asked") return isOther && owner.address !== undefined ? owner : own;
-    // An executor calls for accepted work only: what a caller waits for is done by the node that is asked.
+    // The executor calls nodes only for accepted work. Work that a caller waits for is done by the node that got the request.
     const mayTake = takes === "called" && this.#base.handlers() !== undefined && !this.#base.draining.aborted;
     return isOther ? owner : mayTake ? own : undefined;
   }
@@ -107,15 +107,15 @@ export class PostgresCluster implements EngineCluster {
     this.#readAt = performance.now();
   }
 
-  /** The first node makes it; it never leaves the database but for the memory of nodes. */
+  /** The first node creates the secret. It is only in the database and in the memory of nodes. */
   async #readSecret(): Promise<string> {
     const { database } = this.#base;
-    const made = randomBytes(32).toString("base64url");
+    const created = randomBytes(32).toString("base64url");
     await database.run("INSERT INTO $s.secrets (name, value) VALUES ('nodes', $1) ON CONFLICT DO NOTHING", [
-      made,
+      created,
     ]);
     const row = await database.row<{ value: string }>("SELECT value FROM $s.secrets WHERE name = 'nodes'");
-    return row?.value ?? made;
+    return row?.value ?? created;
   }
 }
 

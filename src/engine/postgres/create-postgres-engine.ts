@@ -3,10 +3,10 @@ import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
-import { lineOf } from "../shared/dispatches/dispatch-store.ts";
 import { closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
+import { lineOf } from "../shared/queue/owners.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-rows.ts";
 import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
@@ -37,22 +37,22 @@ import {
 } from "./small-stores.ts";
 import { WaitingCallRows } from "./waiting-calls.ts";
 
-/** How often a node looks in the rows for what no other node has told it. */
+/** How often a node polls the rows for work and ends without news. */
 const sweepMs = 250;
-/** How often it looks for attempts that were claimed while their shard changed hands. */
+/** How often a node looks for attempts that were claimed while their shard changed its owner. */
 const recoverMs = 5_000;
 const pruneMs = 60_000;
 /** How long a drain waits for a handler that ignores its aborted signal. */
 const abortPatienceMs = 2_000;
-/** How long a drain waits for work that waits for an approval, which may take days. */
+/** How long a drain waits for work that waits for an approval, which can take days. */
 const approvalPatienceMs = 5_000;
 
-/** Opens the engine of a function. Throws as `createPostgresEngine` does. */
+/** Opens the engine of a serverless function. Throws like `createPostgresEngine`. */
 export async function createBriefEngine(options: PostgresEngineOptions): Promise<BriefEngine> {
   return new PostgresEngine(await open(options), options, "asked").toBriefEngine();
 }
 
-/** Opens an engine whose nodes an executor of others calls for their work. Throws as `createPostgresEngine` does. */
+/** Opens an engine whose nodes are called for their work by an external executor. Throws like `createPostgresEngine`. */
 export async function createCalledEngine(
   options: PostgresEngineOptions,
   executor: Executor,
@@ -61,11 +61,11 @@ export async function createCalledEngine(
 }
 
 /**
- * The engine that several machines share: accepted work lies in Postgres, and each instance and each run is owned by one node
- * at a time. Any node accepts, lists and answers; the owner does the work.
+ * The engine that several machines share: it stores accepted work in Postgres, and one node at a time owns each instance
+ * and each run. Any node accepts work and answers queries; the owner does the work.
  *
- * Throws `invalid_request` for an address that is none of Postgres, and `unavailable` where the database, or the package `pg`, is
- * not there, or its tables are of a newer kit.
+ * Throws `invalid_request` if the address is not a Postgres address, `store_unavailable` if the database cannot be reached,
+ * and `unavailable` if the package `pg` is missing or the tables were migrated by a newer kit.
  */
 export async function createPostgresEngine(options: PostgresEngineOptions): Promise<Engine> {
   return new PostgresEngine(await open(options), options).toEngine();
@@ -92,8 +92,8 @@ class PostgresEngine {
   readonly #over = new AbortController();
   readonly #started = Promise.withResolvers<void>();
   readonly #background: Promise<void>[] = [];
-  /** Shards that were gained while the database could not say what lies in them. */
-  readonly #untaken = new Set<number>();
+  /** Gained shards whose work is not taken over yet, because the database failed. */
+  readonly #pendingShards = new Set<number>();
   #handlers: EngineHandlers | undefined;
   #state: "new" | "started" | "closed" = "new";
   #drained: Promise<void> | undefined;
@@ -101,9 +101,9 @@ class PostgresEngine {
   constructor(
     database: EngineDatabase,
     options: PostgresEngineOptions,
-    way: "share" | "asked" | Executor = "share",
+    mode: "share" | "asked" | Executor = "share",
   ) {
-    const takes = typeof way === "string" ? way : "called";
+    const takes = typeof mode === "string" ? mode : "called";
     const clock = this.#clock;
     const limits = { ...defaultLimits, ...options.limits };
     this.#database = database;
@@ -143,15 +143,15 @@ class PostgresEngine {
       leaseOf: (owned) => this.#ownership.leaseOf(owned),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),
       handlers: () => this.#handlers,
-      wake: (keys) => (typeof way === "string" ? this.#ownership.want(keys.map(shardOf)) : way.wake(keys)),
+      wake: (keys) => (typeof mode === "string" ? this.#ownership.want(keys.map(shardOf)) : mode.wake(keys)),
     };
     this.#base = base;
-    if (typeof way !== "string") this.#called = new CalledWork(base, way);
+    if (typeof mode !== "string") this.#called = new CalledWork(base, mode);
     if (takes === "asked")
       this.#asked = new AskedWork(base, {
         startScheduled: () => this.#schedules.fire(),
         prune: () => this.#prune(),
-        isLooking: () => this.#dispatches.isLooking || this.#runs.isLooking,
+        isPolling: () => this.#dispatches.isPolling || this.#runs.isPolling,
       });
     this.#events = new PostgresEventLog(base);
     this.#dispatches = new Dispatches(base);
@@ -170,7 +170,7 @@ class PostgresEngine {
     this.#waitingCalls = new WaitingCallRows(base);
     this.#cluster = new PostgresCluster(base, this.#waitingCalls);
     this.#news.start();
-    // A process that only accepts has callers who wait, too.
+    // Also needed before `start`: a process that only accepts work has callers that wait for ends.
     this.#background.push(
       this.#every(sweepMs, async () => {
         await this.#dispatches.wakeEnded();
@@ -182,10 +182,10 @@ class PostgresEngine {
 
   toEngine(): Engine {
     const open =
-      <Arguments extends unknown[], Result>(call: (...given: Arguments) => Promise<Result>) =>
-      async (...given: Arguments): Promise<Result> => {
+      <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
+      async (...args: Arguments): Promise<Result> => {
         this.#checkOpen();
-        return await call(...given);
+        return await call(...args);
       };
     const base = this.#base;
     const dispatches = this.#dispatches;
@@ -211,7 +211,7 @@ class PostgresEngine {
       admit: open((request) => dispatches.admit(request)),
       inLine: async (place, work, how) => {
         this.#checkOpen();
-        // Work of callers goes behind the inputs that were accepted before, so it waits until those are in line.
+        // The work comes after the inputs that were accepted before, so it waits until those are in line.
         if (this.#state === "new") await raceSignal(this.#started.promise, how?.signal);
         this.#checkOpen();
         return await dispatches.inLine(place, work, how);
@@ -259,7 +259,7 @@ class PostgresEngine {
     this.#handlers = handlers;
     this.#base.queue.open();
     try {
-      this.#news.ask(this.#ownership.node);
+      this.#news.startEcho(this.#ownership.node);
       await this.#ownership.start();
       await this.#schedules.arm();
       await this.#called?.start();
@@ -279,7 +279,7 @@ class PostgresEngine {
     this.#started.resolve();
   }
 
-  /** Again and again. What fails is tried again at its next time: a database that is away is not a reason to stop. */
+  /** Repeats a task until the engine closes. A failed task runs again after the next pause. */
   async #every(ms: number, task: () => Promise<void>): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
@@ -289,22 +289,22 @@ class PostgresEngine {
   }
 
   async #sweep(): Promise<void> {
-    await this.#takeOver([...this.#untaken]);
+    await this.#takeOver([...this.#pendingShards]);
     await this.#dispatches.sweep();
     await this.#runs.sweep();
   }
 
-  /** Requeues what other nodes have left at work in these shards, and enqueues what waits there. */
+  /** Requeues the work that other nodes were running in these shards, and enqueues the waiting work. */
   async #takeOver(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
-    for (const shard of shards) this.#untaken.add(shard);
+    for (const shard of shards) this.#pendingShards.add(shard);
     await this.#dispatches.takeOver(shards);
     await this.#runs.takeOver(shards);
-    for (const shard of shards) this.#untaken.delete(shard);
+    for (const shard of shards) this.#pendingShards.delete(shard);
   }
 
   #lose(shards: ReadonlySet<number>): void {
-    for (const shard of shards) this.#untaken.delete(shard);
+    for (const shard of shards) this.#pendingShards.delete(shard);
     this.#runs.leave(shards, leaseLost());
     this.#base.queue.forget((job) => shards.has(shardOfJob(job)));
     this.#events.forget(shards);
@@ -338,7 +338,7 @@ class PostgresEngine {
     if (row === undefined || this.#ownership.leaseOfShard(shard).signal.aborted) throw leaseLost();
   }
 
-  /** One node does what the whole database needs. */
+  /** On the keeper: removes what is older than the retention period. */
   async #prune(): Promise<void> {
     if (!this.#ownership.isKeeper) return;
     const before = this.#clock.now() - this.#base.limits.retentionMs;
@@ -364,7 +364,7 @@ class PostgresEngine {
     return !(await hasOpenWork(this.#database, owned, touchedMs));
   }
 
-  /** The rows hold all waiting work of the queue: the next owner takes it with the shard. */
+  /** Clears the queue and releases the shards: the next owners load the waiting work from the rows. */
   async #leave(): Promise<void> {
     if (this.#draining.signal.aborted) return;
     this.#base.queue.close({ clear: true });
@@ -376,7 +376,7 @@ class PostgresEngine {
     const { queue } = this.#base;
     this.#state = "closed";
     this.#started.resolve();
-    // A database that is away is told later, by the end of the connection.
+    // Not awaited: if the database is unavailable, the end of the connection releases the shards.
     void this.#leave();
     if (await endsWithin(timeoutMs, queue.slotsFree(), this.#clock)) {
       await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), this.#clock);

@@ -9,14 +9,13 @@ import type { AdmitRequest } from "../contract.ts";
 import { checkJson } from "../shared/check-json.ts";
 import {
   type DispatchRow,
-  lineOf,
   notDead,
   otherInput,
   sessionFull,
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
 import type { LineScope } from "../shared/queue/job.ts";
-import { ownerOfInput } from "../shared/queue/owners.ts";
+import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../shared/queue/share-of-line.ts";
 import { isNoAnswer } from "../shared/retry-rules.ts";
 import { toStoredTrace } from "../shared/stored-rows.ts";
@@ -24,26 +23,29 @@ import { type PostgresBase, toText } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
 export interface AdmissionOptions {
-  /** Inputs of this node's callers that wait without being stored. */
+  /** The number of inputs of this node's callers that wait without being stored. */
   attached(scope?: LineScope): number;
-  /** Inputs are on disk, and stand in the lines of these sessions. */
+  /** Called once inputs of these sessions are on disk. */
   admitted(sessions: readonly SessionKey[]): void;
 }
 
-interface Asked {
+interface Candidate {
   readonly request: AdmitRequest;
   readonly input: string;
   readonly owner: string;
 }
 
-interface Fresh extends Asked {
+interface NewInput extends Candidate {
   readonly receipt: DispatchReceipt;
   readonly acceptedAt: number;
 }
 
 type Answer = DispatchReceipt | KitError;
 
-/** How many wait in all, and of each owner and in each session: no more than in all where they were not counted. Counts go up with each input of a batch that is let in. */
+/**
+ * Counts of the waiting inputs: in total, per owner and per session. For an owner or a session that was not counted, the
+ * total is the upper bound. Each accepted input of a batch raises the counts.
+ */
 class Room {
   readonly #base: PostgresBase;
   readonly #options: AdmissionOptions;
@@ -59,7 +61,7 @@ class Room {
     this.#inSession = counts.inSession;
   }
 
-  /** Takes a place, or gives the error of what has none. */
+  /** Counts an input if there is room for it; otherwise returns the error. */
   take(key: SessionKey, owner: string): KitError | undefined {
     const { limits, queue } = this.#base;
     const { attached } = this.#options;
@@ -88,27 +90,27 @@ interface Counts {
   readonly inSession: Map<string, number>;
 }
 
-/** For how long a count of what waits holds, where little does. */
+/** How long the total is reused while it is small. */
 const countMs = 250;
 
 /** The most inputs that wait to be written; further ones are refused. */
 const longestQueue = 20_000;
 
 /**
- * Accepts inputs on any node: those of a moment share their statements. Limits are counted in the rows, so what several
- * nodes accept in the same moment may exceed them by that much.
+ * Accepts inputs on any node; concurrent inputs share statements. The counts for the limits come from the rows, so inputs
+ * that several nodes accept at the same moment can exceed the limits a little.
  */
 export class DispatchAdmission {
   readonly #base: PostgresBase;
   readonly #options: AdmissionOptions;
-  readonly #batch: Batcher<Asked, DispatchReceipt>;
-  /** How many waited in all when they were counted last, and those of this node that came since; `at` by `performance.now`. */
+  readonly #batch: Batcher<Candidate, DispatchReceipt>;
+  /** The last counted total, plus the inputs that this node has accepted since; `at` by `performance.now`. */
   #counted = { all: 0, at: Number.NEGATIVE_INFINITY };
 
   constructor(base: PostgresBase, options: AdmissionOptions) {
     this.#base = base;
     this.#options = options;
-    this.#batch = new Batcher<Asked, DispatchReceipt>((all) => this.#admitAll(all));
+    this.#batch = new Batcher<Candidate, DispatchReceipt>((all) => this.#admitAll(all));
   }
 
   /** Resolves once the input is on disk. */
@@ -118,10 +120,10 @@ export class DispatchAdmission {
     return await this.#batch.add({ request, input: toText(request.input), owner: ownerOfInput(request) });
   }
 
-  /** For an input that is not stored: the same limits. */
+  /** Checks the limits for an input that is not stored. */
   async checkRoomInLine(key: SessionKey, owner: string): Promise<void> {
     const { queue, limits } = this.#base;
-    // The node's own queue answers where little waits in it; otherwise the rows of all nodes are counted.
+    // If little waits in this node's queue, there is room; otherwise the rows of all nodes are counted.
     const all = queue.waiting();
     const isRoomy =
       all < limits.waiting / 2 &&
@@ -134,8 +136,8 @@ export class DispatchAdmission {
   }
 
   /**
-   * The limit of a session once more, in the moment in which work joins its line: callers who asked together have all found
-   * room. The owner's queue holds the whole line of its session.
+   * Checks the limit of a session again, at the moment in which work joins its line: concurrent callers have all found
+   * room before. The owner's queue holds the whole line of the session.
    */
   checkLine(key: SessionKey): void {
     const { queue, limits } = this.#base;
@@ -144,7 +146,7 @@ export class DispatchAdmission {
     throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
   }
 
-  /** Puts a dead letter back, at the end of its line. */
+  /** Requeues a dead letter at the end of its line. */
   async redrive(dispatchId: string): Promise<void> {
     const row = await this.#base.database.row<DispatchRow>(
       "SELECT * FROM $s.dispatches WHERE dispatch_id = $1",
@@ -159,62 +161,64 @@ export class DispatchAdmission {
     this.#options.admitted([row]);
   }
 
-  async #admitAll(all: readonly Asked[]): Promise<readonly Answer[]> {
+  async #admitAll(all: readonly Candidate[]): Promise<readonly Answer[]> {
     const earlier = await this.#earlier(all);
     const room = await this.#room(all.map(({ request, owner }) => ({ key: request, owner })));
-    const answers = new Map<Asked, Answer>();
-    const fresh: Fresh[] = [];
-    const byKey = new Map<string, Fresh>();
-    const again: SessionKey[] = [];
-    for (const asked of all) {
-      const key = keyOf(asked.request);
+    const answers = new Map<Candidate, Answer>();
+    const added: NewInput[] = [];
+    const byKey = new Map<string, NewInput>();
+    const requeued: SessionKey[] = [];
+    for (const candidate of all) {
+      const key = keyOf(candidate.request);
       const row = key === undefined ? undefined : earlier.get(key);
       const twin = key === undefined ? undefined : byKey.get(key);
-      if (row !== undefined) answers.set(asked, await this.#again(asked, row, { room, again }));
-      else if (twin !== undefined) answers.set(asked, isTwin(asked, twin) ? twin.receipt : otherInput());
+      if (row !== undefined)
+        answers.set(candidate, await this.#answerEarlier(candidate, row, { room, requeued }));
+      else if (twin !== undefined)
+        answers.set(candidate, isTwin(candidate, twin) ? twin.receipt : otherInput());
       else {
-        const refusal = room.take(asked.request, asked.owner);
-        if (refusal !== undefined) answers.set(asked, refusal);
+        const refusal = room.take(candidate.request, candidate.owner);
+        if (refusal !== undefined) answers.set(candidate, refusal);
         else {
-          const one = this.#toFresh(asked);
-          fresh.push(one);
-          answers.set(asked, one.receipt);
-          if (key !== undefined) byKey.set(key, one);
+          const input = this.#toNewInput(candidate);
+          added.push(input);
+          answers.set(candidate, input.receipt);
+          if (key !== undefined) byKey.set(key, input);
         }
       }
     }
-    const written = await this.#insert(fresh);
+    const written = await this.#insert(added);
     this.#counted.all += written.size;
-    // Another node was faster with the same key: its input is known by now.
-    const late = new Map(
-      fresh.filter(({ receipt }) => !written.has(receipt.dispatch_id)).map((one) => [one.receipt, one]),
+    // Another node was faster with the same key: the next round finds its input.
+    const late = new Set(
+      added.map(({ receipt }) => receipt).filter((receipt) => !written.has(receipt.dispatch_id)),
     );
     if (late.size > 0) {
-      const asked = all.filter((one) => late.has(answers.get(one) as DispatchReceipt));
-      const retried = await this.#admitAll(asked);
-      for (const [index, one] of asked.entries()) answers.set(one, retried[index] as Answer);
+      const candidates = all.filter((candidate) => late.has(answers.get(candidate) as DispatchReceipt));
+      const retried = await this.#admitAll(candidates);
+      for (const [index, candidate] of candidates.entries()) answers.set(candidate, retried[index] as Answer);
     }
-    this.#options.admitted([...fresh.map(({ request }) => request), ...again]);
-    return all.map((asked) => answers.get(asked) as Answer);
+    this.#options.admitted([...added.map(({ request }) => request), ...requeued]);
+    return all.map((candidate) => answers.get(candidate) as Answer);
   }
 
-  /** The answer to a key that is known. What is not a final answer is enqueued again. */
-  async #again(
-    asked: Asked,
+  /** The answer for a known idempotency key. An input without a final answer is enqueued again. */
+  async #answerEarlier(
+    candidate: Candidate,
     row: DispatchRow,
-    { room, again }: { readonly room: Room; readonly again: SessionKey[] },
+    { room, requeued }: { readonly room: Room; readonly requeued: SessionKey[] },
   ): Promise<Answer> {
-    if (row.session !== asked.request.session || !isSame(asked, row)) return otherInput();
+    if (row.session !== candidate.request.session || !isSame(candidate, row)) return otherInput();
     const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
     if (!isNoAnswer(row)) return receipt;
     const refusal = room.take(row, row.owner);
     if (refusal !== undefined) return refusal;
     await this.#putBack(row);
-    again.push(row);
+    requeued.push(row);
     return receipt;
   }
 
-  /** A new number is a new place: the end of the line. False where it had been put back already. */
+  /** Requeues an input with a new `seq`, at the end of its line. False if another node has requeued it. */
   async #putBack({ dispatch_id, status }: DispatchRow): Promise<boolean> {
     const row = await this.#base.database.row(
       `UPDATE $s.dispatches SET seq = DEFAULT, status = 'queued', attempts = 0, fence = 0, next_attempt_at = NULL,
@@ -225,16 +229,16 @@ export class DispatchAdmission {
     return row !== undefined;
   }
 
-  #toFresh(asked: Asked): Fresh {
+  #toNewInput(candidate: Candidate): NewInput {
     const acceptedAt = this.#base.clock.now();
     return {
-      ...asked,
+      ...candidate,
       acceptedAt,
       receipt: { dispatch_id: createId("dispatch"), accepted_at: isoTime(acceptedAt) },
     };
   }
 
-  async #earlier(all: readonly Asked[]): Promise<ReadonlyMap<string, DispatchRow>> {
+  async #earlier(all: readonly Candidate[]): Promise<ReadonlyMap<string, DispatchRow>> {
     const withKey = all.map(({ request }) => request).filter((request) => keyOf(request) !== undefined);
     if (withKey.length === 0) return new Map();
     const rows = await this.#base.database.rows<DispatchRow>(
@@ -257,13 +261,13 @@ export class DispatchAdmission {
       limits.waitingPerSession,
       limits.waitingPerOwner ?? limits.waiting,
     );
-    const { all: known, at } = this.#counted;
-    // Where little waits a receipt costs one statement. Several nodes that accept in this moment exceed no limit, or by a little.
-    if (performance.now() - at < countMs && known + added < least / 4)
-      return new Room(this.#base, this.#options, { all: known, ofOwner: new Map(), inSession: new Map() });
+    const { all: total, at } = this.#counted;
+    // While little waits, a receipt costs one statement. Several nodes that accept at this moment exceed no limit by much.
+    if (performance.now() - at < countMs && total + added < least / 4)
+      return new Room(this.#base, this.#options, { all: total, ofOwner: new Map(), inSession: new Map() });
     const sessions = [...new Map(all.map(({ key }) => [lineOf(key), key])).values()];
     const owners = [...new Set(all.map(({ owner }) => owner))];
-    // Where fewer wait in all than one owner or one session may have, theirs need not be counted.
+    // If the total is below the limit of one owner or session, these need not be counted.
     const rows = await database.rows<{ kind: string; name: string; count: number }>(
       `WITH waiting AS MATERIALIZED (
          SELECT count(*) FROM (SELECT 1 FROM $s.dispatches WHERE ended_at IS NULL AND status = 'queued' LIMIT $1) AS few
@@ -304,10 +308,10 @@ export class DispatchAdmission {
     });
   }
 
-  /** Gives the ids of those that are new: where another node has used a key meanwhile, its input stays. */
-  async #insert(all: readonly Fresh[]): Promise<ReadonlySet<string>> {
+  /** Returns the ids of the inserted inputs. An input whose key another node has used meanwhile is not inserted. */
+  async #insert(all: readonly NewInput[]): Promise<ReadonlySet<string>> {
     if (all.length === 0) return new Set();
-    const column = (value: (one: Fresh) => unknown): unknown[] => all.map(value);
+    const column = (value: (input: NewInput) => unknown): unknown[] => all.map(value);
     const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
       `INSERT INTO $s.dispatches
          (dispatch_id, agent, instance_id, session, shard, status, idempotency_key, accepted_at, input, owner, trace)
@@ -335,12 +339,12 @@ export class DispatchAdmission {
   }
 }
 
-/** Members of an object may come in another order: that is no other input. */
+/** Compares two inputs; the order of an object's properties does not matter. */
 function isSame(one: { readonly input: string }, other: { readonly input: string }): boolean {
   return one.input === other.input || isDeepStrictEqual(JSON.parse(one.input), JSON.parse(other.input));
 }
 
-function isTwin(one: Asked, other: Asked): boolean {
+function isTwin(one: Candidate, other: Candidate): boolean {
   return one.request.session === other.request.session && isSame(one, other);
 }
 
@@ -356,7 +360,7 @@ function keyOf(request: {
 function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
-    message: "Too much work waits to be written.",
+    message: "Too many writes are waiting for the engine's store. Try again later.",
     meta: { retry_after_s: 1 },
   });
 }

@@ -18,7 +18,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("no index holds a column that a claim changes, so that an attempt begins with a write to one page", async () => {
+test("no index has a column that a claim changes, so that an attempt begins with a write to one page", async () => {
   const database = await openEngineDatabase(place());
   const rows = await database.rows<{ column: string }>(
     `SELECT DISTINCT a.attname AS column FROM pg_index AS i
@@ -34,7 +34,7 @@ test("no index holds a column that a claim changes, so that an attempt begins wi
   expect(claimed.filter((column) => indexed.includes(column))).toEqual([]);
 });
 
-test("lists of each status hold what has it, newest first, beside any number of others", async () => {
+test("the list of a status has the dispatches with that status, newest first, among any number of others", async () => {
   const ids: Record<string, string[]> = { completed: [], failed: [], cancelled: [], queued: [] };
   const admit = async (status: string) => {
     const at = { agent: "a", instance_id: status, session: `${ids[status]?.length}` };

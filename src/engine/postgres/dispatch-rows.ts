@@ -14,7 +14,7 @@ import { badCursor, readPage } from "../shared/stored-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
-/** Claims, and settlements, of a crowd are written a hundred times a second. */
+/** While there are many claims or settlements, they are written a hundred times a second. */
 const spacingMs = 10;
 
 interface Claim {
@@ -40,7 +40,7 @@ interface Settlement {
   readonly end: DispatchEnd;
 }
 
-/** The rows of inputs, for the attempts at them. Claims and settlements of a moment share a statement. */
+/** The rows of inputs, for attempts. Concurrent claims share a statement, and so do concurrent settlements. */
 export class DispatchRows implements DispatchStore {
   readonly #base: PostgresBase;
   readonly #claims: Batcher<Claim, DispatchRow | undefined>;
@@ -86,8 +86,8 @@ export class DispatchRows implements DispatchStore {
   }
 
   /**
-   * The shard's row is locked for the moment: a claim under a fence that has risen finds nothing. It does not wait for the disk: a
-   * database that forgets a claim in a crash has broken every lease with its connections.
+   * Locks the rows of the shards, so that a claim under an old fence finds nothing. The commit does not wait for the disk:
+   * if a crash of the database loses a claim, it has also ended every lease with its connections.
    */
   async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
     const rows = await this.#base.database.rows<Claimed>(
@@ -111,9 +111,9 @@ export class DispatchRows implements DispatchStore {
         this.#base.clock.now(),
       ],
     );
-    const found = new Map(rows.map((row) => [row.dispatch_id, row]));
+    const byId = new Map(rows.map((row) => [row.dispatch_id, row]));
     return all.map(({ place }) => {
-      const row = found.get(place.dispatch_id);
+      const row = byId.get(place.dispatch_id);
       if (row === undefined) return undefined;
       const now = { status: "running", next_attempt_at: null, ended_at: null, result: null } as const;
       return { ...place, ...row, ...now };
@@ -144,9 +144,9 @@ export class DispatchRows implements DispatchStore {
 }
 
 const withoutResult = "(SELECT * FROM $s.dispatches WHERE ended_at IS NOT NULL AND result IS NULL)";
-/** The few that wait or run are read whole and then sorted (`OFFSET 0`): the newest of all would be looked through for them otherwise. */
+/** Open dispatches are few: `OFFSET 0` makes Postgres read and sort them, instead of scanning all dispatches by id. */
 const open = "(SELECT * FROM $s.dispatches WHERE ended_at IS NULL OFFSET 0)";
-/** Where the rows of a status are found; most are completed. */
+/** The rows to search for a status; most rows are completed. */
 const ofStatus: Readonly<Record<DispatchStatus, string>> = {
   queued: open,
   running: open,
@@ -156,7 +156,7 @@ const ofStatus: Readonly<Record<DispatchStatus, string>> = {
 };
 const columns = ["agent", "instance_id", "status"] as const;
 
-/** Newest first, by their ids, which sort by time: the last one of a page is the cursor to the next. */
+/** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
 export async function listDispatches(
   base: PostgresBase,
   filter: DispatchFilter = {},
@@ -185,7 +185,10 @@ export async function listDispatches(
   });
 }
 
-/** Whether an instance has a dispatch that has not ended, or may be the agent of a run that has not: one of its id, or accepted by a time (ms). */
+/**
+ * Whether an instance has an open dispatch, or an open run may use it: a run with the instance's id, or one that was
+ * accepted by a time (ms since 1970).
+ */
 export async function hasOpenWork(
   database: PostgresBase["database"],
   owned: { readonly agent: string; readonly instance_id: string },
@@ -201,7 +204,7 @@ export async function hasOpenWork(
   return row !== undefined;
 }
 
-/** `readPage` of rows that have to be waited for. A limit that is none is refused before the database is asked. */
+/** `readPage` for rows that are read asynchronously. Refuses an invalid limit before the query. */
 export async function readPageOf<Row, Item>(
   read: (most: number) => Promise<readonly Row[]>,
   how: Omit<Parameters<typeof readPage<Row, Item>>[0], "rows">,
@@ -209,8 +212,8 @@ export async function readPageOf<Row, Item>(
   let most = 0;
   readPage<Row, Item>({
     ...how,
-    rows(keys) {
-      most = keys;
+    rows(limit) {
+      most = limit;
       return [];
     },
   });

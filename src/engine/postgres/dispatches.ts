@@ -17,12 +17,11 @@ import {
   type DispatchPlace,
   type DispatchRow,
   diedText,
-  lineOf,
   toRecord,
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
 import { closing } from "../shared/engine-base.ts";
-import { ownerOfInput } from "../shared/queue/owners.ts";
+import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import { awaitEnd } from "./await-end.ts";
 import { DispatchAdmission } from "./dispatch-admission.ts";
@@ -34,11 +33,11 @@ import { forgetCalls } from "./waiting-calls.ts";
 type QueuedPlace = DispatchPlace & { readonly risky: boolean };
 
 const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
-/** A number may become visible after higher ones, of inputs that were written in the same moment. */
+/** Of inputs that are written at the same time, a higher `seq` can become visible before a lower one; searches go back by this many. */
 const seqMargin = 1_000;
 const sweepRows = 2_000;
 const pruned = 500;
-/** How often a call without a row asks whether its shard is taken over. */
+/** How often a call that is not stored checks whether the work of its shard is taken over. */
 const recoveryStepMs = 10;
 
 /** Inputs for sessions, from admission to their end. */
@@ -61,11 +60,11 @@ export class Dispatches
   readonly #calls: AttachedCalls;
   readonly #admission: DispatchAdmission;
   readonly #attempts: DispatchAttempts;
-  /** Sessions in which an input was queued. */
+  /** Queries for the queued inputs of sessions. */
   readonly #polls: Batcher<SessionKey, void>;
-  /** Shards in which the work of former owners was requeued, each with the fence under which this node did so. */
+  /** The shards in which the work of former owners was requeued, with the fence of this node at that time. */
   readonly #recovered = new Map<number, number>();
-  /** The highest number of an input that was enqueued on this node. */
+  /** The highest `seq` that this node has enqueued. */
   #seen = 0;
 
   constructor(base: PostgresBase) {
@@ -93,21 +92,21 @@ export class Dispatches
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    const letGo = await this.#base.ownership.hold(shardOf(place), options?.signal);
+    const release = await this.#base.ownership.hold(shardOf(place), options?.signal);
     try {
       await this.#admission.checkRoomInLine(place, ownerOfInput(place));
-      // Inputs that any node has accepted before go first.
+      // First enqueues the inputs that any node has accepted before.
       await this.#untilRecovered(place, options?.signal);
       await this.#polls.add(place);
       if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
       this.#admission.checkLine(place);
       return await this.#calls.run(place, work, options?.signal);
     } finally {
-      letGo();
+      release();
     }
   }
 
-  /** How many inputs of callers wait without being stored. */
+  /** The number of inputs that wait without being stored. */
   attached(): number {
     return this.#calls.waiting();
   }
@@ -163,22 +162,22 @@ export class Dispatches
     return record;
   }
 
-  /** Another node says that inputs were queued in a session. */
+  /** Handles the news that inputs were queued in a session. */
   onQueued(key: SessionKey): void {
     if (this.#isOwn(key)) this.#polls.add(key).catch(() => undefined);
   }
 
-  /** Another node says that a dispatch has ended. */
+  /** Handles the news that a dispatch has ended. */
   onEnded(id: string): void {
     this.#waiters.wake(id);
   }
 
-  /** Another node says that a running dispatch was cancelled. */
+  /** Handles the news that a running dispatch was cancelled. */
   onCancel(id: string): void {
     this.#attempts.cancel(id);
   }
 
-  /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
+  /** Requeues the work that former owners of shards were running, and enqueues the queued inputs. */
   async takeOver(shards: readonly number[]): Promise<void> {
     const { ownership } = this.#base;
     const fences = shards.map((shard) => [shard, ownership.leaseOfShard(shard).fence] as const);
@@ -191,7 +190,7 @@ export class Dispatches
     this.#join(rows, this.#recovered);
   }
 
-  /** Finds what no other node has told: new inputs, and running ones that were cancelled. */
+  /** Finds changes without news: new inputs, and cancelled running ones. */
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const recovered = new Map(this.#recovered);
@@ -213,16 +212,16 @@ export class Dispatches
     for (const place of retrying) if (!queued.has(place.dispatch_id)) this.#attempts.leave(place);
   }
 
-  /** Whether nothing of a shard is at work on this node. */
+  /** Whether no work of a shard runs on this node. */
   isIdle(shard: number): boolean {
-    // A caller waits for an attached call, which would have to begin anew elsewhere.
+    // A waiting attached call counts too, because another node could not continue it.
     for (const place of this.#calls.lines) if (shardOf(place) === shard) return false;
     for (const place of this.#attempts.sessionsAtWork) if (shardOf(place) === shard) return false;
     return true;
   }
 
-  /** Whether inputs are looked for that were queued. */
-  get isLooking(): boolean {
+  /** Whether a query for queued inputs is running. */
+  get isPolling(): boolean {
     return this.#polls.isBusy;
   }
 
@@ -249,7 +248,7 @@ export class Dispatches
     return !this.#base.leaseOf(key).signal.aborted;
   }
 
-  /** Whether inputs that a former owner had begun are queued again: until then, later ones of their sessions would overtake them. */
+  /** Whether inputs that a former owner had begun are requeued: until then, later inputs of their sessions would overtake them. */
   #isRecovered(key: SessionKey, recovered: ReadonlyMap<number, number> = this.#recovered): boolean {
     return recovered.get(shardOf(key)) === this.#base.leaseOf(key).fence;
   }
@@ -268,7 +267,7 @@ export class Dispatches
     }
   }
 
-  /** Enqueues what waits in some sessions, in its order, whichever node has accepted it. */
+  /** Enqueues the queued inputs of sessions, in order, whichever node has accepted them. */
   async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
     const recovered = new Map(this.#recovered);
@@ -289,7 +288,7 @@ export class Dispatches
     return keys.map(() => undefined);
   }
 
-  /** `recovered`: of the time before the rows were read, or they may lack what was queued again meanwhile. */
+  /** `recovered` is a copy from before the rows were read: rows that were read earlier can lack requeued inputs. */
   #join(rows: readonly QueuedPlace[], recovered: ReadonlyMap<number, number>): void {
     const handlers = this.#base.handlers();
     if (handlers === undefined || this.#base.draining.aborted) return;
@@ -307,7 +306,7 @@ export class Dispatches
     this.#base.news.publish(["ended", id]);
   }
 
-  /** Wakes callers who wait for an end that no other node has told. */
+  /** Wakes callers that wait for an end without news. */
   async wakeEnded(): Promise<void> {
     const ids = this.#waiters.ids();
     if (ids.length === 0) return;
@@ -319,7 +318,7 @@ export class Dispatches
     for (const id of ids) if (!open.has(id)) this.#waiters.wake(id);
   }
 
-  /** An attempt under a fence that has risen since is over, whatever its node believes. */
+  /** Ends or requeues the attempts with an older fence than that of their shard. */
   async #recover(shards: readonly number[]): Promise<void> {
     const { database, clock, limits } = this.#base;
     const rows = await database.rows<Pick<DispatchRow, "dispatch_id" | "status">>(

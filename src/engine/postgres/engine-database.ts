@@ -10,10 +10,10 @@ import {
 import type { WaitClock } from "../shared/durable-time.ts";
 import { shardCount } from "./shards.ts";
 
-/** Connections that a node holds at most, beside its two direct ones. */
+/** The most connections of a node, in addition to its two direct ones. */
 const defaultConnections = 10;
 
-/** Columns that Postgres gives as text, because a number of JavaScript may not hold them: those of kit's tables do. */
+/** Columns of type bigint, which `pg` returns as text; the values in kit's tables fit into a number. */
 const numbers = [
   "seq",
   "id",
@@ -37,13 +37,13 @@ const numbers = [
 
 export type EngineDatabase = Awaited<ReturnType<typeof openEngineDatabase>>;
 
-/** Opens the engine's tables, and makes them or brings them up to date. `sql` is a statement with `$s` for the schema. */
+/** Opens the engine's tables, and creates or migrates them. In the `sql` of its methods, `$s` stands for the schema. */
 export async function openEngineDatabase(options: {
   readonly url: string;
   readonly directUrl?: string | undefined;
   readonly schema: string;
   readonly maxConnections?: number | undefined;
-  /** Whether nothing is made or changed; throws `not_found` where there are no tables. */
+  /** Whether nothing is created or changed; then opening throws `not_found` if there are no tables. */
   readonly isReadOnly?: boolean | undefined;
 }) {
   const schema = quotedSchema(options.schema);
@@ -57,7 +57,7 @@ export async function openEngineDatabase(options: {
   const inSchema = (sql: string): string => sql.replaceAll("$s.", `${schema}.`);
   await database.open();
   return {
-    /** For the connections that hold locks and listen. */
+    /** The address for the connections that hold locks and listen. */
     directUrl: options.directUrl ?? options.url,
     schema,
     inSchema,
@@ -70,7 +70,7 @@ export async function openEngineDatabase(options: {
     async run(sql: string, values: unknown[] = []): Promise<void> {
       await database.query(inSchema(sql), values);
     },
-    /** All statements of `work`, or none. */
+    /** Runs `work` in one transaction. */
     transaction: <Value>(
       work: (ask: <Row>(sql: string, values?: unknown[]) => Promise<Row[]>) => Promise<Value>,
     ): Promise<Value> =>
@@ -94,20 +94,20 @@ function toRows<Row>(rows: readonly PostgresRow[]): Row[] {
 export const databaseNow = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /**
- * The time of the database, on this node: the process's own count plus a distance that each heartbeat measures. It decides what is
- * due; the time of day of the node's machine does not matter.
+ * The time of the database on this node: the time of `performance.now` plus an offset that each heartbeat measures. It
+ * decides when work is due; the clock of the node's machine does not matter.
  */
 export class DatabaseClock implements WaitClock {
   readonly sleep: WaitClock["sleep"] = systemClock.sleep;
   #ahead = Date.now() - performance.now();
   #latest = 0;
 
-  /** Notes what the database said in answer to a question that was sent and answered at these times of `performance.now`. */
+  /** Sets the clock to a time of the database; the query was sent and answered at these times of `performance.now`. */
   set(databaseMs: number, sentAt: number, answeredAt: number): void {
     this.#ahead = databaseMs - (sentAt + answeredAt) / 2;
   }
 
-  /** It never goes back. */
+  /** The time in ms since 1970; it never goes back. */
   now(): number {
     this.#latest = Math.max(this.#latest, Math.floor(performance.now() + this.#ahead));
     return this.#latest;
@@ -119,10 +119,10 @@ export class DatabaseClock implements WaitClock {
 }
 
 /**
- * The tables of accepted work. Times are milliseconds since 1970, by the database's clock. `seq` is the place in line: a
- * redriven input gets a new one. `fence` is that of the shard under which the row was claimed;
- * it begins at a time, so that a database that was made anew does not begin below fences that sessions know. Most rows are
- * completed ones, so the indices that serve the others leave those out.
+ * The tables of accepted work. Times are milliseconds since 1970, by the database's clock. `seq` is the position in the
+ * queue: a redriven input gets a new one. `fence` is the shard's fence under which the row was claimed. Fences begin at the
+ * current time, so that those of a recreated database are above the fences that sessions have stored. Most rows are
+ * completed, so the indices for the others exclude these.
  */
 const workTables: Migration = (schema) => `
 CREATE TABLE ${schema}.shards (
@@ -257,7 +257,7 @@ CREATE TABLE ${schema}.outcomes (
 CREATE INDEX outcomes_by_age ON ${schema}.outcomes (coalesce(done_at, claimed_until));
 `;
 
-/** A stream without a writer was closed in order: its next writer goes on at its last index. */
+/** A stream without a writer was closed cleanly: its next writer continues at the last index. */
 const eventTables: Migration = (schema) => `
 CREATE TABLE ${schema}.streams (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -299,22 +299,22 @@ CREATE INDEX approvals_by_instance ON ${schema}.approvals (agent, instance_id);
 CREATE INDEX approvals_by_node ON ${schema}.approvals (node);
 `;
 
-/** Nodes that take shards only as work comes to them do not count when the others share. */
+/** How a node takes shards: nodes that take them only on request do not count as sharing nodes. */
 const askedNodes: Migration = (schema) =>
   `ALTER TABLE ${schema}.nodes ADD COLUMN takes text NOT NULL DEFAULT 'share';`;
-/** Nodes say these things about themselves, for operators. `clock_ahead_ms`: their time of day against the database's. */
+/** State of nodes for operators. `clock_ahead_ms`: the time of the machine's clock minus that of the database. */
 const nodeStates: Migration = (schema) => `
 ALTER TABLE ${schema}.nodes ADD COLUMN project text, ADD COLUMN draining boolean NOT NULL DEFAULT false,
   ADD COLUMN clock_ahead_ms bigint, ADD COLUMN news_age_ms int;
 `;
 
-/** The reason that a node gets no work, as JSON of its message and its hint. */
+/** The reason that a node gets no work: JSON of the error's message and hint. */
 const nodeProblems: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN problem text;`;
 
 /**
- * An attempt begins with one write to one page: no index has a column that a claim changes, in its predicate either, and pages keep
- * room for the new version. Work that is not settled has no `ended_at`. What has ended without a result is what failed or was
- * cancelled.
+ * A claim writes only one page: no index uses a column that a claim changes, neither as a key nor in its predicate, and
+ * pages reserve space for the new version of a row. Open work has no `ended_at`. Ended work without a result has failed or
+ * was cancelled.
  */
 const cheapClaims: Migration = (schema) => `
 ALTER TABLE ${schema}.dispatches DROP CONSTRAINT dispatches_pkey, DROP CONSTRAINT dispatches_dispatch_id_key,
@@ -327,10 +327,10 @@ CREATE INDEX dispatches_open_of_owner ON ${schema}.dispatches (owner) WHERE ende
 CREATE INDEX dispatches_without_result ON ${schema}.dispatches (dispatch_id) WHERE ended_at IS NOT NULL AND result IS NULL;
 `;
 
-/** The schedules that a node's files declare; null while it has not said so. */
+/** The schedules that a node's files declare; null until they are known. */
 const declaredSchedules: Migration = (schema) => `ALTER TABLE ${schema}.nodes ADD COLUMN schedules text[];`;
 
-/** Records of deliveries of webhooks, as in the embedded engine. Nodes of earlier versions leave it alone. */
+/** Records of webhook deliveries, as in the embedded engine. Nodes of earlier versions do not use the table. */
 const deliveryTable: Migration = (schema) => `
 CREATE TABLE ${schema}.deliveries (
   record_id text COLLATE "C" PRIMARY KEY,
@@ -345,7 +345,7 @@ CREATE INDEX deliveries_by_sender ON ${schema}.deliveries (delivery_id, record_i
 CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) WHERE delivery_id IS NULL;
 `;
 
-/** A step that was released never changes; what comes later is a further one, at the end. */
+/** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
   clusterTables,

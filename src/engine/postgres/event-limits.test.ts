@@ -18,7 +18,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("the oldest events go above the limit of a stream, and above that of all bytes; readers are told of the gap", async () => {
+test("above the limits of a stream and of all bytes the oldest events are deleted, and readers get a gap", async () => {
   const place = { url: server.url, schema: "event_limits" };
   const engine = await createPostgresEngine(place);
   await engine.start(handlers({}));
@@ -54,7 +54,7 @@ test("the oldest events go above the limit of a stream, and above that of all by
   await database.close();
 });
 
-test("deliveries go with their age, and beyond the newest of their webhook; strangers push out none but their own", async () => {
+test("old deliveries and those beyond the newest of a webhook are deleted; unverified ones displace only unverified ones", async () => {
   const database = await openEngineDatabase({ url: server.url, schema: "delivery_limits" });
   const rows = createDeliveryRows({ database });
   const write = (count: number, webhook: string, delivery_id: string | null) =>

@@ -29,7 +29,7 @@ async function open(schema: string): Promise<OpenEventLog> {
 
 eventLogContract({
   name: "The log in Postgres",
-  // Each round makes a schema and a cluster of one.
+  // Each round creates a schema and a cluster of one node.
   rounds: 5,
   create: () => {
     count += 1;

@@ -12,21 +12,21 @@ import { claimStreams, findStream, readEvents, type StreamRow, writeEvents } fro
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOfStream } from "./shards.ts";
 
-/** From an append to its statement. */
+/** The pause between an append and its write. */
 const gatherMs = 25;
-/** Until a database that refused is tried again. */
+/** The pause after a failed write. */
 const retryMs = 500;
-/** Buffered events of a stream that are written at once. */
+/** Buffered events per stream that force a flush. */
 const manyEvents = crashGap / 2;
-/** Events on disk that stay in memory for readers on this node. */
+/** Written events that stay in memory for readers on this node. */
 const keptEvents = 1_000;
-/** Streams at rest whose last index stays in memory. */
+/** Idle streams whose last index stays in memory. */
 const keptStreams = 5_000;
 
 /** A stream that this node writes. */
 interface OwnStream {
   readonly name: string;
-  /** Its row names this node as its writer. */
+  /** Whether its row names this node as the writer. */
   isClaimed: boolean;
   last: number;
   /** All events above this index are in the tail. */
@@ -37,9 +37,9 @@ interface OwnStream {
 }
 
 /**
- * Events in Postgres. The owner of an instance or a run numbers its events, serves readers on its node from memory and writes
- * every 25 ms what has come, all streams in one statement. Readers on other nodes are told of each write, and look by
- * themselves four times a second.
+ * Events in Postgres. The owner of an instance or a run numbers its events, serves readers on its node from memory, and
+ * writes the events every 25 ms, all streams in one statement. Readers on other nodes get news of each write, and also poll
+ * four times a second.
  */
 export class PostgresEventLog implements EventLog {
   readonly #base: PostgresBase;
@@ -66,9 +66,9 @@ export class PostgresEventLog implements EventLog {
     if (!this.#leaseOf(stream).signal.aborted) await this.#open(stream);
   }
 
-  /** A stream that was not opened (`last`, `begin`) is opened with its first write. */
+  /** A stream that was not opened before (`last`, `begin`) is claimed with its first write. */
   append(stream: string, event: KitEvent): void {
-    const own = this.#know(stream);
+    const own = this.#ownStream(stream);
     if (event.index <= own.last) throw notAbove(event.index, own.last);
     if (own.unwritten >= crashGap) throw bufferFullError();
     own.tail.push(toOwn(event).own);
@@ -81,13 +81,13 @@ export class PostgresEventLog implements EventLog {
   }
 
   end(stream: string): void {
-    const own = this.#know(stream);
+    const own = this.#ownStream(stream);
     own.ended = true;
     this.#touch(own);
     this.#wake(stream);
   }
 
-  /** Writes what is due; one statement at a time. */
+  /** Writes all buffered events; one statement at a time. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -109,7 +109,7 @@ export class PostgresEventLog implements EventLog {
       const last = page.at(-1);
       if (last === undefined) return events;
       cursor = last.index;
-      // A long stream with few events of the types that are asked for: others have their turn in between.
+      // A long stream can have few events of the wanted types: gives other work a turn in between.
       await setImmediate();
     }
   }
@@ -145,10 +145,10 @@ export class PostgresEventLog implements EventLog {
     this.#base.news.publish(["stream", stream]);
   }
 
-  /** How many events streams have. */
+  /** The numbers of events of streams; streams without events are omitted. */
   async counts(streams: readonly string[]): Promise<ReadonlyMap<string, number>> {
     if (streams.length === 0) return new Map();
-    // Taken before the rows are read, as a page is: the row says up to which index its count goes.
+    // The tails are copied before the rows are read; a row contains the last index that its count includes.
     const tails = new Map(streams.map((name) => [name, this.#own.get(name)?.tail ?? []]));
     const rows = await this.#base.database.rows<Pick<StreamRow, "name" | "events" | "last">>(
       "SELECT name, events, last FROM $s.streams WHERE name = ANY($1)",
@@ -168,27 +168,27 @@ export class PostgresEventLog implements EventLog {
     return this.#readers.has(stream);
   }
 
-  /** A batch of events after an index; what comes after them is asked for next. */
+  /** A batch of events after an index. */
   async page(stream: string, after: number): Promise<EventPage> {
     const own = this.#own.get(stream);
-    // Taken before the rows are read: what is written meanwhile stands in both, and nothing is missing.
+    // The tail is copied before the rows are read: events that are written meanwhile are in both, so none is missing.
     const tail = own?.tail ?? [];
     const ended = own?.ended;
-    const behind = tail.slice(positionAfter(tail, after));
+    const newer = tail.slice(positionAfter(tail, after));
     if (own?.isClaimed === true && after >= own.floor)
-      return { events: behind, isEnded: own.ended, id: undefined };
+      return { events: newer, isEnded: own.ended, id: undefined };
     const row = await findStream(this.#base, stream);
     const stored = row === undefined ? [] : await readEvents(this.#base, row, after);
     if (stored.length > 0) return { events: stored, isEnded: false, id: row?.id };
-    return { events: behind, isEnded: ended ?? row?.ended ?? false, id: row?.id };
+    return { events: newer, isEnded: ended ?? row?.ended ?? false, id: row?.id };
   }
 
-  /** Another node has written. */
+  /** Handles the news that another node has written to a stream. */
   onWritten(stream: string): void {
     this.#wake(stream);
   }
 
-  /** Shards go to another node, which goes on at the last index. */
+  /** Flushes and releases the streams of shards: the next owner continues at the last index. */
   async release(shards: ReadonlySet<number>): Promise<void> {
     const names = [...this.#own.keys()].filter((name) => shards.has(Number(shardOfStream(name))));
     await this.flush();
@@ -198,7 +198,7 @@ export class PostgresEventLog implements EventLog {
     );
   }
 
-  /** Another node writes these streams now. */
+  /** Forgets the streams of shards that another node owns now. */
   forget(shards: ReadonlySet<number>): void {
     for (const own of [...this.#own.values()]) {
       if (!shards.has(Number(shardOfStream(own.name)))) continue;
@@ -208,7 +208,7 @@ export class PostgresEventLog implements EventLog {
     }
   }
 
-  /** Writes what is due, gives its streams free, and lets readers get to their end. */
+  /** Flushes the events, releases the streams, and ends all readers. */
   async close(): Promise<void> {
     await this.flush().catch(() => undefined);
     await this.#base.database
@@ -223,7 +223,7 @@ export class PostgresEventLog implements EventLog {
     return this.#base.ownership.leaseOfShard(shardOfStream(stream) ?? -1);
   }
 
-  #know(name: string): OwnStream {
+  #ownStream(name: string): OwnStream {
     const { signal } = this.#leaseOf(name);
     if (signal.aborted) throw leaseLost(signal.reason);
     let own = this.#own.get(name);
@@ -235,7 +235,7 @@ export class PostgresEventLog implements EventLog {
   }
 
   async #open(name: string): Promise<OwnStream> {
-    const own = this.#know(name);
+    const own = this.#ownStream(name);
     if (!own.isClaimed) await this.#claims.add(own);
     return own;
   }
@@ -278,7 +278,7 @@ export class PostgresEventLog implements EventLog {
     { own, count, ended, last }: { own: OwnStream; count: number; ended: boolean; last: number },
     isOurs: boolean,
   ): void {
-    // Another node has taken the stream over: what it has not seen of this one cannot be written any more.
+    // Another node has taken the stream over: the unwritten events are lost.
     if (!isOurs) {
       if (this.#own.get(own.name) === own) this.#own.delete(own.name);
       this.#dirty.delete(own);
@@ -303,9 +303,9 @@ export class PostgresEventLog implements EventLog {
       this.#base,
       open.map(({ name }) => name),
     );
-    const found = new Map(rows.map((row) => [row.name, row]));
+    const byName = new Map(rows.map((row) => [row.name, row]));
     for (const own of open) {
-      const row = found.get(own.name);
+      const row = byName.get(own.name);
       if (row !== undefined) this.#noteClaim(own, row);
     }
     return all.map((own) => (own.isClaimed ? undefined : leaseLost()));
@@ -314,9 +314,8 @@ export class PostgresEventLog implements EventLog {
   #noteClaim(own: OwnStream, { last, ended }: StreamRow): void {
     own.isClaimed = true;
     own.floor = last;
-    // Events that were appended before the stream was opened keep their indexes where these are new.
-    const known = positionAfter(own.tail, last);
-    own.tail.splice(0, known);
+    // Of the events that were appended before the claim, those with an index that was already used are dropped.
+    own.tail.splice(0, positionAfter(own.tail, last));
     own.unwritten = own.tail.length;
     if (own.tail.length === 0 && !this.#dirty.has(own)) own.ended = ended;
     own.last = Math.max(own.last, last);
@@ -337,14 +336,14 @@ function bufferFullError(): KitError {
   return storeUnavailable({
     store: "The event log",
     reason: "too many events wait to be written",
-    hint: "Postgres does not accept them, or not fast enough.",
+    hint: "Postgres does not accept them, or not fast enough. Check the database and the network.",
   });
 }
 
 function badLimit(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The limit is a whole number from 1 to 1,000.",
+    message: "The limit must be a whole number from 1 to 1,000.",
     meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
   });
 }

@@ -5,9 +5,9 @@ import type { EventSubscription } from "../contract.ts";
 /** The next events of a stream. */
 export interface EventPage {
   readonly events: readonly KitEvent[];
-  /** Nothing more will come, as it is now. */
+  /** Whether the stream has ended. */
   readonly isEnded: boolean;
-  /** The number of its row; undefined where it has none yet. */
+  /** The id of the stream's row; `undefined` if it has none yet. */
   readonly id: number | undefined;
 }
 
@@ -19,19 +19,19 @@ export interface EventReaderOptions extends EventSubscription {
   onEnd(): void;
 }
 
-/** How soon a reader sees what no node has told it of. */
+/** How often a reader polls for events without news. */
 const pollMs = 250;
 
 const ended: IteratorResult<KitEvent> = { done: true, value: undefined };
 
-/** Reads a stream by pulling: all it holds is how far it has come, and the rest of one page. */
+/** Reads a stream on demand. It holds only its position and the rest of one page. */
 export class EventReader implements AsyncIterator<KitEvent> {
   readonly #log: { page(stream: string, after: number): Promise<EventPage> };
   readonly #options: EventReaderOptions;
   #cursor: number;
   #page: readonly KitEvent[] = [];
   #position = 0;
-  /** The number of the stream's row: a stream that was made anew under its name is another. */
+  /** The id of the stream's row: a new stream with the same name has another id. */
   #id: number | undefined;
   #isDone = false;
   #wake = Promise.withResolvers<void>();
@@ -55,7 +55,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
     return Promise.resolve(ended);
   }
 
-  /** Something may have come. */
+  /** Makes a waiting reader look for new events. */
   wake(): void {
     this.#wake.resolve();
   }
@@ -78,7 +78,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
         this.#cursor = event.index;
         return { done: false, value: event };
       }
-      // An event that comes while the page is read wakes the reader, too.
+      // Created before the page is read, so that an event that arrives meanwhile wakes the reader.
       this.#wake = Promise.withResolvers<void>();
       const page = await this.#read(stream);
       if (page === undefined) return this.finish();
@@ -90,7 +90,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
     }
   }
 
-  /** The next page; undefined for a stream that was deleted. */
+  /** The next page; `undefined` if the stream was deleted. */
   async #read(stream: string): Promise<EventPage | undefined> {
     try {
       const page = await this.#log.page(stream, this.#cursor);

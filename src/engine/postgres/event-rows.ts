@@ -5,7 +5,7 @@ import { type Batch, decodeEvents, eventAfter } from "../shared/events/stored-ev
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOfStream } from "./shards.ts";
 
-/** Rows that a reader is given at a time. */
+/** Rows that a reader gets at a time. */
 const readRows = 8;
 const pruneRows = 500;
 
@@ -44,7 +44,7 @@ export async function readEvents(
     decodeEvents(data).flatMap((event) => eventAfter(event, after) ?? []),
   );
   if (after <= 0 || oldest === undefined || oldest.first <= after + 1) return events;
-  // Indexes that a dead process may have given are no events; those that retention has removed are.
+  // A jump of the indexes after a crash is not a gap; only removed events are. Older rows exist only in the first case.
   const before = await database.row("SELECT 1 FROM $s.batches WHERE stream_id = $1 AND last <= $2 LIMIT 1", [
     id,
     after,
@@ -52,7 +52,7 @@ export async function readEvents(
   return before === undefined && last > after ? [toGap(name, after, oldest.first - 1), ...events] : events;
 }
 
-/** Writes all in one statement; gives the names of those streams of which this node is the writer still. */
+/** Writes events of several streams in one statement. Returns the names of the streams of which this node is still the writer. */
 export async function writeEvents(
   { database, ownership, clock }: PostgresBase,
   writes: readonly StreamWrite[],
@@ -89,8 +89,8 @@ export async function writeEvents(
 }
 
 /**
- * Names this node as the writer of streams, under the fences of their shards. After an unclean end the indexes go on above a
- * gap. Gives the rows of those that are this node's.
+ * Makes this node the writer of streams, under the fences of their shards. If the last writer has crashed, the indexes
+ * continue after a gap. Returns the rows of the streams whose shards this node owns.
  */
 export async function claimStreams(
   { database, ownership }: PostgresBase,
@@ -112,7 +112,7 @@ export async function claimStreams(
   );
 }
 
-/** Deletes a few rows that are older than a time; whether there may be more. */
+/** Deletes some rows that were written before a time; true if there may be more. */
 export async function pruneEvents(base: PostgresBase, before: number): Promise<boolean> {
   return await deleteBatches(
     base,
@@ -121,7 +121,7 @@ export async function pruneEvents(base: PostgresBase, before: number): Promise<b
   );
 }
 
-/** Deletes a few of the oldest rows of streams that have more events than a limit; whether there may be more. */
+/** Deletes some of the oldest rows of streams with too many events; true if there may be more. */
 export async function pruneStreams(base: PostgresBase, { eventsPerStream }: EngineLimits): Promise<boolean> {
   return await deleteBatches(
     base,
@@ -133,9 +133,9 @@ export async function pruneStreams(base: PostgresBase, { eventsPerStream }: Engi
   );
 }
 
-/** Deletes a few of the oldest rows while all events together take more than a limit; whether there may be more. */
+/** Deletes some of the oldest rows if all events together are too large; true if there may be more. */
 export async function pruneBytes(base: PostgresBase, { eventBytes }: EngineLimits): Promise<boolean> {
-  // The size of the tables counts what was deleted, too, and costs nothing: below it there is nothing to count.
+  // The size of the tables is cheap to read and includes deleted rows: if it is below the limit, nothing need be summed.
   const large = await base.database.row(
     "SELECT 1 WHERE pg_total_relation_size('$s.batches'::regclass) > $1",
     [eventBytes],
@@ -149,7 +149,7 @@ export async function pruneBytes(base: PostgresBase, { eventBytes }: EngineLimit
   );
 }
 
-/** Whether as many were found as may be deleted at a time. */
+/** Deletes rows; true if there may be more. */
 async function deleteBatches({ database }: PostgresBase, ids: string, limit: number): Promise<boolean> {
   const rows = await database.rows(
     `WITH old AS (

@@ -22,13 +22,13 @@ interface Note {
   endedAt?: number;
 }
 
-/** No input of a session at rest may wait for longer than this because its node leaves, on a busy machine. */
+/** The longest that an input of an idle session can wait because its node leaves, on a busy machine. */
 const longestPauseMs = 5_000;
 
-/** In place of milliseconds: this work ends when the test lets it. */
+/** Instead of milliseconds: the work ends when the test opens its gate. */
 const untilReleased = -1;
 
-/** A cluster whose history is recorded: who began and ended which input. */
+/** A cluster that records which node began and ended which input. */
 function recordedCluster(schema: string) {
   const history: Note[] = [];
   const acceptedAt = new Map<string, number>();
@@ -67,7 +67,7 @@ function recordedCluster(schema: string) {
     acceptedAt.set(`${session}/${number}`, performance.now());
     admitted.push(dispatch_id);
   };
-  /** Nothing lost, nothing twice, order per session kept; gives the longest wait of those that had nothing before them. */
+  /** Checks that nothing was lost or done twice, and that each session kept its order; returns the longest wait of inputs that were first in line. */
   const check = async (engine: Engine, apart: string): Promise<number> => {
     const records = await Promise.all(admitted.map((id) => engine.awaitDispatch(id)));
     expect(records.filter((record) => record?.status !== "completed")).toEqual([]);
@@ -93,7 +93,7 @@ function recordedCluster(schema: string) {
 
 const noRun = async (): Promise<unknown> => undefined;
 
-test("a node that leaves hands over what rests at once, accepts on, and is not waited for by others", async () => {
+test("a node that leaves hands over idle shards at once, still accepts work, and does not delay other nodes", async () => {
   const cluster = recordedCluster("hand_over");
   const nodes = await Promise.all(["one", "two", "three"].map((name) => cluster.open(name, noRun)));
   const [leaving, ...others] = nodes as [Engine, Engine, Engine];
@@ -115,7 +115,7 @@ test("a node that leaves hands over what rests at once, accepts on, and is not w
   await sleep(300);
   await leaving.leave?.();
   expect((await leaving.state?.())?.nodes.find(({ is_this }) => is_this)?.state).toBe("draining");
-  // Only the shard at work stays, for as long as that lasts.
+  // Only the shard with running work stays until the work ends.
   await expect
     .poll(async () => (await leaving.state?.())?.nodes.find(({ is_this }) => is_this)?.shards)
     .toBe(1);
@@ -131,7 +131,7 @@ test("a node that leaves hands over what rests at once, accepts on, and is not w
   await Promise.all(others.map((engine) => engine.drain({ timeoutMs: 1_000 })));
 }, 60_000);
 
-test("three nodes are replaced one after the other by new code, under load: runs in flight go on in their own branch", async () => {
+test("three nodes are replaced one after the other by new code, under load: open runs stay on their branch", async () => {
   const cluster = recordedCluster("rolling_deploy");
   const old = async (context: RunContext): Promise<unknown> => {
     const first = await context.step("first", () => 1);
@@ -162,7 +162,7 @@ test("three nodes are replaced one after the other by new code, under load: runs
     const next = await cluster.open(name, changed);
     const [leaving, ...rest] = nodes as [Engine, ...Engine[]];
     await leaving.leave?.();
-    // A balancer notices it a little later: the node that leaves accepts until then.
+    // A balancer notices it a little later; until then the leaving node accepts work.
     await sleep(200);
     nodes = [...rest, next];
     await sleep(50);

@@ -3,10 +3,11 @@ import { openConnection } from "../../postgres/pool.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 
 /**
- * Messages between nodes. Each message only hastens what the receiver would find in the rows a moment later:
- * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: one that runs was cancelled;
- * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules were changed;
- * `shards`: some are free; `echo`: a node asks itself whether notifications arrive.
+ * Messages between nodes. They only save time: the receiver would find the same in the rows a moment later.
+ * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: a running
+ * dispatch or run was cancelled; `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was
+ * decided; `schedule`: schedules were changed; `shards`: shards are free; `echo`: a node tests whether notifications
+ * arrive.
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
@@ -16,20 +17,20 @@ export type News =
 export interface NewsOptions {
   readonly database: EngineDatabase;
   readonly clock: DatabaseClock;
-  /** For tests: nothing is said and nothing heard. */
+  /** For tests: news are neither sent nor received. */
   readonly isMute?: boolean | undefined;
-  /** False: the node says what it has done, and finds in the rows what others have. Default true. */
+  /** Whether the node receives news; without them it polls the rows. Default true. */
   readonly listens?: boolean | undefined;
   receiveNews(news: News): void;
 }
 
-/** How often a node asks itself whether notifications arrive. */
+/** How often a node tests whether notifications arrive. */
 const echoMs = 2_000;
-/** News of so many ms are said together; the first after a pause is said at once. */
+/** The least time between two sends; the first news after a pause are sent at once. */
 const gatherMs = 5;
-/** The same, of ends, for which few wait. */
+/** The same for `ended`, which is less urgent. */
 const gatherEndsMs = 20;
-/** A payload of Postgres has 8,000 bytes at most. */
+/** Postgres limits a payload to 8,000 bytes. */
 const largestPayload = 7_800;
 const retryMs = 500;
 
@@ -39,13 +40,14 @@ export class NewsWire {
   readonly #stopped = new AbortController();
   readonly #pending = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** When the news that wait are said, and when others were, by `performance.now`. */
+  /** When the pending news are sent, by `performance.now`. */
   #due = 0;
+  /** When news were last sent, by `performance.now`. */
   #flushedAt = Number.NEGATIVE_INFINITY;
   #connection: OwnConnection | undefined;
   #loop: Promise<void> | undefined;
   #echo: NodeJS.Timeout | undefined;
-  /** Since when nothing was heard, by `performance.now`; undefined before the first question. */
+  /** Since when no news have arrived, by `performance.now`; `undefined` before the first echo. */
   #silentSince: number | undefined;
 
   constructor(options: NewsOptions) {
@@ -57,20 +59,20 @@ export class NewsWire {
     if (!isMute && listens) this.#loop ??= this.#listen();
   }
 
-  /** Asks again and again whether notifications arrive; `node` is who asks. */
-  ask(node: string): void {
+  /** Begins to test whether notifications arrive; `node` is this node's id. */
+  startEcho(node: string): void {
     this.#echo ??= setInterval(() => {
       this.#silentSince ??= performance.now();
       this.publish(["echo", node]);
     }, echoMs).unref();
   }
 
-  /** For how long this node has heard none, in ms; undefined where none was sent yet. */
+  /** Milliseconds since this node received news; `undefined` before the first echo. */
   get ageMs(): number | undefined {
     return this.#silentSince === undefined ? undefined : Math.round(performance.now() - this.#silentSince);
   }
 
-  /** Tells the other nodes, soon. This node is told by its caller. */
+  /** Sends news to the other nodes soon. The caller itself notifies this node's parts. */
   publish(news: News): void {
     if (this.#options.isMute === true || this.#stopped.signal.aborted) return;
     const text = JSON.stringify(news);
@@ -92,7 +94,7 @@ export class NewsWire {
     const pending = [...this.#pending];
     this.#pending.clear();
     for (const payload of toPayloads(pending)) {
-      // News that a crash of the database takes with it is found in the rows, so it does not wait for the disk.
+      // The receivers find lost news in the rows, so a notification need not wait for the disk.
       await database
         .run("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [
           this.#channel,
@@ -110,7 +112,7 @@ export class NewsWire {
     await this.#loop;
   }
 
-  /** A name of Postgres has 63 bytes at most. */
+  /** Postgres limits a name to 63 bytes. */
   get #channel(): string {
     return `kit ${this.#options.database.schema}`.slice(0, 40);
   }
@@ -130,7 +132,7 @@ export class NewsWire {
         await connection.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
         await connection.ended;
       } catch {
-        // The database is away: what was said meanwhile is found in the rows.
+        // The database is unavailable: the receivers find lost news in the rows.
       }
       await clock.sleep(retryMs, signal).catch(() => undefined);
     }

@@ -2,13 +2,13 @@ import type { KitError } from "../../base/kit-error.ts";
 import type { OwnConnection } from "../../postgres/pool.ts";
 import { databaseNow, type EngineDatabase } from "./engine-database.ts";
 
-/** After this silence, by the database's clock, the other nodes end a node's connection, and with it its locks. */
+/** After this silence, by the database's clock, the other nodes end a node's connection, which releases its locks. */
 export const silenceMs = 3_000;
 
-/** Ids of functions begin so: shards that one of them had last may be without an owner for as long as nothing comes to them. */
+/** The prefix of functions' node ids. Shards that a function owned last can be without an owner until work comes to them. */
 export const functionPrefix = "function-";
 
-/** The state of a node as its row says it. */
+/** The state of a node, for its row. */
 export interface NodeState {
   readonly node: string;
   readonly host: string;
@@ -19,13 +19,13 @@ export interface NodeState {
   readonly isDraining: boolean;
   readonly newsAgeMs: number | undefined;
   readonly problem: KitError | undefined;
-  /** The schedules that its files declare, once they are known. */
+  /** The schedules that its files declare; `undefined` until they are known. */
   readonly schedules: readonly string[] | undefined;
-  /** Whether the connection is another one than before. */
+  /** Whether the connection was opened since the last write. */
   readonly isNew: boolean;
 }
 
-/** Writes the row of a node; gives the time of the database, and how many other nodes have shares. */
+/** Writes the row of a node. Returns the time of the database, and the number of other nodes that take shards in the same way. */
 export async function writeNode(
   connection: OwnConnection,
   database: EngineDatabase,
@@ -65,7 +65,7 @@ export async function writeNode(
   return { now: Number(rows[0]?.now), others: Number(rows[0]?.others) };
 }
 
-/** Forgets nodes that are silent, or whose connection has ended, and ends the connections of the former. */
+/** Deletes the rows of nodes that are silent or whose connection has ended, and ends the connections of silent nodes. */
 export async function removeDeadNodes(
   connection: OwnConnection,
   {
@@ -87,7 +87,7 @@ export async function removeDeadNodes(
     [node, space],
   );
   for (const { backend } of rows) {
-    // A role may end connections of its own and with pg_signal_backend; else Postgres itself ends one that is silent.
+    // Without the right to end it (same role, or pg_signal_backend), Postgres itself ends the silent connection.
     await connection.query("SELECT pg_terminate_backend($1)", [backend]).catch(() => undefined);
   }
 }

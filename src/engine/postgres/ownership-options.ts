@@ -1,32 +1,32 @@
 import type { KitError } from "../../base/kit-error.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 
-/** The parts of a node that its ownership of shards works with, and the ones that follow it. */
+/** The parts of a node that `Ownership` uses, and the callbacks for its changes. */
 export interface OwnershipOptions {
   readonly database: EngineDatabase;
   readonly clock: DatabaseClock;
   /** The version of kit, for operators. */
   readonly version: string;
   /**
-   * `share`: the node takes an equal share of all shards. `asked`: it takes those that it is asked for (`want`), and gives them up
-   * when they rest; for processes that live as long as a request. `called`: the same for nodes that an executor calls, which leave
-   * those above an equal share to others.
+   * `share`: the node takes an equal share of all shards. `asked`: it takes requested shards (`want`), and releases them when
+   * they rest; for processes that live as long as a request. `called`: the same for nodes that an executor calls, which
+   * release shards above an equal share.
    */
   readonly takes: "share" | "asked" | "called";
   /** The name of the project, for operators: nodes of two projects do not belong together. */
   readonly project: string | undefined;
-  /** For how long this node has heard no notification, its own ones included, in ms; undefined where none was sent yet. */
+  /** Milliseconds since this node got a notification, including its own; `undefined` before the first one was sent. */
   newsAgeMs(): number | undefined;
   /** The reason that this node gets no work, for operators. */
   problem(): KitError | undefined;
-  /** Tells the other nodes that shards are free. */
+  /** Notifies the other nodes that shards are free. */
   announceFree(): void;
-  /** Shards have become this node's: their work is to be taken up. Where that fails it is tried again without a further call. */
+  /** Takes over the work of shards that this node has gained. The callback itself retries after a failure. */
   onGained(shards: readonly number[]): Promise<void>;
-  /** Shards are no longer this node's: their signals have fired. */
+  /** Called after this node has lost shards; their signals have fired. */
   onLost(shards: ReadonlySet<number>): void;
-  /** Whether a shard may be handed to another node now: nothing of it is at work. */
+  /** Whether a shard can be handed to another node now, because none of its work is running. */
   isIdle(shard: number): boolean;
-  /** Called before idle shards are handed over: what was appended to their streams has to be written. */
+  /** Called before idle shards are handed over; flushes the events of their streams. */
   beforeRelease(shards: readonly number[]): Promise<void>;
 }

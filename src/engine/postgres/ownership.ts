@@ -8,15 +8,15 @@ import { functionPrefix, removeDeadNodes, silenceMs, writeNode } from "./node-ro
 import type { OwnershipOptions } from "./ownership-options.ts";
 import { freeShards, shardCount, shardOf, tryLockShards, unlockShards } from "./shards.ts";
 
-/** How often a node says that it lives, and looks for others. */
+/** The pause between two heartbeats. */
 const beatMs = 200;
-/** How often a node that leaves looks for shards that have come to rest. */
+/** The pause between two heartbeats of a draining node, which releases shards that have come to rest. */
 const drainBeatMs = 50;
-/** A node that could not say so for this long fires `lease_lost` itself; well before another may take over. */
+/** A node whose heartbeats fail for this time fires `lease_lost` itself, well before another node can take over. */
 const ownSilenceMs = 2_000;
-/** For so long a node tries to take a shard that it was asked for and another node holds. */
+/** How long a node tries to take a requested shard that another node holds. */
 const requestMs = 5_000;
-/** A shard that was asked for is given up once it has rested for so long. */
+/** A requested shard is released once it has rested for this time. */
 const restMs = { asked: 1_000, called: 10_000 };
 
 interface Shard {
@@ -25,41 +25,41 @@ interface Shard {
 }
 
 interface Beat {
-  /** Nodes among which the shards are divided; this one is none of them once it leaves. */
+  /** The number of nodes that share the shards; this node is not counted once it drains. */
   readonly nodes: number;
 }
 
 const unheld = AbortSignal.abort(leaseLost());
 
 /**
- * Which shards this node owns. A node holds a shard by an advisory lock of Postgres on one direct connection, which ends with
- * the node's process, so that a dead node is noticed at once. A frozen one keeps its connection: others end that after three
- * seconds without a heartbeat. At each change of hands the shard's fence rises.
+ * The shards that this node owns. A node holds a shard with an advisory lock of Postgres on one direct connection, which
+ * ends with the node's process, so a dead node loses its shards at once. A frozen node keeps its connection: the others end
+ * it after three seconds without a heartbeat. The fence of a shard rises with each new owner.
  */
 export class Ownership {
   readonly node: string;
   readonly host: string = hostname();
   others = 0;
-  /** The schedules that this node's files declare, once they are known. */
+  /** The schedules that this node's files declare; `undefined` until they are known. */
   schedules: readonly string[] | undefined;
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
   readonly #stopped = new AbortController();
-  /** Shards that this node is to take, with the time by `performance.now` at which it gives that up. */
+  /** Shards that this node tries to take, with the time by `performance.now` at which it stops trying. */
   readonly #requested = new Map<number, number>();
-  /** When each shard was asked for last, by `performance.now`. */
-  readonly #askedAt = new Map<number, number>();
-  /** Shards that are being handed over: they are asked for anew. */
-  #going: ReadonlySet<number> = new Set();
-  /** Callers that keep a shard: it is not given up meanwhile. */
+  /** When each shard was last requested, by `performance.now`. */
+  readonly #requestedAt = new Map<number, number>();
+  /** Shards that are being handed over: a request for them counts as new. */
+  #leaving: ReadonlySet<number> = new Set();
+  /** Callers that keep a shard: it is not released meanwhile. */
   readonly #holders = new Set<{ readonly shard: number }>();
-  /** Turns that do not wait for the next heartbeat; one at a time. */
-  readonly #turns: Batcher<null, void>;
+  /** Heartbeats; they run one at a time. */
+  readonly #beats: Batcher<null, void>;
   #connection: OwnConnection | undefined;
   /** When the last heartbeat that reached the database was sent, by `performance.now`. */
   #beatAt = 0;
   #loop: Promise<void> | undefined;
-  /** The work of shards that were gained last; the heartbeat does not wait for it. */
+  /** The takeover of the work of gained shards; heartbeats do not wait for it. */
   #taking: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
   #address: string | undefined;
@@ -68,8 +68,8 @@ export class Ownership {
   constructor(options: OwnershipOptions) {
     this.#options = options;
     this.node = `${options.takes === "asked" ? functionPrefix : ""}${randomUUID()}`;
-    this.#turns = new Batcher<null, void>(async (all) => {
-      await this.#turn().catch((error: unknown) => {
+    this.#beats = new Batcher<null, void>(async (all) => {
+      await this.#beatAndBalance().catch((error: unknown) => {
         this.#disconnect();
         throw error;
       });
@@ -77,7 +77,7 @@ export class Ownership {
     });
   }
 
-  /** The lease of an instance or a run; one that has ended where another node owns it. */
+  /** The lease of an instance or a run; its signal has fired if another node owns it. */
   leaseOf(owned: Owned): Lease {
     return this.leaseOfShard(shardOf(owned));
   }
@@ -94,72 +94,73 @@ export class Ownership {
     return [...this.#shards.keys()];
   }
 
-  /** Whether this node owns the shard that one node alone needs: for chores of the whole database. */
+  /** Whether this node owns shard 0: its owner, the keeper, does the chores of the whole database. */
   get isKeeper(): boolean {
     return this.#shards.has(0);
   }
 
-  /** Whether the last heartbeat is young enough for this node to do anything: a frozen process finds out here. */
+  /** Whether the last heartbeat is recent enough for this node to work; false in a process that was frozen. */
   get isInTouch(): boolean {
     return performance.now() - this.#beatAt <= ownSilenceMs;
   }
 
-  /** Whether this node takes what it is asked for or called for, instead of a share. */
+  /** How this node takes shards. */
   get takes(): OwnershipOptions["takes"] {
     return this.#options.takes;
   }
 
-  /** Where other nodes reach this one. */
+  /** The URL under which other nodes reach this node. */
   get address(): string | undefined {
     return this.#address;
   }
 
   async announce(address: string): Promise<void> {
     this.#address = address;
-    // Each heartbeat says it again: a database that is away for the moment learns of it then.
+    // Each heartbeat writes the address again, so a failure here has no consequence.
     await this.#options.database
       .run("UPDATE $s.nodes SET address = $2 WHERE node = $1", [this.node, address])
       .catch(() => undefined);
   }
 
-  /** Joins the cluster, and takes this node's share of the shards that are free. */
+  /** Joins the cluster, and takes this node's share of the free shards. */
   async start(): Promise<void> {
     if (this.#options.takes !== "asked") {
-      await this.#turns.add(null);
+      await this.#beats.add(null);
       await this.#taking;
     }
     this.#watch = setInterval(() => this.#checkSilence(), beatMs / 2);
     this.#loop = this.#run();
   }
 
-  /** Whether this node is taking shards that it was asked for. */
+  /** Whether this node is taking requested shards. */
   get isTaking(): boolean {
     return this.#requested.size > 0 || this.#taking !== undefined;
   }
 
-  /** Asks a node without a share to take shards, soon; those that another node holds once that gives them up. */
+  /** Requests shards for a node without a share. Shards of another node are taken once that node releases them. */
   want(shards: readonly number[]): void {
     if (this.#options.takes === "share" || this.#stopped.signal.aborted) return;
     const now = performance.now();
     for (const shard of shards) {
-      this.#askedAt.set(shard, now);
-      if (!this.#shards.has(shard) || this.#going.has(shard)) this.#requested.set(shard, now + requestMs);
+      this.#requestedAt.set(shard, now);
+      if (!this.#shards.has(shard) || this.#leaving.has(shard)) this.#requested.set(shard, now + requestMs);
     }
-    if (this.#requested.size > 0) this.#turns.add(null).catch(() => undefined);
+    if (this.#requested.size > 0) this.#beats.add(null).catch(() => undefined);
   }
 
-  forgo(shard: number): void {
+  /** Withdraws the request for a shard. */
+  withdraw(shard: number): void {
     this.#requested.delete(shard);
   }
 
-  /** Asks for a shard, and waits until this node holds it, for as long as it tries. The function returned lets it go. */
+  /** Requests a shard, and waits until this node holds it or stops trying. Returns the function that releases it. */
   async hold(shard: number, signal: AbortSignal | undefined): Promise<() => void> {
     if (this.#options.takes === "share") return () => undefined;
     const holder = { shard };
     this.#holders.add(holder);
     this.want([shard]);
     while (this.#requested.has(shard) && signal?.aborted !== true) {
-      await this.#turns.add(null).catch(() => undefined);
+      await this.#beats.add(null).catch(() => undefined);
       if (this.#requested.has(shard))
         await this.#options.clock.sleep(beatMs / 2, signal).catch(() => undefined);
     }
@@ -167,12 +168,12 @@ export class Ownership {
     return () => void this.#holders.delete(holder);
   }
 
-  /** Does not wait for the next heartbeat: a node that is silent loses its shards. */
-  readonly turnNow = async (): Promise<void> => await this.#turns.add(null);
+  /** Makes a heartbeat now; it also removes silent nodes. */
+  readonly beatNow = async (): Promise<void> => await this.#beats.add(null);
 
   /**
-   * From now on this node takes no shard, and hands over those of which nothing is at work, the others as they come to rest.
-   * Resolves once the other nodes can see that it leaves.
+   * From now on this node takes no shards, and hands over shards without running work, the others once they rest.
+   * Resolves once the other nodes can see that this node is draining.
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
@@ -184,24 +185,24 @@ export class Ownership {
     this.hurry();
   }
 
-  /** Looks for shards now: another node says that some are free. */
+  /** Looks for free shards now, because another node has released some. */
   hurry(): void {
     if (this.#loop !== undefined && this.#options.takes === "share")
-      this.#turns.add(null).catch(() => undefined);
+      this.#beats.add(null).catch(() => undefined);
   }
 
   /** Hands all shards over and leaves the cluster. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#loop;
-    await this.#turns.idle();
+    await this.#beats.idle();
     clearInterval(this.#watch);
     const connection = this.#connection;
     const { inSchema } = this.#options.database;
     await connection
       ?.query(inSchema("DELETE FROM $s.nodes WHERE node = $1"), [this.node])
       .catch(() => undefined);
-    // The locks go with their connection.
+    // The end of the connection releases the locks.
     this.#connection = undefined;
     connection?.destroy();
     this.#lose([...this.#shards.keys()]);
@@ -213,12 +214,12 @@ export class Ownership {
       await clock.sleep(this.#isDraining ? drainBeatMs : beatMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
       const rests = this.#options.takes === "asked" && this.#shards.size + this.#requested.size === 0;
-      if (!rests) await this.#turns.add(null).catch(() => undefined);
+      if (!rests) await this.#beats.add(null).catch(() => undefined);
     }
   }
 
-  /** One heartbeat, and what follows from what it has found. */
-  async #turn(): Promise<void> {
+  /** Sends a heartbeat, removes dead nodes, and takes or hands over shards. */
+  async #beatAndBalance(): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
     const { nodes } = await this.#beat(connection);
@@ -236,9 +237,9 @@ export class Ownership {
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
   }
 
-  async #takeRequested(connection: OwnConnection, leastRestMs: number): Promise<void> {
+  async #takeRequested(connection: OwnConnection, minRestMs: number): Promise<void> {
     const now = performance.now();
-    const resting = this.#idle.filter((shard) => (this.#askedAt.get(shard) ?? 0) + leastRestMs < now);
+    const resting = this.#idle.filter((shard) => (this.#requestedAt.get(shard) ?? 0) + minRestMs < now);
     if (this.#taking === undefined) await this.#handOver(connection, resting);
     await this.#lock(
       connection,
@@ -262,7 +263,7 @@ export class Ownership {
     void connection.ended.then(() => {
       if (this.#connection === connection) this.#disconnect();
     });
-    // A node that hangs, or that the network has cut off, loses its locks also where no other node may end its connection.
+    // A node that hangs or is cut off loses its locks even if no other node has the right to end its connection.
     await connection.query(`SET idle_session_timeout = ${silenceMs}`).catch(() => undefined);
     await this.#writeBeat(connection, { isNew: true });
     return connection;
@@ -272,7 +273,7 @@ export class Ownership {
     const { clock } = this.#options;
     const sentAt = performance.now();
     const beat = await this.#writeBeat(connection);
-    // A beat that took longer than the node may be silent proves nothing: others may have taken over meanwhile.
+    // Another node can have taken over during a heartbeat that took longer than the allowed silence.
     if (this.#beatAt > 0 && this.#shards.size > 0) this.#checkSilence();
     if (this.#connection !== connection) throw leaseLost();
     this.#beatAt = sentAt;
@@ -288,25 +289,25 @@ export class Ownership {
     return await writeNode(connection, database, state);
   }
 
-  /** Locks of one schema of one database: two clusters in a database do not meet. */
+  /** The name space of the locks: two clusters in different schemas of a database do not share locks. */
   get lockSpace(): string {
     return `kit shards of ${this.#options.database.schema}`;
   }
 
-  /** The shards that this node was asked for. */
-  get known(): number[] {
-    return [...this.#askedAt.keys()];
+  /** All shards that this node has ever requested. */
+  get everRequested(): number[] {
+    return [...this.#requestedAt.keys()];
   }
 
   async #acquire(connection: OwnConnection, count: number): Promise<void> {
     const free = await freeShards(connection, this.lockSpace);
     const inOrder = free.filter((shard) => !this.#shards.has(shard));
-    // Several nodes look at the same time: each begins elsewhere.
+    // Several nodes take shards at the same time: each begins at a random shard.
     const start = Math.floor(Math.random() * inOrder.length);
     await this.#lock(connection, [...inOrder.slice(start), ...inOrder.slice(0, start)].slice(0, count));
   }
 
-  /** Takes those of the shards that no node holds. */
+  /** Takes the shards that no node holds. */
   async #lock(connection: OwnConnection, shards: readonly number[]): Promise<void> {
     const { database } = this.#options;
     if (shards.length === 0) return;
@@ -322,7 +323,7 @@ export class Ownership {
     for (const { shard, fence } of raised.rows) {
       this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
     }
-    // The next sweep takes up what could not be taken up now.
+    // If the takeover of the work fails, the next sweep repeats it.
     const taking: Promise<void> = Promise.allSettled([this.#taking, this.#options.onGained(gained)]).then(
       () => {
         if (this.#taking === taking) this.#taking = undefined;
@@ -331,17 +332,17 @@ export class Ownership {
     this.#taking = taking;
   }
 
-  /** Hands shards over of which nothing is at work; the others follow when they rest. */
+  /** Hands idle shards over to other nodes. */
   async #handOver(connection: OwnConnection, idle: readonly number[]): Promise<void> {
     if (idle.length === 0) return;
-    this.#going = new Set(idle);
+    this.#leaving = new Set(idle);
     try {
       await this.#options.beforeRelease(idle);
       this.#lose(idle);
     } finally {
-      this.#going = new Set();
+      this.#leaving = new Set();
     }
-    // Other nodes may leave them alone for long: a reader of the rows finds no owner then.
+    // No other node may take the shards for long, so the rows must not name this node as their owner.
     if (this.#options.takes !== "share")
       await connection.query(
         this.#options.database.inSchema(
@@ -353,7 +354,7 @@ export class Ownership {
     this.#options.announceFree();
   }
 
-  /** A process that was frozen, or cannot reach the database, must stop before another node may have begun. */
+  /** Stops the work of a process that was frozen or cannot reach the database, before another node can begin it. */
   #checkSilence(): void {
     if (this.#shards.size > 0 && performance.now() - this.#beatAt > ownSilenceMs) this.#disconnect();
   }

@@ -43,7 +43,7 @@ max_client_conn = 500
 logfile =
 `;
   await writeFile(file, settings, { mode: 0o644 });
-  // It refuses to be root.
+  // PgBouncer refuses to run as root.
   const asUser = process.getuid?.() === 0 ? ["--user", "daemon"] : [];
   const child = spawn(program, [...asUser, file], { stdio: "ignore" });
   while (!(await answers(port))) await sleep(50);

@@ -8,25 +8,25 @@ import type { NewsWire } from "./news.ts";
 import type { Ownership } from "./ownership.ts";
 
 export interface PostgresEngineOptions {
-  /** `postgres://user:password@host:5432/name`; a pooler in between may give each transaction another connection. */
+  /** `postgres://user:password@host:5432/name`; the address of a pooler in transaction mode works too. */
   readonly url: string;
-  /** The same database without a pooler, for the two connections that hold locks and listen; default: `url`. */
+  /** The address of the same database without a pooler, for the two connections that hold locks and listen; default: `url`. */
   readonly directUrl?: string | undefined;
-  /** The schema of kit's tables, made when it is missing; default "kit". */
+  /** The schema of kit's tables, created if it is missing; default "kit". */
   readonly schema?: string | undefined;
-  /** Limits that are left out keep their defaults. */
+  /** Omitted limits have their defaults. */
   readonly limits?: Partial<EngineLimits> | undefined;
-  /** Connections of this node at most, beside two of its own for locks and news; default 10. */
+  /** The most connections of this node, in addition to two direct ones for locks and news; default 10. */
   readonly maxConnections?: number | undefined;
-  /** The version of kit, for operators; default: this one. */
+  /** The version of kit, for operators; default: the running version. */
   readonly version?: string | undefined;
   /** The name of the project, for operators: nodes of two projects on one schema are a mistake. */
   readonly project?: string | undefined;
-  /** For tests: nodes do not tell each other anything, and find it in the rows. */
+  /** For tests: nodes send each other no news, and poll the rows instead. */
   readonly isMute?: boolean | undefined;
 }
 
-/** The base of the parts that hold SQL for Postgres. */
+/** The base of the parts that use SQL for Postgres. */
 export interface PostgresBase extends EngineBase {
   readonly clock: DatabaseClock;
   readonly time: DatabaseClock;
@@ -34,13 +34,13 @@ export interface PostgresBase extends EngineBase {
   readonly database: EngineDatabase;
   readonly ownership: Ownership;
   readonly news: NewsWire;
-  /** Sees to it that some node does what these have to do, where that is not found by itself. It may be repeated. */
+  /** Makes some node do the work of these instances and runs, if nodes take shards only on request. Can be repeated. */
   readonly wake: (keys: readonly Owned[]) => void;
-  /** The handlers of this node, once it works. */
+  /** The handlers of this node; `undefined` before `start`. */
   readonly handlers: () => EngineHandlers | undefined;
 }
 
-/** Opens the tables of an engine. Throws `invalid_request` for an address that is none of Postgres. */
+/** Opens the tables of an engine. Throws `invalid_request` if the address is not a Postgres address. */
 export async function open(options: PostgresEngineOptions): Promise<EngineDatabase> {
   if (!isPostgresUrl(options.url)) throw badUrl();
   return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
@@ -58,7 +58,7 @@ function badUrl(): KitError {
   });
 }
 
-/** `JSON.stringify`, as the rows hold it: Postgres keeps long texts beside the row by itself. */
+/** The JSON of a value for a row. Postgres itself stores long texts outside the row. */
 export function toText(value: unknown): string {
   return (JSON.stringify(value) as string | undefined) ?? "null";
 }

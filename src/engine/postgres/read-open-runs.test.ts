@@ -15,7 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("runs of a shared engine are checked beside its nodes: nothing is written, and no shard is taken", async () => {
+test("runs of a shared engine are checked while its nodes work: nothing is written, and no shard is taken", async () => {
   const place = { url: server.url, schema: "open_runs" };
   const engine = await createPostgresEngine(place);
   const flow = async (context: RunContext): Promise<unknown> => {
@@ -56,7 +56,7 @@ test("runs of a shared engine are checked beside its nodes: nothing is written, 
   await Promise.all([runs.close(), database.close(), engine.drain({ timeoutMs: 0 })]);
 });
 
-test("a schema without an engine is refused, and none is made there", async () => {
+test("a schema without an engine is refused, and no tables are created", async () => {
   await expect(openSharedRuns({ url: server.url, schema: "nothing_here" })).rejects.toMatchObject({
     code: "not_found",
     message: expect.stringContaining("nothing_here"),

@@ -5,8 +5,8 @@ import { openEngineDatabase } from "./engine-database.ts";
 import { type EntryRow, toEntry } from "./run-journal.ts";
 
 /**
- * Opens the runs of a shared engine that have not ended, over one connection. Throws `not_found` where the schema has no
- * engine, and `unavailable` for tables of a newer kit.
+ * Opens the runs of a shared engine that have not ended, read-only and over one connection. Throws `not_found` if the
+ * schema has no engine, and `unavailable` for tables of a newer kit.
  */
 export async function openSharedRuns(options: {
   readonly url: string;
@@ -19,7 +19,7 @@ export async function openSharedRuns(options: {
     isReadOnly: true,
   });
 
-  /** A run and its journal, in one statement: as they were at one moment. */
+  /** Reads a run and its journal in one statement, so that they match. */
   async function next(after: number): Promise<OpenRun | undefined> {
     const row = await database.row<RunRow & { readonly journal: readonly EntryRow[] | null }>(
       `SELECT r.*, (SELECT json_agg(json_build_object('position', position, 'kind', kind, 'name', name, 'state', state,

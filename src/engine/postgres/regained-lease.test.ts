@@ -13,7 +13,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("a node that loses its shards and gains them again keeps the order of a session whose first input is still at work", async () => {
+test("a node that loses and regains its shards keeps the order of a session whose first input is still running", async () => {
   const place = { url: server.url, schema: "regained" };
   const engine = await createPostgresEngine(place);
   const database = await openEngineDatabase(place);
@@ -26,7 +26,7 @@ test("a node that loses its shards and gains them again keeps the order of a ses
       begun.push([input, attempt]);
       if (begun.length > 1) return null;
       signal.addEventListener("abort", () => lost.resolve());
-      // Its work takes no notice of the lease.
+      // Its work ignores the lease.
       await release.promise;
       return null;
     },
@@ -41,7 +41,7 @@ test("a node that loses its shards and gains them again keeps the order of a ses
   const [first] = receipts;
   const statusOf = async () => (await engine.getDispatch(first?.dispatch_id ?? ""))?.status;
   await expect.poll(statusOf).toBe("queued");
-  // Its rows are read again by now, too.
+  // By now its rows were read again.
   await sleep(100);
   release.resolve();
   for (const { dispatch_id } of receipts) await engine.awaitDispatch(dispatch_id);

@@ -30,11 +30,11 @@ interface SignalRow {
   readonly payload: string;
 }
 
-/** One statement: the rows of the journal that it writes, and the signals that it takes. */
+/** The content of one statement: journal rows to write, and signals to mark as taken. */
 interface Draft {
   readonly rows: EntryRow[];
   readonly taken: number[];
-  /** The number of the last end. */
+  /** The number of the last recorded end. */
   ends: number;
 }
 
@@ -45,7 +45,7 @@ interface Pending {
   readonly reject: (reason: unknown) => void;
 }
 
-/** The journals of runs. The owner of a run is the only one that takes its signals, so it may read them before it writes. */
+/** The journals of runs. Only the owner of a run takes its signals, so it can read them before it writes. */
 export class JournalRows implements RunJournals {
   readonly #base: PostgresBase;
 
@@ -75,7 +75,7 @@ export class JournalRows implements RunJournals {
     return rows.map((row) => toJournalRecord(row, this.#base));
   }
 
-  /** The schema of the first open wait of a name, as it was stored; undefined where that wait has none. */
+  /** The stored schema of the first open wait for a signal; `undefined` without a wait or schema. */
   async schemaOf(run: number, name: string): Promise<string | undefined> {
     const row = await this.#base.database.row<Pick<EntryRow, "value">>(
       `SELECT value FROM $s.run_journal
@@ -87,42 +87,42 @@ export class JournalRows implements RunJournals {
 
   /** The open waits of some runs. */
   async waits(runs: readonly number[]): Promise<ReadonlyMap<number, readonly RunWait[]>> {
-    const found = new Map<number, RunWait[]>();
-    if (runs.length === 0) return found;
+    const byRun = new Map<number, RunWait[]>();
+    if (runs.length === 0) return byRun;
     const rows = await this.#base.database.rows<EntryRow & { readonly id: number }>(
       `SELECT run AS id, kind, name, deadline FROM $s.run_journal
        WHERE run = ANY($1) AND state = 'pending' ORDER BY run, position LIMIT 10000`,
       [runs],
     );
     for (const row of rows) {
-      const waits = found.get(row.id) ?? [];
-      found.set(row.id, waits);
+      const waits = byRun.get(row.id) ?? [];
+      byRun.set(row.id, waits);
       if (waits.length < 100) waits.push(toRunWait(row, this.#base));
     }
-    return found;
+    return byRun;
   }
 }
 
-/** The journal of one run: one statement at a time, what is asked for meanwhile shares the next. */
+/** The journal of one run. One statement runs at a time; calls during it share the next statement. */
 class OpenJournal implements RunJournal {
   readonly entries: readonly JournalEntry[];
   readonly #base: PostgresBase;
   readonly #run: number;
   readonly #fence: number;
-  /** Ends that are on disk. */
+  /** The number of ends on disk. */
   #ends: number;
   #pending: Pending[] = [];
   #busy = false;
 
   constructor(
     base: PostgresBase,
-    of: { readonly run: number; readonly fence: number; readonly entries: readonly JournalEntry[] },
+    { run, fence, entries }: Pick<RunJournal, "entries"> & { readonly run: number; readonly fence: number },
   ) {
     this.#base = base;
-    this.#run = of.run;
-    this.#fence = of.fence;
-    this.entries = of.entries;
-    this.#ends = of.entries.filter(({ outcome }) => outcome.state !== "pending").length;
+    this.#run = run;
+    this.#fence = fence;
+    this.entries = entries;
+    this.#ends = entries.filter(({ outcome }) => outcome.state !== "pending").length;
   }
 
   end(head: EntryHead, outcome: Omit<EntryEnd, "ended_as">): Promise<EntryEnd> {
@@ -190,7 +190,7 @@ class OpenJournal implements RunJournal {
       try {
         const signals = await this.#signals(batch.flatMap(({ waits }) => waits));
         const draft: Draft = { rows: [], taken: [], ends: this.#ends };
-        const values = batch.map((one) => one.write(draft, signals));
+        const values = batch.map(({ write }) => write(draft, signals));
         await this.#store(draft);
         this.#ends = draft.ends;
         for (const [index, { resolve }] of batch.entries()) resolve(values[index] as never);
@@ -211,7 +211,7 @@ class OpenJournal implements RunJournal {
     );
   }
 
-  /** Writes while the run is this node's, which the lock of its row keeps so until the statement has ended. */
+  /** Writes only if this node owns the run; the lock of the run's row keeps it so until the statement ends. */
   async #store({ rows, taken }: Draft): Promise<void> {
     if (rows.length === 0 && taken.length === 0) return;
     const column = (value: (row: EntryRow) => unknown): unknown[] => rows.map(value);

@@ -41,7 +41,7 @@ export async function admitRun(base: PostgresBase, request: RunRequest): Promise
     await checkParent(base, request.parent_run_id);
     await checkRoom(base, ownerOfRun(request));
     const receipt = await insertRun(base, request, payload);
-    // Another node was faster with the same key: its run is the answer.
+    // Another node was faster with the same key: the next round finds its run.
     if (receipt !== undefined) return receipt;
   }
 }
@@ -72,7 +72,7 @@ async function insertRun(
   return row === undefined ? undefined : { run_id, accepted_at: isoTime(now) };
 }
 
-/** The run of a key that is known. One that is not a final answer gives its key up. */
+/** The earlier run of an idempotency key. A run that is not a final answer loses its key. */
 async function findEarlier(
   { database }: PostgresBase,
   { workflow, idempotency_key: key }: RunRequest,
@@ -110,7 +110,7 @@ async function checkRoom({ database, limits, queue }: PostgresBase, owner: strin
   checkShare(load, owner, { limits, queue, what: "runs" });
 }
 
-/** Keeps a signal for a run; gives whether a run that has waited for it was queued by it. Resolves once it is on disk. */
+/** Stores a signal for a run. Resolves once it is on disk, with true if the run waited for it and is queued now. */
 export async function sendSignal(
   base: PostgresBase,
   journals: JournalRows,
@@ -158,12 +158,12 @@ async function checkFit(
   if (schema !== undefined) await checkSignalFits(signal, blobs.load(schema), handlers()?.checkSignal);
 }
 
-/** Whether a run waits for a signal that is there. */
+/** SQL: whether a signal has arrived for an open wait of a run. */
 const isSignalled = `EXISTS (
   SELECT 1 FROM $s.run_journal JOIN $s.run_signals USING (run, name)
   WHERE run = $1 AND NOT taken AND kind = 'wait' AND state = 'pending')`;
 
-/** The rows of runs, for their execution. */
+/** The rows of runs, for executions. */
 export class RunRows implements RunStore {
   readonly #base: PostgresBase;
 
@@ -201,7 +201,7 @@ export class RunRows implements RunStore {
     const now = this.#base.clock.now();
     const wakeAt = how.status === "waiting" ? (how.wakeAt ?? null) : null;
     return await this.#base.database.transaction(async (ask) => {
-      // The row is locked first: a signal that comes now is seen here, or sees that the run waits.
+      // The row is locked first: a concurrent signal is either found here, or finds that the run waits.
       const own = await ask(
         "SELECT 1 FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE",
         [id, fence],
@@ -225,9 +225,8 @@ export class RunRows implements RunStore {
 }
 
 /**
- * Takes over the runs that another node has left at work: queues them, but for those whose end was asked for, and those that
- * seem to be what their process dies of. Only a run that has got no further since the last crash comes nearer to that.
- * Gives the runs that have ended by it.
+ * Takes over the runs that former owners of shards were executing: requeues them, ends cancelled runs, and fails runs that
+ * seem to cause the crashes; only crashes without progress in the journal count. Returns the ended runs.
  */
 export async function recoverRuns(base: PostgresBase, shards: readonly number[]): Promise<readonly RunRow[]> {
   const rows = await base.database.rows<RunRow>(

@@ -45,7 +45,7 @@ export class Runs
   readonly #waiters: Waiters = createWaiters();
   readonly #journals: JournalRows;
   readonly #jobs: RunJobs;
-  /** Looks for runs that were queued: of this node's shards, in their order. */
+  /** Queries for the queued runs of this node's shards, in order. */
   readonly #polls: Batcher<null, void>;
   #alarm: AbortController | undefined;
 
@@ -87,7 +87,7 @@ export class Runs
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
     const { workflow, status, limit, cursor } = filter;
-    const values: unknown[] = [cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor)];
+    const values: unknown[] = [cursor === undefined ? Number.MAX_SAFE_INTEGER : parseCursor(cursor)];
     const conditions = Object.entries({ workflow, status }).flatMap(([column, value]) => {
       if (value === undefined) return [];
       values.push(value);
@@ -120,7 +120,7 @@ export class Runs
 
   async cancelRun(runId: string): Promise<boolean> {
     const cancelled = await this.#cancel(runId);
-    // A node that ends in between leaves the rest to the one that takes its shards over.
+    // If this node ends in between, the node that takes its shards over cancels the other children.
     if (cancelled) for (const child of await this.#below(runId)) await this.#cancel(child);
     return cancelled;
   }
@@ -131,29 +131,29 @@ export class Runs
     else if (!this.onSignal(run_id)) this.#base.news.publish(["signal", run_id]);
   }
 
-  /** A run was queued on another node. */
+  /** Handles the news that a run was queued. */
   onQueued(runId: string): void {
     if (this.#isOwn(runId)) this.#pollSoon();
   }
 
-  /** A run has ended on another node. */
+  /** Handles the news that a run has ended. */
   onEnded(runId: string): void {
     this.#waiters.wake(runId);
   }
 
-  /** A running run was cancelled on another node. */
+  /** Handles the news that a running run was cancelled. */
   onCancel(runId: string): void {
     this.#jobs.executions.get(runId)?.cancel();
   }
 
-  /** Gives whether the run is at work on this node. */
+  /** Handles the news that a run has a signal. Returns whether this node executes the run. */
   onSignal(runId: string): boolean {
     const execution = this.#jobs.executions.get(runId);
     execution?.checkWaits();
     return execution !== undefined;
   }
 
-  /** Requeues the running work of shards that another node has left, and enqueues what waits in them. */
+  /** Requeues the runs that former owners of shards were executing, and enqueues the queued runs. */
   async takeOver(shards: readonly number[]): Promise<void> {
     for (const run of await recoverRuns(this.#base, shards)) {
       if (run.status === "cancelled") await recordCancelled(this.#events, run, this.#base.clock.now());
@@ -170,13 +170,13 @@ export class Runs
     for (const { run_id } of orphans) await this.cancelRun(run_id);
   }
 
-  /** This node no longer owns some shards: their runs go on elsewhere. */
+  /** Ends the executions of shards that this node no longer owns: their new owner continues the runs. */
   leave(shards: ReadonlySet<number>, reason: unknown): void {
     for (const [run_id, execution] of this.#jobs.executions)
       if (shards.has(shardOf({ run_id }))) execution.leave(reason);
   }
 
-  /** Finds what no other node has told: runs that were queued, signals, cancelled runs. */
+  /** Finds changes without news: queued runs, signals, cancelled runs. */
   async sweep(): Promise<void> {
     const { database } = this.#base;
     await this.#polls.add(null);
@@ -195,7 +195,7 @@ export class Runs
     }
   }
 
-  /** Wakes callers who wait for an end that no other node has told. */
+  /** Wakes callers that wait for an end without news. */
   async wakeEnded(): Promise<void> {
     const waited = this.#waiters.ids();
     if (waited.length === 0) return;
@@ -207,13 +207,13 @@ export class Runs
     for (const id of waited) if (!open.has(id)) this.#waiters.wake(id);
   }
 
-  /** Whether nothing of a shard is at work on this node. */
+  /** Whether no run of a shard is executed on this node. */
   isIdle(shard: number): boolean {
     return [...this.#jobs.executions.keys()].every((run_id) => shardOf({ run_id }) !== shard);
   }
 
-  /** Whether runs are looked for that were queued. */
-  get isLooking(): boolean {
+  /** Whether a query for queued runs is running. */
+  get isPolling(): boolean {
     return this.#polls.isBusy;
   }
 
@@ -228,7 +228,7 @@ export class Runs
       `SELECT id, run_id FROM $s.runs WHERE ended_at < $1 LIMIT ${pruned}`,
       [endedBefore],
     );
-    // Its events go first: a run without them can be pruned again, events without a run cannot be found.
+    // Events are deleted first: a run without events can be pruned later, but events without a run cannot be found.
     for (const { run_id } of rows) await this.#events.delete(runStream(run_id));
     const ids = rows.map(({ id }) => id);
     await database.transaction(async (ask) => {
@@ -268,13 +268,13 @@ export class Runs
     );
     for (const place of rows) {
       const { run_id } = place;
-      // The execution that has put its run back may still be the head of its line: the run goes behind it.
+      // The execution that has requeued its run can still be the head of the line: the run joins after it.
       if (this.#isOwn(run_id) && !queue.isWaiting({ id: run_id, line: lineOfRun(place) }))
         queue.join(this.#jobs.toJob(place, handlers));
     }
   }
 
-  /** Queues the runs whose time has come, and sets the one alarm to the next. */
+  /** Queues the runs whose wake-up time has passed, and sets the timer to the next wake-up time. */
   async #arm(): Promise<void> {
     const { database, ownership, time, stopping } = this.#base;
     if (this.#base.handlers() === undefined || stopping.aborted) return;
@@ -356,14 +356,14 @@ export class Runs
     try {
       this.#events.end(runStream(runId));
     } catch {
-      // Another node writes the stream, and ends it when it hears of this.
+      // Another node writes the stream, and ends it when it gets the news.
     }
     this.#waiters.wake(runId);
     this.#base.news.publish(["ended", runId]);
   }
 }
 
-function placeOf(cursor: string): number {
+function parseCursor(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
   return Number(cursor);
 }

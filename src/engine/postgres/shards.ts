@@ -3,7 +3,10 @@ import type { OwnConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import type { Job } from "../shared/queue/job.ts";
 
-/** Instances and runs of one shard have one owner. There are more shards than nodes, so that a few nodes have equal shares; stored in rows, so never changed. */
+/**
+ * The number of shards. All instances and runs of a shard have the same owner. There are many more shards than nodes, so
+ * that nodes get nearly equal shares. Rows store shards, so the number never changes.
+ */
 export const shardCount = 256;
 
 const sessionLine = "session/";
@@ -22,7 +25,7 @@ export function shardOfJob({ id, line }: Pick<Job, "id" | "line">): number {
   return shardOf({ agent, instance_id });
 }
 
-/** The shard of an event stream; undefined for a name that is neither an instance's nor a run's. */
+/** The shard of an event stream; `undefined` if the stream belongs to neither an instance nor a run. */
 export function shardOfStream(stream: string): number | undefined {
   const [, agent, instance_id] = /^agent\/([^/]*)\/(.*)$/s.exec(stream) ?? [];
   if (agent !== undefined && instance_id !== undefined) return shardOf({ agent, instance_id });
@@ -42,7 +45,7 @@ function hash(text: string): number {
   return shard;
 }
 
-/** A subquery for the shards that any node holds by its lock; `space` stands for the parameter that is `Ownership.lockSpace`. */
+/** A subquery for the shards that any node has locked; `space` is the SQL parameter for `Ownership.lockSpace`. */
 export function lockedShards(space: string): string {
   return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
@@ -57,7 +60,7 @@ export async function freeShards(connection: OwnConnection, space: string): Prom
   return rows.map(({ shard }) => Number(shard));
 }
 
-/** Locks those of the shards that no other connection holds, and gives them. The locks end with the connection. */
+/** Locks the shards that no other connection has locked, and returns them. The locks end with the connection. */
 export async function tryLockShards(
   connection: OwnConnection,
   space: string,

@@ -13,7 +13,7 @@ import { badCursor } from "../shared/stored-rows.ts";
 import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 
-/** The rows of schedules. Any node may start an occurrence: its name is the key of its run, so one is started. */
+/** The rows of schedules. Any node can start an occurrence: its name is the key of its run, so only one run starts. */
 export function createScheduleRows({ database, news }: PostgresBase): ScheduleStore {
   return {
     async first() {
@@ -57,14 +57,14 @@ export function createOutcomeRows({ database, clock }: PostgresBase): OutcomeSto
   return {
     async claimOrFind(key, claim, until) {
       const now = clock.now();
-      // A claim that stands, or an outcome, keeps its row: then there is nothing to return.
-      const mine = await database.row(
+      // Returns no row if the key has an outcome or a valid claim.
+      const claimed = await database.row(
         `INSERT INTO $s.outcomes AS old (outcome_key, claim, claimed_until) VALUES ($1, $2, $3)
          ON CONFLICT (outcome_key) DO UPDATE SET claim = excluded.claim, claimed_until = excluded.claimed_until
          WHERE old.value IS NULL AND old.claimed_until <= $4 RETURNING 1`,
         [key, claim, until, now],
       );
-      if (mine !== undefined) return undefined;
+      if (claimed !== undefined) return undefined;
       const row = await database.row<{ value: string | null; at: number }>(
         "SELECT value, claimed_until AS at FROM $s.outcomes WHERE outcome_key = $1",
         [key],
@@ -91,10 +91,10 @@ export function createOutcomeRows({ database, clock }: PostgresBase): OutcomeSto
   };
 }
 
-/** The records of deliveries. Those of a moment share a statement. */
+/** Records of deliveries. Concurrent writes share a statement. */
 export function createDeliveryRows({ database }: Pick<PostgresBase, "database">): DeliveryStore {
   const batch = new Batcher<DeliveryRow, void>(async (all) => {
-    // A statement may write a row once: the latest of an id has ended, where it has.
+    // A statement can write a row only once, so the latest record of each id is kept.
     const rows = [...new Map(all.map((row) => [row.record_id, row])).values()];
     await database.run(
       `INSERT INTO $s.deliveries (record_id, webhook, outcome, delivery_id, record)
@@ -144,7 +144,7 @@ export async function pruneDeliveries(
   ]);
   for (const [condition, count] of [
     ["delivery_id IS NULL AND", mostUnverified],
-    // Strangers push out none but their own.
+    // Unverified records, which anyone can cause, never displace verified ones.
     ["", most + mostUnverified],
   ] as const)
     await database.run(

@@ -18,7 +18,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("an input whose node lost its shard and has it again is done before the later ones, however long its old attempt goes on", async () => {
+test("an input whose node has lost and regained its shard is done before later inputs, however long its old attempt runs", async () => {
   const engine = await createPostgresEngine({ url: server.url, schema: "hands", limits: { backoffMs: 1 } });
   const begun: string[] = [];
   const [first, ended] = [gate(), gate()];
@@ -27,7 +27,7 @@ test("an input whose node lost its shard and has it again is done before the lat
       begun.push(`${input}`);
       if (begun.length > 1) return fence;
       first.open();
-      // It does not heed its signal, as a model's answer or a command may not.
+      // The work ignores its signal, as a model call or a command can.
       await ended.opened;
       return fence;
     },
@@ -42,7 +42,7 @@ test("an input whose node lost its shard and has it again is done before the lat
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() GROUP BY pid",
   );
   await expect.poll(() => engine.cluster?.fence(key)).toBeGreaterThan(fence);
-  // The node has found what it had begun, and looks again whenever an input comes.
+  // The node has requeued its input, and polls again whenever an input is queued.
   await expect.poll(async () => (await engine.getDispatch(ids[0] ?? ""))?.status).toBe("queued");
   ids.push((await engine.admit({ ...key, input: "four" })).dispatch_id);
   ended.open();

@@ -9,8 +9,8 @@ interface DecidedRow {
 }
 
 /**
- * Tool calls that wait for a decision, one row each, under the node that waits. Any node writes the decision into the row, once;
- * the row of a node that died keeps it for the node that asks again.
+ * Tool calls that wait for a decision: one row per call, which names the waiting node. Any node can write the decision into
+ * the row, once. If the waiting node dies, the row keeps the decision for the node that resumes the work.
  */
 export class WaitingCallRows implements WaitingCalls {
   readonly #base: PostgresBase;
@@ -102,12 +102,12 @@ export class WaitingCallRows implements WaitingCalls {
     this.#listener = listener;
   }
 
-  /** Another node says that it has decided. */
+  /** Handles the news that another node has decided a call. */
   onNews(approvalId: string): void {
     if (this.#own.has(approvalId)) void this.sweep().catch(() => undefined);
   }
 
-  /** Finds decisions that no other node has told. */
+  /** Finds decisions without news. */
   async sweep(): Promise<void> {
     if (this.#own.size === 0) return;
     const rows = await this.#base.database.rows<DecidedRow>(
@@ -118,7 +118,7 @@ export class WaitingCallRows implements WaitingCalls {
       if (this.#own.has(approval_id)) this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
   }
 
-  /** Forgets calls of nodes that are gone for long, and for which no other node has asked again. */
+  /** Deletes old calls of dead nodes that no other node has resumed. */
   async prune(before: number): Promise<void> {
     await this.#base.database.run(
       "DELETE FROM $s.approvals WHERE written_at < $1 AND node NOT IN (SELECT node FROM $s.nodes)",
@@ -131,7 +131,7 @@ export class WaitingCallRows implements WaitingCalls {
   }
 }
 
-/** Forgets the calls of work that was cancelled while no node had it. Of a session, one input at a time has begun: they are its own. */
+/** Deletes the waiting calls of work that was cancelled while no node ran it. Only one input of a session runs at a time, so all calls of the session belong to it. */
 export async function forgetCalls(
   { database }: PostgresBase,
   work: SessionKey | { readonly run_id: string },

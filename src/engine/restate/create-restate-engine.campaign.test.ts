@@ -11,13 +11,13 @@ let restate: RestateServers;
 const balancers: Balancer[] = [];
 
 /**
- * They ask which of several instances or principals has the only slot next, when all were accepted in one moment. Restate orders the
+ * These cases check which of several instances or principals gets the only slot next, if all were accepted at the same moment. Restate orders the
  * calls of a key, not keys: a node begins with the first for which it is called, and shares its slots among those it was called for.
  */
 const aboutOrderOfInstances = [
-  "a session with much to do does not keep another waiting",
-  "a principal with much to do does not keep another waiting, whatever sessions it spreads over",
-  "after a restart, too, principals have equal shares, and an input knows its principal",
+  "a session with much work does not delay another session",
+  "a principal with much work does not delay another, whatever sessions it uses",
+  "after a restart principals still have equal shares, and an input keeps its principal",
 ];
 
 describe.skipIf(!hasRestate)(

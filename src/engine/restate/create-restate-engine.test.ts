@@ -5,7 +5,7 @@ import { fromRestateKey, toRestateKey } from "./restate-client.ts";
 
 const url = "postgres://kit@127.0.0.1:1/kit";
 
-test("an instance and a run come back from their keys in Restate, whatever their names", () => {
+test("the key of an instance or a run in Restate is converted back, whatever its names", () => {
   const name = fc.string({ unit: "binary", minLength: 1 }).filter((text) => text.isWellFormed());
   const owned = fc.oneof(fc.record({ agent: name, instance_id: name }), fc.record({ run_id: name }));
   fc.assert(
@@ -16,7 +16,7 @@ test("an instance and a run come back from their keys in Restate, whatever their
 });
 
 test.for(["", "agent", "agent/a", "agent/a/b/c", "run/", "run/a/b", "tool/x", "run/%E0%A4%A", "/"])(
-  "a key that is none of kit's is not work: %j",
+  "a key that kit has not made is not work: %j",
   (key) => {
     expect(fromRestateKey(key)).toBeUndefined();
   },
@@ -31,15 +31,12 @@ test.for([
     'engine.restate.address is not an address: "http://***@kit.example"',
   ],
   [{ identityKey: "hunter2" }, "The identity key of Restate is not valid"],
-  [{ service: "restate-kit" }, '"restate-kit" is not a name of an object in Restate'],
-] as const)(
-  "settings that cannot be are refused before anything is opened: %j",
-  async ([restate, message]) => {
-    const refusal = createRestateEngine({ url, restate }).catch((error: unknown) => error);
-    expect(await refusal).toMatchObject({
-      code: "invalid_request",
-      message: expect.stringContaining(message),
-    });
-    expect(JSON.stringify(await refusal)).not.toContain("hunter2");
-  },
-);
+  [{ service: "restate-kit" }, '"restate-kit" is not a valid name of an object in Restate'],
+] as const)("invalid settings are refused before anything is opened: %j", async ([restate, message]) => {
+  const refusal = createRestateEngine({ url, restate }).catch((error: unknown) => error);
+  expect(await refusal).toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining(message),
+  });
+  expect(JSON.stringify(await refusal)).not.toContain("hunter2");
+});

@@ -4,19 +4,19 @@ import { createCalledEngine } from "../postgres/create-postgres-engine.ts";
 import type { PostgresEngineOptions } from "../postgres/postgres-base.ts";
 import { RestateExecutor } from "./restate-executor.ts";
 
-/** Where Restate is, and how it reaches this node. */
+/** The addresses of Restate, and how it reaches this node. */
 export interface RestateOptions {
   /** The address of Restate's ingress, or those of several servers; default "http://127.0.0.1:8080". */
   readonly ingress?: string | readonly string[] | undefined;
   /** The address of Restate's admin API, or those of several servers; default "http://127.0.0.1:9070". */
   readonly admin?: string | readonly string[] | undefined;
-  /** `host:port` where this node serves Restate; default "127.0.0.1:9080". */
+  /** `host:port` on which this node serves Restate; default "127.0.0.1:9080". */
   readonly listen?: string | undefined;
-  /** Where Restate reaches the nodes, by HTTP/2 without TLS or through a balancer; default: where this node listens. */
+  /** The URL under which Restate reaches the nodes, by HTTP/2 without TLS or through a balancer; default: `listen` of this node. */
   readonly address?: string | undefined;
-  /** `publickeyv1_…` of Restate, or several: only calls with its signature are answered. Needed beyond loopback addresses. */
+  /** `publickeyv1_…` of Restate, or several: calls without its signature are refused. Required unless `listen` is a loopback address. */
   readonly identityKey?: string | readonly string[] | undefined;
-  /** Sent to Restate as `Authorization: Bearer`. */
+  /** The token that kit sends to Restate as `Authorization: Bearer`. */
   readonly token?: string | undefined;
   /** The name of kit's object in Restate; default: the schema. */
   readonly service?: string | undefined;
@@ -33,12 +33,13 @@ const defaults = {
 };
 
 /**
- * The engine that several machines share, with Restate deciding when and on which of them work begins: it calls the nodes for
- * turns of instances and runs, keeps their timers, and calls another node where one is gone. All that is accepted lies in
- * Postgres, so that a receipt never waits for Restate.
+ * The engine that several machines share, with Restate, which decides when and on which machine work begins: it calls the
+ * nodes for turns of instances and runs, keeps their timers, and calls another node if one is gone. Postgres stores all
+ * accepted work, so a receipt never waits for Restate.
  *
- * Throws `invalid_request` for addresses that are none, and `unavailable` where the database, or the package `pg`, is not there. `start`
- * throws `forbidden` where others could call this node, and `unavailable` without the package `@restatedev/restate-sdk`.
+ * Throws `invalid_request` for invalid addresses, `store_unavailable` if the database cannot be reached, and `unavailable`
+ * if the package `pg` is missing. `start` throws `forbidden` if anyone could call this node, and `unavailable` without the
+ * package `@restatedev/restate-sdk`.
  *
  * @example
  * import { createRestateEngine } from "kit/engines/restate";
@@ -68,12 +69,12 @@ function toList(value: string | readonly string[] | undefined): readonly string[
   return typeof value === "string" ? [value] : (value ?? []);
 }
 
-/** Without a slash at their ends. */
+/** Checks addresses, and removes slashes at their ends. */
 function addressesOf(name: "ingress" | "admin" | "address", value: string | readonly string[] | undefined) {
-  const given = toList(value ?? (name === "address" ? undefined : defaults[name]));
-  for (const address of given) if (!isAddress(address)) throw badAddress(name, address);
-  if (given.length === 0) throw badAddress(name, "");
-  return given.map((address) => address.replace(/\/+$/, ""));
+  const addresses = toList(value ?? (name === "address" ? undefined : defaults[name]));
+  for (const address of addresses) if (!isAddress(address)) throw badAddress(name, address);
+  if (addresses.length === 0) throw badAddress(name, "");
+  return addresses.map((address) => address.replace(/\/+$/, ""));
 }
 
 function isAddress(text: string): boolean {
@@ -101,7 +102,7 @@ function badAddress(name: string, address: string): KitError {
 function badService(service: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `${JSON.stringify(service)} is not a name of an object in Restate.`,
-    hint: "Set engine.restate.service to letters, digits, dots, dashes and underscores, a letter first, and not beginning with restate.",
+    message: `${JSON.stringify(service)} is not a valid name of an object in Restate.`,
+    hint: "Set engine.restate.service to a name of letters, digits, dots, dashes and underscores that begins with a letter, but not with restate.",
   });
 }

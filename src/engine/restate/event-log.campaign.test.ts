@@ -11,7 +11,7 @@ let postgres: PostgresServer;
 let restate: RestateServers;
 let count = 0;
 
-/** The instances whose streams the cases write. A node writes those of which it has work: each is at work until the log is closed. */
+/** The instances whose streams the cases write. A node writes the streams of its work, so each instance has work until the log is closed. */
 const written = [
   ["reviewer", "pr-7"],
   ["a", "1"],
@@ -61,7 +61,7 @@ describe.skipIf(!hasRestate)("With the server of npm run test:vendors", () => {
 
   eventLogContract({
     name: "The log of the Restate engine",
-    // Each round makes a schema and a cluster of one.
+    // Each round creates a schema and a cluster of one node.
     rounds: 2,
     create: () => {
       count += 1;

@@ -30,7 +30,7 @@ interface Settled {
   readonly settled_at: number;
 }
 
-/** Two nodes in processes of their own that Restate calls, and an engine in this one that accepts and does no work. */
+/** Two nodes in other processes, which Restate calls, and an engine in this process that only accepts work. */
 class Cluster {
   readonly schema: string;
   readonly nodes: ChildProcess[] = [];
@@ -54,7 +54,7 @@ class Cluster {
       schema,
       restate: { ingress, admin: api },
     });
-    // Counted where no engine can reach: each time that a dispatch comes to an end.
+    // A trigger outside the engines counts each end of a dispatch.
     await admin.query(`
       CREATE TABLE ${schema}.settlements (dispatch_id text NOT NULL, at double precision NOT NULL);
       CREATE FUNCTION ${schema}.count_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -87,7 +87,7 @@ class Cluster {
     return join(root, `${this.schema}.log`);
   }
 
-  /** Accepts inputs that take so many ms each, in turn for each instance. */
+  /** Accepts inputs that take `ms` each, for each instance in turn. */
   async load({ instances, each, ms }: { instances: number; each: number; ms: number }): Promise<string[]> {
     const receipts: string[] = [];
     for (let number = 0; number < each; number += 1) {
@@ -105,7 +105,7 @@ class Cluster {
     return lines.map((line) => JSON.parse(line) as WorkNote);
   }
 
-  /** Waits until a node is at work, and gives it. */
+  /** Waits until a node is working, and returns it. */
   async atWork(): Promise<ChildProcess> {
     const signal = AbortSignal.timeout(30_000);
     for (;;) {
@@ -122,7 +122,7 @@ class Cluster {
     }
   }
 
-  /** Nothing lost, nothing settled twice, the order of each session kept, however the nodes ended. */
+  /** Checks that nothing was lost or settled twice, and that each session kept its order. */
   async check(accepted: readonly string[]): Promise<void> {
     const signal = AbortSignal.timeout(60_000);
     await Promise.all(accepted.map((id) => this.acceptor.awaitDispatch(id, { signal })));
@@ -141,7 +141,7 @@ class Cluster {
       const begun = begins.get(`${row.dispatch_id} ${row.attempts} ${row.fence}`);
       const last = before.get(row.instance_id);
       before.set(row.instance_id, row);
-      // The attempt that counts began after the input before it had been settled.
+      // The settled attempt began after the settlement of the previous input.
       if (last !== undefined) expect(Number(begun)).toBeGreaterThanOrEqual(Math.floor(last.settled_at) - 1);
     }
   }
@@ -177,7 +177,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     return restate;
   }
 
-  test("a node is killed at work: another does what it had begun, and all the rest, in order", async () => {
+  test("when a working node is killed, another node does its begun work and the rest, in order", async () => {
     const cluster = await Cluster.start(await restateOf(1));
     const accepted = await cluster.load(load);
     const node = await cluster.atWork();
@@ -188,7 +188,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     expect(Number(again?.at) - killedAt).toBeLessThan(5_000);
   });
 
-  test("a node that was frozen for five seconds settles nothing, and is told that it has lost its work", async () => {
+  test("a node that was frozen for five seconds settles nothing, and its signals fire with lease_lost", async () => {
     const cluster = await Cluster.start(await restateOf(1));
     const accepted = await cluster.load(load);
     const node = await cluster.atWork();
@@ -199,7 +199,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     expect(cluster.notes().some(({ what, pid }) => what === "lost" && pid === node.pid)).toBe(true);
   });
 
-  test("Restate is killed: inputs are accepted while it is away, and all are done when it is back", async () => {
+  test("when Restate is killed, inputs are still accepted, and all are done once it is back", async () => {
     const restate = await restateOf(1);
     const cluster = await Cluster.start(restate);
     const accepted = await cluster.load(load);
@@ -219,7 +219,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     await cluster.check([...accepted, ...more, other.dispatch_id]);
   });
 
-  test("one of three Restate servers is killed: all is done with the other two", async () => {
+  test("when one of three Restate servers is killed, all work is done with the other two", async () => {
     const restate = await restateOf(3);
     const cluster = await Cluster.start(restate);
     const accepted = await cluster.load(load);
@@ -229,7 +229,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     await cluster.check([...accepted, ...more]);
   });
 
-  test("Restate has lost all it knew: what was accepted is found in the rows", async () => {
+  test("when Restate has lost its data, the nodes find accepted work in the rows", async () => {
     const first = await startRestate();
     const cluster = await Cluster.start(first);
     await first.stop();
@@ -249,7 +249,7 @@ describe.skipIf(!hasRestate)("with the server of npm run test:vendors", () => {
     expect(ended.map((record) => record?.result)).toEqual(accepted.map(() => "done"));
   });
 
-  test("runs go on after a kill at their last finished step, wake at their time, and hear their signal", async () => {
+  test("after a kill runs continue after their last finished step, wake up in time, and get their signal", async () => {
     const cluster = await Cluster.start(await restateOf(1));
     const runs = await Promise.all(
       Array.from({ length: 6 }, () => cluster.acceptor.startRun({ workflow: "steps", payload: {} })),

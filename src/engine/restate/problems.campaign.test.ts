@@ -21,7 +21,7 @@ interface Node {
   readonly engine: Engine;
   readonly schema: string;
   readonly address: string;
-  /** How many inputs were begun. */
+  /** The number of begun inputs. */
   begun(): number;
 }
 
@@ -40,7 +40,7 @@ async function isDone({ engine }: Node): Promise<void> {
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 }
 
-/** The problem as an operator finds it: by the node that has it, and by the cluster. */
+/** The problem as an operator sees it: from the node itself, and in the state of the cluster. */
 async function problemOf({ engine }: Node) {
   const state = await engine.state?.();
   const found = state?.problems.find(({ code }) => code === "engine_problem");
@@ -50,7 +50,7 @@ async function problemOf({ engine }: Node) {
 
 const none = { told: undefined, hint: undefined, listed: undefined };
 
-describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity", () => {
+describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", () => {
   beforeAll(async () => {
     const identityKeyFile = join(folder, "key.pem");
     writeFileSync(identityKeyFile, identity.pem);
@@ -107,7 +107,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await isDone(node);
   });
 
-  test.concurrent("says how a wrong key is mended; what it has accepted is done by a node with the right one", async ({
+  test.concurrent("reports how to correct a wrong key; a node with the right key does its accepted work", async ({
     expect,
   }) => {
     const wrong = await startNode({ identityKey: stranger.publicKey });
@@ -125,7 +125,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     expect(`http://127.0.0.1:${String(record?.result).slice("done at ".length)}`).toBe(right.address);
   });
 
-  test.concurrent("says so where its address does not lead to it, until it does", async ({ expect }) => {
+  test.concurrent("reports an address that does not lead to it, until it does", async ({ expect }) => {
     const port = await freePort();
     const way = await openWay(new URL(`http://127.0.0.1:${port}`));
     await way.close();
@@ -144,7 +144,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await way.close();
   });
 
-  test.concurrent("says so where another cluster has taken the name of its object, and loses nothing by it", async ({
+  test.concurrent("reports that another cluster uses the name of its object, and loses no work", async ({
     expect,
   }) => {
     const own = await startNode({ service: "taken" });
@@ -154,19 +154,19 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with a key of identity"
     await expect
       .poll(() => problemOf(own))
       .toMatchObject({
-        told: "restate accepts the calls for work, but does not call this node: work waits.",
+        told: "restate accepts the calls for work, but does not call this node, so work waits.",
         hint: expect.stringContaining("other cluster has registered"),
         listed: expect.stringContaining("does not call this node"),
       });
     expect(await own.engine.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
     expect(other.begun()).toBe(0);
-    // The operator starts it again with a name of its own.
+    // The operator restarts the node with a unique name.
     await own.engine.drain({ timeoutMs: 0 });
     const renamed = await startNode({ schema: own.schema, service: "own" });
     expect(await renamed.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
   });
 
-  test("registers again where Restate has forgotten it, and says so while Restate is away", async () => {
+  test("registers again after Restate has lost its registration, and reports that Restate is unavailable", async () => {
     const node = await startNode();
     const reply = await fetch(`${restate.admin[0]}/services/${node.schema}`);
     const { deployment_id } = (await reply.json()) as { readonly deployment_id: string };

@@ -2,37 +2,39 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Owned } from "../cluster.ts";
 
 export interface RestateClientOptions {
-  /** The addresses of the ingress of each server: the next one is asked where one does not answer. */
+  /** The ingress addresses of all servers: if one does not answer, the next is tried. */
   readonly ingress: readonly string[];
   readonly admin: readonly string[];
   /** The name of kit's service in Restate. */
   readonly service: string;
-  /** Sent as `Authorization: Bearer` where Restate asks for it. */
+  /** The token that kit sends as `Authorization: Bearer`. */
   readonly token?: string | undefined;
 }
 
 export interface Call {
   readonly key: string;
   readonly handler: "turn" | "takeOver";
-  /** The same call is made once by Restate for as long as it has not ended. */
+  /** Restate ignores further calls with the same key until the first one has ended. */
   readonly idempotencyKey?: string | undefined;
 }
 
+/** Time limit of a request to Restate. */
 const answerMs = 5_000;
+/** The longest part of an answer in an error message, in characters. */
 const longestAnswer = 300;
 
-/** Restate holds no object of kit's: nothing was registered yet, or its data is gone. */
+/** Restate does not know kit's object: no node has registered it yet, or Restate has lost its data. */
 class NotRegisteredError extends KitError {}
 
-/** Whether a call was refused since Restate does not know where kit's object is. */
+/** Whether Restate refused a call because kit's object is not registered. */
 export function isNotRegistered(error: unknown): boolean {
   return error instanceof NotRegisteredError;
 }
 
-/** Restate over HTTP: its ingress, which takes calls, and its admin API, where kit's service is registered. */
+/** A client of Restate's HTTP interfaces: the ingress, which accepts calls, and the admin API, which registers kit's service. */
 export class RestateClient {
   readonly #options: RestateClientOptions;
-  /** The server that answered last. */
+  /** The index of the server that answered last. */
   #ingress = 0;
   #admin = 0;
 
@@ -40,7 +42,7 @@ export class RestateClient {
     this.#options = options;
   }
 
-  /** Hands a call over: resolves once Restate has it on disk. Rejects with `unavailable` where none of the servers takes it. */
+  /** Sends a call; resolves once Restate has stored it. Rejects with `unavailable` if no server accepts it. */
   async send({ key, handler, idempotencyKey }: Call, signal: AbortSignal): Promise<void> {
     const { ingress, service } = this.#options;
     const path = `/${service}/${encodeURIComponent(key)}/${handler}/send`;
@@ -56,8 +58,8 @@ export class RestateClient {
   }
 
   /**
-   * Says where kit's service is: Restate asks the address what it offers, and calls it from then on. Rejects with `unavailable` where
-   * none of the servers answers, and with `invalid_request` where the answer is no.
+   * Registers the address of kit's service: Restate requests the service's description from there, and then calls it.
+   * Rejects with `unavailable` if no server answers, and with `invalid_request` if Restate refuses the registration.
    */
   async register(uri: string, signal: AbortSignal): Promise<void> {
     const body = JSON.stringify({ uri, force: true });
@@ -69,7 +71,7 @@ export class RestateClient {
 
   async #post(
     url: string,
-    asked: {
+    request: {
       readonly headers: Readonly<Record<string, string>>;
       readonly body: string | undefined;
       readonly signal: AbortSignal;
@@ -80,19 +82,19 @@ export class RestateClient {
     const response = await fetch(url, {
       method: "POST",
       headers: {
-        ...asked.headers,
-        ...(asked.body === undefined ? {} : { "content-type": "application/json" }),
+        ...request.headers,
+        ...(request.body === undefined ? {} : { "content-type": "application/json" }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       },
-      body: asked.body ?? null,
-      signal: AbortSignal.any([asked.signal, AbortSignal.timeout(answerMs)]),
+      body: request.body ?? null,
+      signal: AbortSignal.any([request.signal, AbortSignal.timeout(answerMs)]),
     });
     const text = await response.text();
-    if (!response.ok) throw asked.toError(response.status, text);
+    if (!response.ok) throw request.toError(response.status, text);
   }
 }
 
-/** Asks each address, beginning with the one that answered last; gives the index of the one that did. */
+/** Tries each address, beginning with the one that answered last; returns the index of the first that answers. */
 async function firstOf(
   bases: readonly string[],
   first: number,
@@ -119,7 +121,7 @@ function notRegistered(service: string): KitError {
   });
 }
 
-/** Restate has asked the address what it offers, and had no answer of kit's. */
+/** The error for a registration in which Restate got no valid answer from the address. */
 function notReached(uri: string, text: string): KitError {
   const answer = readAnswer(text);
   if (/\b401 Unauthorized\b/.test(answer)) {
@@ -132,17 +134,17 @@ function notReached(uri: string, text: string): KitError {
   return new KitError({
     code: "unavailable",
     message: `Restate does not reach this node at ${uri}: ${answer}`,
-    hint: "Check engine.restate.address (KIT_RESTATE_ADDRESS): there Restate, from where it runs, reaches the nodes, by HTTP/2 without TLS or through a balancer.",
+    hint: "Check engine.restate.address (KIT_RESTATE_ADDRESS): Restate must reach the nodes at this address from its own machine, by HTTP/2 without TLS or through a balancer.",
   });
 }
 
-/** The reason in an answer of Restate's, without what differs each time. */
+/** The reason in an answer of Restate, without the parts that differ each time. */
 function readAnswer(text: string): string {
   let message = text;
   try {
     message = String((JSON.parse(text) as { readonly message?: unknown }).message ?? text);
   } catch {
-    // A balancer has answered.
+    // An answer that is not JSON comes from a balancer.
   }
   return message
     .replace(/^(\[META\d+\] )+/, "")
@@ -150,7 +152,7 @@ function readAnswer(text: string): string {
     .slice(0, longestAnswer);
 }
 
-/** Another attempt may succeed where the server is starting, has no leader, or does not know the service yet. */
+/** The error for a refused request. A retry can succeed if the server is starting, has no leader, or does not know the service yet. */
 function refused(status: number, text: string): KitError {
   const mayPass = status >= 500 || status === 404 || status === 408 || status === 429;
   return new KitError({
@@ -173,13 +175,13 @@ function away(cause: unknown): KitError {
   });
 }
 
-/** The key under which Restate knows an instance, or a run: operators read it in Restate's own pages. */
+/** The key of an instance or a run in Restate; operators read it in Restate's web pages. */
 export function toRestateKey(owned: Owned): string {
   if ("run_id" in owned) return `run/${encodeURIComponent(owned.run_id)}`;
   return `agent/${encodeURIComponent(owned.agent)}/${encodeURIComponent(owned.instance_id)}`;
 }
 
-/** Undefined for a key that is none of kit's. */
+/** The instance or run of a key; `undefined` for a key that kit has not made. */
 export function fromRestateKey(key: string): Owned | undefined {
   try {
     const [kind, ...names] = key.split("/");

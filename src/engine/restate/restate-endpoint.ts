@@ -8,7 +8,7 @@ import { fromRestateKey } from "./restate-client.ts";
 export interface RestateEndpoint {
   /** `http://host:port`. */
   readonly address: string;
-  /** Ends all connections: Restate makes the calls again, elsewhere. */
+  /** Ends all connections: Restate repeats the calls at other nodes. */
   close(): Promise<void>;
 }
 
@@ -17,23 +17,23 @@ export interface ServeRestateOptions {
   readonly listen: string;
   readonly identityKeys: readonly string[];
   readonly turn: Turn;
-  /** Called with each call of Restate's kind that has not its signature. */
+  /** Called when a call of Restate's protocol was refused because of its signature. */
   onRefused(): void;
 }
 
-/** Restate tries a call again until a node takes it: its end is not for Restate to decide. */
+/** Restate retries a call until a node accepts it; Restate must never give up. */
 const manyAttempts = 1_000_000_000;
-/** The longest time for which Restate is asked to wait; it calls again then, and is told the rest. */
+/** The longest delay that Restate gets; for longer waits it calls again in between. */
 const longestDelayMs = 24 * 3_600_000;
-/** A turn is over long before; these hold for the rest of the call. */
+/** Restate's time limits for calls; a turn ends long before. */
 const inactivityMs = 120_000;
 const abortMs = 600_000;
-/** How long Restate remembers that a call with a key was made, after its end. */
+/** How long Restate remembers an idempotency key after the end of the call. */
 const rememberMs = 60_000;
 
 /**
- * Serves the object of which each instance and each run is a key, over HTTP/2. `turn` is exclusive: one call of a key at a time, the
- * others wait in Restate. `takeOver` is not, since it is for turns that are stuck with a node that is gone.
+ * Serves kit's object over HTTP/2; each instance and each run is a key of it. `turn` is exclusive: one call per key runs at a
+ * time, the others wait in Restate. `takeOver` is not exclusive, because it replaces turns that are stuck at a dead node.
  */
 export async function serveRestate({
   service,
@@ -48,9 +48,9 @@ export async function serveRestate({
 
   async function perform(ctx: ObjectContext | ObjectSharedContext): Promise<void> {
     const owned = fromRestateKey(ctx.key);
-    if (owned === undefined) throw new sdk.TerminalError("This key is not one of kit's.", { errorCode: 400 });
+    if (owned === undefined) throw new sdk.TerminalError("This is not a key of kit.", { errorCode: 400 });
     const { attemptCompletedSignal } = ctx.request();
-    // Recorded by Restate: an attempt after a crash says the same as the first one.
+    // Restate records the result, so a retry after a crash returns the same as the first attempt.
     const next = await ctx.run("turn", async () => (await turn(owned, attemptCompletedSignal)) ?? null);
     if (next === null) return;
     const delay = Math.min(Math.ceil(next), longestDelayMs);
@@ -132,7 +132,7 @@ function isLoopback(host: string): boolean {
 function openEndpoint(listen: string): KitError {
   return new KitError({
     code: "forbidden",
-    message: `engine.restate.listen is ${listen}, which others can reach, and there is no identity key: anyone could call it.`,
+    message: `engine.restate.listen is ${listen}, which other machines can reach, but there is no identity key: anyone could call this node.`,
     hint: "Set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start, or listen on 127.0.0.1.",
   });
 }
@@ -141,7 +141,7 @@ function cannotListen(listen: string, error: Error & { readonly code?: string })
   return new KitError({
     code: "invalid_request",
     message: `The address engine.restate.listen (${listen}) cannot be used: ${error.code ?? "unknown"}.`,
-    hint: "Another process may listen there: give each node on a machine its own port.",
+    hint: "Another process may use this address: set a different port for each node on a machine.",
     cause: error,
   });
 }
@@ -157,8 +157,8 @@ async function loadSdk(): Promise<typeof import("@restatedev/restate-sdk/node")>
 function missingPackage(cause: unknown): KitError {
   return new KitError({
     code: "unavailable",
-    message: "The package @restatedev/restate-sdk is missing, which engine.kind = restate needs.",
-    hint: "npm install @restatedev/restate-sdk",
+    message: "engine.kind = restate needs the package @restatedev/restate-sdk, which is missing.",
+    hint: "Run: npm install @restatedev/restate-sdk",
     cause,
   });
 }

@@ -11,41 +11,41 @@ import {
 import { type RestateEndpoint, serveRestate } from "./restate-endpoint.ts";
 
 export interface RestateExecutorOptions extends RestateClientOptions {
-  /** `host:port` where this node serves Restate. */
+  /** `host:port` on which this node serves Restate. */
   readonly listen: string;
-  /** Where Restate reaches the nodes: a balancer, or the only node; default: where this node listens. */
+  /** The URL under which Restate reaches the nodes: a balancer, or the only node; default: `listen` of this node. */
   readonly address?: string | undefined;
-  /** Only calls that are signed with its private key are answered. */
+  /** Restate's public keys: calls that are not signed with one of their private keys are refused. */
   readonly identityKeys: readonly string[];
 }
 
-/** Calls on their way to Restate at a time. */
-const abreast = 16;
-/** Before Restate is asked again, after it did not take a call. */
+/** The most concurrent requests to Restate. */
+const maxConcurrent = 16;
+/** The pause after Restate did not accept a call. */
 const retryMs = 500;
-/** Calls that wait to be handed over; further ones are found in the rows. */
-const mostWaiting = 10_000;
-/** A call for what was found is the same one for so long. */
-const sameMs = 10_000;
-/** How long a node that stops tries to hand over what waits. */
-const lastWordsMs = 1_000;
-/** Restate may be away, as while it starts again, for so long before that is a problem. */
+/** The most calls that wait to be sent; the keeper finds the work of further calls in the rows. */
+const maxWaiting = 10_000;
+/** The period in which calls for found work have the same idempotency key. */
+const sameKeyMs = 10_000;
+/** How long a stopping node tries to send the waiting calls. */
+const stopMs = 1_000;
+/** How long Restate can be unavailable, for example during a restart, before that counts as a problem. */
 const patienceMs = 5_000;
-/** A call that was refused is spoken of for so long. */
+/** How long a refused call counts as a problem. */
 const refusalMs = 60_000;
 
-/** Has Restate call the nodes: each instance and each run is an object of Restate, and its turns are calls of it. */
+/** Makes Restate call the nodes: each instance and each run is an object in Restate, and its turns are calls of the object. */
 export class RestateExecutor implements Executor {
   readonly name = "restate";
   readonly #options: RestateExecutorOptions;
   readonly #client: RestateClient;
   readonly #stopped = new AbortController();
-  /** Calls that wait to be handed over, by handler and key: the newest call stands for the earlier ones. */
+  /** Calls that wait to be sent, by handler and key: the newest call replaces earlier ones. */
   readonly #waiting = new Map<string, Call>();
   #sending: Promise<void> | undefined;
-  readonly #registration = new Trouble();
-  readonly #handing = new Trouble();
-  readonly #refusals = new Trouble(refusalMs);
+  readonly #registration = new RepeatedFailure();
+  readonly #sends = new RepeatedFailure();
+  readonly #refusals = new RepeatedFailure(refusalMs);
   #endpoint: RestateEndpoint | undefined;
   #registering: Promise<void> | undefined;
 
@@ -57,16 +57,16 @@ export class RestateExecutor implements Executor {
   wake(keys: readonly Owned[], why: Wake = "new"): void {
     if (this.#stopped.signal.aborted) return;
     for (const owned of keys) {
-      if (this.#waiting.size >= mostWaiting) break;
+      if (this.#waiting.size >= maxWaiting) break;
       const call = toCall(owned, why);
       this.#waiting.set(`${call.handler} ${call.key}`, call);
     }
-    if (this.#waiting.size > 0) this.#sending ??= this.#sendAll().finally(() => this.#rest());
+    if (this.#waiting.size > 0) this.#sending ??= this.#sendAll().finally(() => this.#endSending());
   }
 
   /**
-   * Serves Restate and tells it where. Where Restate is away it is told later: nothing that is accepted waits for it. Throws
-   * `invalid_request` for an address that cannot be listened on, or where Restate answers that it will not call it.
+   * Serves Restate, and registers the address of this node. If Restate is unavailable, registers later: accepting work does
+   * not need Restate. Throws `invalid_request` if `listen` cannot be used, or if Restate refuses the registration.
    */
   async start(turn: Turn): Promise<void> {
     const { service, listen, identityKeys } = this.#options;
@@ -88,11 +88,11 @@ export class RestateExecutor implements Executor {
   }
 
   problem(): KitError | undefined {
-    return this.#registration.lasting ?? this.#handing.lasting ?? this.#refusals.lasting;
+    return this.#registration.lasting ?? this.#sends.lasting ?? this.#refusals.lasting;
   }
 
   async stop(): Promise<void> {
-    const timer = setTimeout(() => this.#stopped.abort(), lastWordsMs);
+    const timer = setTimeout(() => this.#stopped.abort(), stopMs);
     await this.#endpoint?.close();
     await this.#sending;
     clearTimeout(timer);
@@ -100,8 +100,8 @@ export class RestateExecutor implements Executor {
     await this.#registering;
   }
 
-  /** A call that came while the last ones were on their way has begun no sending of its own. */
-  #rest(): void {
+  /** Starts the next round of sending if calls were added at the end of the last one. */
+  #endSending(): void {
     this.#sending = undefined;
     if (!this.#stopped.signal.aborted) this.wake([]);
   }
@@ -109,25 +109,25 @@ export class RestateExecutor implements Executor {
   async #sendAll(): Promise<void> {
     const { signal } = this.#stopped;
     while (this.#waiting.size > 0 && !signal.aborted) {
-      const calls = [...this.#waiting].slice(0, abreast);
+      const calls = [...this.#waiting].slice(0, maxConcurrent);
       for (const [name] of calls) this.#waiting.delete(name);
       const failed = await Promise.all(calls.map((entry) => this.#send(entry)));
       if (failed.includes(true)) await sleep(retryMs, signal);
     }
   }
 
-  /** Gives whether it failed, and is to be tried again. */
+  /** Returns whether the call failed. */
   async #send([name, call]: readonly [string, Call]): Promise<boolean> {
     try {
       await this.#client.send(call, this.#stopped.signal);
-      this.#handing.end();
+      this.#sends.end();
       return false;
     } catch (error) {
       if (this.#stopped.signal.aborted) return true;
-      this.#handing.note(error);
-      // Restate has lost its data, or is another one than before.
+      this.#sends.note(error);
+      // Restate has lost its data, or was replaced by another installation.
       if (isNotRegistered(error)) this.#registerLater();
-      // The keeper calls again for work whose call Restate refuses; the registration says why.
+      // If Restate refuses the call for good, the keeper calls again for its work.
       if (mayPass(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
       return true;
     }
@@ -143,7 +143,7 @@ export class RestateExecutor implements Executor {
     }
   }
 
-  /** Until Restate knows this node, or the node stops. Nothing in a process that only accepts. */
+  /** Tries to register until it succeeds or the node stops. Does nothing in a process that only accepts work. */
   #registerLater(): void {
     const endpoint = this.#endpoint;
     if (endpoint === undefined) return;
@@ -160,22 +160,22 @@ export class RestateExecutor implements Executor {
         if (!signal.aborted) await this.#register(endpoint);
         return;
       } catch {
-        // An operator is told by `problem`.
+        // `problem` reports the error.
       }
     }
   }
 }
 
-/** A call that fails again and again, from its first failure to its first success. */
-class Trouble {
-  readonly #forgottenMs: number;
+/** A failure that repeats, from the first one until a success. */
+class RepeatedFailure {
+  readonly #forgetMs: number;
   #error: KitError | undefined;
   #since = 0;
   #notedAt = 0;
 
-  /** `forgottenMs`: it is over, too, when it was not noted for so long. */
-  constructor(forgottenMs = Number.POSITIVE_INFINITY) {
-    this.#forgottenMs = forgottenMs;
+  /** `forgetMs`: the failure also ends if it does not repeat for this time. */
+  constructor(forgetMs = Number.POSITIVE_INFINITY) {
+    this.#forgetMs = forgetMs;
   }
 
   note(error: unknown): void {
@@ -190,29 +190,29 @@ class Trouble {
     this.#error = undefined;
   }
 
-  /** The last error, once it has lasted for longer than a moment. */
+  /** The last error, if the failure has lasted for longer than a moment. */
   get lasting(): KitError | undefined {
     const now = performance.now();
     return now - this.#since > patienceMs && !this.#isForgotten(now) ? this.#error : undefined;
   }
 
   #isForgotten(now: number): boolean {
-    return now - this.#notedAt > this.#forgottenMs;
+    return now - this.#notedAt > this.#forgetMs;
   }
 }
 
 function badSignature(listen: string): KitError {
   return new KitError({
     code: "unavailable",
-    message: `Calls have come to ${listen} that are not signed with the identity key set here: they were refused.`,
-    hint: "If they are Restate's, set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start; else others can reach that address.",
+    message: `Calls to ${listen} were refused because they are not signed with the identity key set here.`,
+    hint: "If they come from Restate, set KIT_RESTATE_IDENTITY_KEY to the publickeyv1_… that restate-server logs at its start. Otherwise other programs can reach that address.",
   });
 }
 
 function toCall(owned: Owned, why: Wake): Call {
   const key = toRestateKey(owned);
   if (why === "new") return { key, handler: "turn" };
-  return { key, handler: "takeOver", idempotencyKey: `${key} ${Math.floor(Date.now() / sameMs)}` };
+  return { key, handler: "takeOver", idempotencyKey: `${key} ${Math.floor(Date.now() / sameKeyMs)}` };
 }
 
 function mayPass(error: unknown): boolean {

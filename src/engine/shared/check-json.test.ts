@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkJson, isJson } from "./check-json.ts";
 
-test("any value that JSON gives back is JSON, and comes back the same", () => {
+test("any value that JSON keeps unchanged is accepted", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       expect(isJson(value)).toBe(true);
@@ -12,7 +12,7 @@ test("any value that JSON gives back is JSON, and comes back the same", () => {
   );
 });
 
-test("a value that would come back changed is not, and its place is named", () => {
+test("a value that JSON would change is refused, and the error names its path", () => {
   const cyclic: { self?: unknown } = {};
   cyclic.self = [cyclic];
   const cases: readonly [unknown, string][] = [
@@ -34,7 +34,7 @@ test("a value that would come back changed is not, and its place is named", () =
   }
 });
 
-test("nothing at all, members that are undefined, and objects of another realm are fine", () => {
+test("undefined, properties that are undefined, and objects of another realm are accepted", () => {
   checkJson(undefined, "It");
   checkJson({ a: undefined, b: Object.create(null) }, "It");
   checkJson(runInNewContext("({ a: [{}] })"), "It");

@@ -21,7 +21,7 @@ function delivery(some: Partial<Delivery> = {}): Delivery {
   };
 }
 
-/** A store that can be away. */
+/** A store that can be unavailable. */
 class Rows implements DeliveryStore {
   readonly rows = new Map<string, DeliveryRow>();
   readonly sizes: number[] = [];
@@ -47,7 +47,7 @@ function create(): { readonly rows: Rows; readonly log: Deliveries; readonly clo
 
 const outage = storeUnavailable({ store: "The engine's store", reason: "it is away", hint: "Wait." });
 
-test("records of unverified requests share a write a moment later; a verified one is written at once, with all that wait", async () => {
+test("records of unverified requests share a write a moment later; a verified one is written at once, with all waiting ones", async () => {
   const { rows, log, clock } = create();
   const refuse = () => log.record(delivery({ outcome: "refused", delivery_id: undefined }));
   for (let count = 0; count < 30; count += 1) await refuse();
@@ -64,7 +64,7 @@ test("records of unverified requests share a write a moment later; a verified on
   expect(rows.sizes).toEqual([30, 6, 1_000]);
 });
 
-test("while the store is away no record is refused or waited for; the newest are written once it is back", async () => {
+test("while the store is unavailable no record is refused or delays its caller; the newest are written once it is back", async () => {
   const { rows, log, clock } = create();
   rows.error = outage;
   const first = delivery();
@@ -82,7 +82,7 @@ test("while the store is away no record is refused or waited for; the newest are
   expect(rows.sizes.at(-1)).toBe(1);
 });
 
-test("a record that no store takes is given up, and holds up no other", async () => {
+test("a record that the store refuses is dropped, and does not delay others", async () => {
   const { rows, log } = create();
   rows.error = new Error("This row is refused.");
   await log.record(delivery());
@@ -92,7 +92,7 @@ test("a record that no store takes is given up, and holds up no other", async ()
   expect([...rows.rows.keys()]).toEqual([next.record_id]);
 });
 
-test("on one machine a record is written in the transaction of the work that it begins", async () => {
+test("on one machine a record is written in the transaction of its work", async () => {
   let commits = 0;
   const engine = createEmbeddedEngine({ onCommit: () => (commits += 1) });
   const key = { agent: "worker", instance_id: "i", session: "default" };

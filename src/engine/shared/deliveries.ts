@@ -17,27 +17,27 @@ export interface DeliveryRow {
 
 /** The rows of deliveries. */
 export interface DeliveryStore {
-  /** Writes rows, one per id. A row that has ended replaces the one with its id; an open row replaces none. */
+  /** Writes rows, at most one per id. An ended row replaces the row with its id; an open row never does. */
   write(rows: readonly DeliveryRow[]): Promise<void>;
   list(filter: DeliveryQuery): Promise<Page<Delivery>>;
 }
 
-/** The most records that wait to be written; the oldest go first. */
-const mostWaiting = 1_000;
-/** Records that any stranger can cause share a write. */
+/** Records that wait to be written; beyond this number the oldest are dropped. */
+const maxWaiting = 1_000;
+/** Pause before a write of unverified records, which anyone can cause: they share one write. */
 const unverifiedMs = 250;
-/** Between two attempts to write to a store that is away. */
+/** Pause between two writes to a store that is unavailable. */
 const awayMs = 2_000;
 const awayCodes: ReadonlySet<string> = new Set(["store_unavailable", "unavailable"]);
 
-/** Writes records of deliveries in the background of what they are about. */
+/** Writes records of deliveries in the background, while the deliveries are processed. */
 export class Deliveries implements DeliveryRecords {
   readonly #base: EngineBase;
   readonly #store: DeliveryStore;
   readonly #waiting = new Map<string, Delivery>();
   readonly #writes = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  /** Whether the last write has failed: then the next one is made after a pause. */
+  /** Whether the last write has failed: then the next write comes after a pause. */
   #isAway = false;
   #hasTimer = false;
 
@@ -60,7 +60,7 @@ export class Deliveries implements DeliveryRecords {
     return await this.#store.list(filter);
   }
 
-  /** Writes what waits, once. */
+  /** Tries once to write the waiting records. */
   async close(): Promise<void> {
     this.#closing.abort();
     void this.#write();
@@ -84,7 +84,7 @@ export class Deliveries implements DeliveryRecords {
     return write;
   }
 
-  /** Another error than that of a store which is away would come again with the same records: they are given up. */
+  /** Keeps the records if the store is unavailable. Any other error would come again with the same records, so they are dropped. */
   #putBack(all: readonly Delivery[], error: unknown): void {
     if (!(error instanceof KitError) || !awayCodes.has(error.code)) return;
     this.#isAway = true;
@@ -97,7 +97,7 @@ export class Deliveries implements DeliveryRecords {
   #add(all: readonly Delivery[]): void {
     for (const delivery of all) this.#waiting.set(delivery.record_id, delivery);
     for (const oldest of this.#waiting.keys()) {
-      if (this.#waiting.size <= mostWaiting) break;
+      if (this.#waiting.size <= maxWaiting) break;
       this.#waiting.delete(oldest);
     }
   }
@@ -115,7 +115,7 @@ export class Deliveries implements DeliveryRecords {
   }
 }
 
-/** Senders choose some of the texts: a column holds no text that a database refuses. */
+/** Senders choose some of the texts, so characters that a database refuses are replaced. */
 function toRow(delivery: Delivery): DeliveryRow {
   const { record_id, webhook, outcome, delivery_id } = delivery;
   return {
@@ -131,13 +131,13 @@ function toColumn(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }
 
-/** The filter as the columns have it. */
+/** The set fields of a filter, as names and values of columns. */
 export function columnsOf({ webhook, delivery_id, outcome }: DeliveryQuery): readonly [string, string][] {
-  const given = Object.entries({ delivery_id, webhook, outcome });
-  return given.flatMap(([name, value]) => (value === undefined ? [] : [[name, toColumn(value)]]));
+  const fields = Object.entries({ delivery_id, webhook, outcome });
+  return fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, toColumn(value)]]));
 }
 
-/** How a page is made of rows. */
+/** The functions that make a page of deliveries from rows. */
 export const deliveryPage: Omit<
   PageSource<Pick<DeliveryRow, "record_id" | "record">, Delivery>,
   "rows" | "limit"
@@ -147,7 +147,7 @@ export const deliveryPage: Omit<
   toCursor: ({ record_id }) => record_id,
 };
 
-/** Whether a cursor of a list is one: lists go newest first by ids, which sort by time. */
+/** Whether a text can be a cursor of a list: cursors are ids, which sort by time. */
 export function isDeliveryId(text: string): boolean {
   return /^delivery_[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
 }

@@ -10,33 +10,33 @@ import type { JobQueue } from "./queue/job-queue.ts";
  * (`DispatchStore`, `RunStore`, `RunJournal`, `ScheduleStore`, `OutcomeStore`, `DeliveryStore`), which each engine implements.
  */
 export interface EngineBase {
-  /** The time of day: what records say, and when schedules are due. */
+  /** The time of day, for the times in records and for schedules. */
   readonly clock: Clock;
-  /** The clock of waits, pauses and claims. */
+  /** The clock for waits, pauses and claims. */
   readonly time: WaitClock;
   readonly blobs: Blobs;
-  /** The queue of all work that this process has to do. */
+  /** The queue of all work of this process. */
   readonly queue: JobQueue;
   /**
-   * Fires, with a `KitError` `aborted`, when a drain has waited long enough: running work must end now, and is requeued
-   * without counting its attempt.
+   * Fires, with a `KitError` `aborted`, at the deadline of a drain: running work must end now, and is requeued without
+   * counting its attempt.
    */
   readonly stopping: AbortSignal;
   /** Fires as soon as a drain begins: no work waits for an unavailable store any longer. */
   readonly draining: AbortSignal;
-  /** Whether a run that is at work when a drain begins is put back before its next step. */
+  /** Whether a run that is running when a drain begins is requeued before its next step. */
   readonly leavesAtSteps?: boolean | undefined;
-  /** The lease under which this process may do the work of an instance or a run now; one that has ended where it may not. */
+  /** The lease for the work of an instance or a run; its signal has fired if this process does not hold it. */
   leaseOf(owned: Owned): Lease;
-  /** Rejects with `lease_lost` unless the lease still stands in the store. */
+  /** Rejects with `lease_lost` unless the store still names this process as the holder, with this fence. */
   checkLease(owned: Owned, fence: number): Promise<void>;
 }
 
-/** The right to do some work: one process has it at a time. */
+/** The right to do some work: one process holds it at a time. */
 export interface Lease {
   /** Rises each time the lease changes hands; 0 before it is held. */
   readonly fence: number;
-  /** Fires, with a `KitError` `lease_lost`, when another process has taken over, or may have. */
+  /** Fires, with a `KitError` `lease_lost`, when another process has taken over or may have taken over. */
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export function isLost(error: unknown): boolean {
   return error instanceof KitError && error.code === "lease_lost";
 }
 
-/** The reason of `Lease.signal`, and the error of what only the lease's holder may do. */
+/** The reason of `Lease.signal`, and the error of actions that only the lease holder may do. */
 export function leaseLost(cause?: unknown): KitError {
   return new KitError({
     code: "lease_lost",
@@ -55,7 +55,7 @@ export function leaseLost(cause?: unknown): KitError {
   });
 }
 
-/** For callers of an engine that closes, or that does not do this work. */
+/** The error for callers of an engine that is closing, or that does not own the work. */
 export function closing(): KitError {
   return new NotBegun();
 }
@@ -70,48 +70,48 @@ export function stopped(): KitError {
   });
 }
 
-/** Payloads too large for a row. */
+/** The store of payloads, which may be too large for a row. */
 export interface Blobs {
-  /** The JSON text of a value, or of a reference to it when it is above 256 KiB; durable when it resolves. */
+  /** Returns the JSON of a value, or a reference to the stored value if its JSON is above 256 KiB; durable once it resolves. */
   store(value: unknown): Promise<string>;
-  /** The value that `store` was given. */
+  /** Returns the value that was passed to `store`. */
   load(stored: string): unknown;
-  /** How long its JSON is, in characters or bytes. */
+  /** The length of the value's JSON, in characters or bytes. */
   size(stored: string): number;
 }
 
-/** How much an engine takes on, and how long it keeps what has ended. */
+/** How much work an engine accepts, and how long it keeps ended work. */
 export interface EngineLimits {
-  /** Inputs that may wait in one session; more are `too_many_requests`. Default 100. */
+  /** Maximum of waiting inputs per session; further ones are refused with `too_many_requests`. Default 100. */
   readonly waitingPerSession: number;
-  /** Inputs that may wait in all; more are `unavailable`. Default 10,000. */
+  /** Maximum of waiting inputs in total, and of waiting runs; further ones are refused with `unavailable`. Default 10,000. */
   readonly waiting: number;
   /**
-   * Inputs, and runs, of one principal that may wait; more are `too_many_requests`. Default: as many as there are places
-   * left for others.
+   * Maximum of waiting inputs, and of waiting runs, per principal; further ones are refused with `too_many_requests`.
+   * Default: as many as the principal leaves places free for others.
    */
   readonly waitingPerOwner?: number;
-  /** Dispatches, calls and runs that work at a time. Default 256. */
+  /** Dispatches, calls and runs that run at the same time. Default 256. */
   readonly running: number;
   /** Attempts at a dispatch before it is a dead letter. Default 5. */
   readonly attempts: number;
-  /** Before the second attempt; doubled for each further one, with jitter. Default 1,000. */
+  /** The pause before the second attempt; doubled before each further attempt, with jitter. Default 1,000. */
   readonly backoffMs: number;
-  /** The longest time between two attempts. Default 60,000. */
+  /** The longest pause between two attempts. Default 60,000. */
   readonly longestBackoffMs: number;
   /** How long ended work is kept. Default seven days. */
   readonly retentionMs: number;
-  /** After the clock was set forward, nothing is removed for its age for as long, at most; default: `retentionMs`. */
+  /** After the clock was set forward by some time, retention pauses for the same time, but at most for this; default: `retentionMs`. */
   readonly longestRetentionMs?: number;
-  /** The newest events that a stream keeps; older ones go. Default 100,000. */
+  /** Events kept per stream; older ones are deleted. Default 100,000. */
   readonly eventsPerStream: number;
-  /** Bytes that all events together may take on disk; above it the oldest are deleted. Default 1 GiB. */
+  /** Size of all events on disk, in bytes; above it the oldest are deleted. Default 1 GiB. */
   readonly eventBytes: number;
-  /** The newest deliveries that are kept of each webhook, and a tenth as many that were not verified. Default 10,000. */
+  /** Deliveries kept per webhook, plus a tenth as many unverified ones. Default 10,000. */
   readonly deliveriesPerWebhook: number;
-  /** How long the process that works may be silent before another takes over. Default 10,000. */
+  /** How long the lease holder can be silent before another process takes over. Default 10,000. */
   readonly leaseMs: number;
-  /** How often a process looks for what others have written. Default 50. */
+  /** How often a process checks for writes of other processes. Default 50. */
   readonly pollMs: number;
 }
 

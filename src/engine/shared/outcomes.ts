@@ -5,8 +5,8 @@ import type { EngineBase } from "./engine-base.ts";
 /** The outcomes of `Engine.once`, by key. */
 export interface OutcomeStore {
   /**
-   * Claims a key until a time (ms of `EngineBase.time`); gives the stored outcome where there is one. Throws `unavailable`
-   * (`beingDone`) while another claim stands.
+   * Claims a key until a time (ms of `EngineBase.time`). Returns the stored outcome if the key has one. Throws
+   * `unavailable` (`beingDone`) while another claim is valid.
    */
   claimOrFind(key: string, claim: string, until: number): Promise<string | undefined>;
   renew(key: string, claim: string, until: number): Promise<void>;
@@ -15,7 +15,7 @@ export interface OutcomeStore {
   giveUp(key: string, claim: string): Promise<void>;
 }
 
-/** A process that dies leaves its claim; another one may take the work up after this. */
+/** A process that dies leaves its claim behind; another process can claim the key after this time. */
 const claimMs = 30_000;
 const renewMs = 10_000;
 
@@ -33,18 +33,18 @@ export class Outcomes {
 
   /** `Engine.once`. */
   once(key: string, work: () => Promise<unknown>): Promise<unknown> {
-    const before = this.#running.get(key);
-    if (before !== undefined) return before;
-    const now = this.#attempt(key, work).finally(() => this.#running.delete(key));
-    this.#running.set(key, now);
-    return now;
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const attempt = this.#attempt(key, work).finally(() => this.#running.delete(key));
+    this.#running.set(key, attempt);
+    return attempt;
   }
 
   async #attempt(key: string, work: () => Promise<unknown>): Promise<unknown> {
     const { blobs, time } = this.#base;
     const claim = createId("op");
-    const known = await this.#store.claimOrFind(key, claim, time.now() + claimMs);
-    if (known !== undefined) return blobs.load(known);
+    const earlier = await this.#store.claimOrFind(key, claim, time.now() + claimMs);
+    if (earlier !== undefined) return blobs.load(earlier);
     const renewing = setInterval(() => {
       this.#store.renew(key, claim, time.now() + claimMs).catch(() => undefined);
     }, renewMs);
@@ -53,7 +53,7 @@ export class Outcomes {
       await this.#store.settle(key, stored);
       return blobs.load(stored);
     } catch (error) {
-      // Free for the next attempt; a store that refuses this, too, ends the claim with its time.
+      // Frees the key for the next attempt. If the store refuses this write too, the claim expires.
       await this.#store.giveUp(key, claim).catch(() => undefined);
       throw error;
     } finally {
@@ -62,7 +62,7 @@ export class Outcomes {
   }
 }
 
-/** The error of a key that another process has claimed for so many more ms. */
+/** The error for a key that another process has claimed for `ms` more. */
 export function beingDone(ms: number): KitError {
   return new KitError({
     code: "unavailable",

@@ -6,12 +6,12 @@ import { parseStored } from "./stored-rows.ts";
 const firstMs = 250;
 const longestMs = 5_000;
 
-/** How long to wait for a store that is away, in ms: doubled each time, between half and the whole of it. */
+/** The pause before the next attempt to reach an unavailable store, in ms: doubled each time, of which half is random. */
 export function outagePause(times: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(times, 10)) * (0.5 + Math.random() / 2);
 }
 
-/** Whether work met a store that is away; then the handlers' `onOutage` is called. */
+/** Whether work failed because a store is unavailable; if so, calls the handlers' `onOutage`. */
 export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
   if (!isStoreUnavailable(error)) return false;
   try {
@@ -23,7 +23,7 @@ export function isOutage(error: unknown, id: string, { onOutage }: EngineHandler
 }
 
 /**
- * Whether ended work is not a final answer to its idempotency key: it was cancelled, or failed with a retryable code.
+ * Whether a new request with the same idempotency key repeats ended work: it was cancelled, or failed with a retryable code.
  */
 export function isNoAnswer({
   status,

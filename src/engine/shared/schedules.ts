@@ -10,16 +10,15 @@ import type { EngineBase } from "./engine-base.ts";
 export interface ScheduleStore {
   /** When the first occurrence of all is due, in ms since 1970; null or undefined for none. */
   first(): Promise<number | null | undefined>;
-  /** The schedules with an occurrence that is due, the earliest first. */
+  /** The schedules with a due occurrence, the earliest first. */
   due(now: number): Promise<readonly ScheduleRow[]>;
-  /** By name. */
+  /** All schedules, sorted by name. */
   all(): Promise<readonly ScheduleRow[]>;
   /**
-   * Adds or replaces a schedule. One that is declared again as it was keeps the occurrence that is due: it may have been
-   * missed.
+   * Adds or replaces a schedule. If its times are unchanged, it keeps its next occurrence, which may be overdue.
    */
   put(schedule: NewSchedule): Promise<ScheduleRow>;
-  /** Notes that the occurrence at `at` has begun a run; does nothing where another process has noted it. */
+  /** Stores that the row's occurrence has started a run; does nothing if another process has stored that. */
   advance(row: ScheduleRow, next: number | null, runId: string | null): Promise<void>;
   remove(name: string): Promise<boolean>;
 }
@@ -34,9 +33,9 @@ export interface ScheduleRow {
   readonly timezone: string | null;
   readonly next_at: number | null;
   readonly last_run_id: string | null;
-  /** As the blobs stored it. */
+  /** The stored form of `Blobs.store`. */
   readonly payload: string | null;
-  /** How often its times have passed again. */
+  /** How often its times were repeated because the clock was set back. */
   readonly round: number;
 }
 
@@ -47,19 +46,20 @@ export interface SchedulesOptions {
   readonly isWorking: () => boolean;
 }
 
-/** After a run that could not be started. */
+/** Pause after a run that could not be started. */
 const retryMs = 5_000;
 
 /**
- * Starts runs at the times of cron expressions. Times that passed while no worker ran are made up for once. An
- * occurrence is named by schedule and time, so that it starts one run, whoever starts it and however often; when the
- * clock is set back by so much that several of a schedule's times pass again, they are other occurrences.
+ * Starts runs at the times of cron expressions. If times passed while no worker ran, one run makes up for them. The name
+ * of an occurrence consists of schedule and time and is the key of its run, so it starts one run even if several
+ * processes start it. If the clock is set back so far that several of a schedule's times come again, these count as new
+ * occurrences.
  */
 export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules"> {
   readonly #base: EngineBase;
   readonly #options: SchedulesOptions;
   #timer: AbortController | undefined;
-  /** How often the timer was set: of two that look for the first occurrence at a time, the later one counts. */
+  /** How often the timer was set: of two concurrent calls of `arm`, the later one counts. */
   #armed = 0;
   #firing = false;
 
@@ -93,7 +93,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     return (await this.#options.store.all()).map((row) => this.#toRecord(row));
   }
 
-  /** Sets the one timer to the earliest occurrence of all. */
+  /** Sets the timer to the earliest occurrence of all schedules. */
   async arm(leastMs = 0): Promise<void> {
     const { clock } = this.#base;
     this.stop();
@@ -114,7 +114,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     this.#timer = undefined;
   }
 
-  /** Starts what is due, and sets the timer to the next occurrence. */
+  /** Starts the runs of due occurrences, and sets the timer to the next occurrence. */
   async fire(): Promise<void> {
     if (this.#firing || !this.#options.isWorking()) return;
     this.#firing = true;
@@ -130,7 +130,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     await this.arm(failed ? retryMs : 0).catch(() => undefined);
   }
 
-  /** False when it could not be started; it is tried again. */
+  /** False if the run could not be started; it is retried later. */
   async #startOccurrence(row: ScheduleRow): Promise<boolean> {
     try {
       const runId = await this.#startOnce(row, Number(row.next_at));
@@ -152,7 +152,7 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
     try {
       return (await this.#options.startRun(request)).run_id;
     } catch (error) {
-      // It was started before a crash, and the schedule was given another payload since.
+      // The run was started before a crash, and the schedule got another payload since.
       if (error instanceof KitError && error.code === "conflict") return undefined;
       throw error;
     }
@@ -172,9 +172,9 @@ export class Schedules implements Pick<Engine, "putSchedule" | "deleteSchedule" 
 }
 
 /**
- * The next occurrence of a schedule after the clock was set back. Where several of its times pass again, the schedule keeps its
- * rhythm and starts runs at them again, in a new round. A schedule that comes more seldom does not do its last time twice. A
- * schedule that has never started a run was stored by a clock that was far ahead. Undefined where nothing changes.
+ * The next occurrence of a schedule after the clock was set back; `undefined` if it does not change. If several of its
+ * times come again, the schedule starts runs at these times again, in a new round. If only its last time comes again, it
+ * is not repeated. A schedule that has never started a run was stored while the clock was far ahead.
  */
 export function turnBack(
   row: ScheduleRow,
@@ -192,8 +192,8 @@ function toSpec({ cron, timezone }: ScheduleRow): Pick<ScheduleRecord, "cron" | 
 }
 
 /**
- * When a cron expression comes next after a time (ms since 1970); undefined when it never does again.
- * Throws `invalid_request` for an expression or a time zone that is none.
+ * The next time of a cron expression after a time (both in ms since 1970); `undefined` if there is none.
+ * Throws `invalid_request` for an invalid expression or time zone.
  */
 export function nextOccurrence(
   schedule: { readonly cron: string; readonly timezone?: string | undefined },
@@ -201,7 +201,7 @@ export function nextOccurrence(
 ): number | undefined {
   const { cron, timezone = "UTC" } = schedule;
   checkTimezone(timezone);
-  // croner takes a date for a pattern that comes once, and more fields than are promised here.
+  // croner would also accept a date, and more fields than kit promises.
   const fields = cron.trim().split(/\s+/).length;
   if (!cron.trim().startsWith("@") && fields !== 5 && fields !== 6) throw badExpression(cron);
   try {

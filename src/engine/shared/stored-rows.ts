@@ -6,7 +6,7 @@ import { readTraceContext, type TraceContext } from "../../protocol/tracing.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { EngineHandlers, Page } from "../contract.ts";
 
-/** Parses JSON of the engine's own rows and files. Throws `unavailable` for what is none: the file was damaged. */
+/** Parses JSON of the engine's own rows and files. Throws `unavailable` if it is invalid: the file was damaged. */
 export function parseStored(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -15,7 +15,7 @@ export function parseStored(text: string): unknown {
   }
 }
 
-/** Reads the values of one row. What is damaged is null, and `fault` says so: the other rows of a list stay readable. */
+/** Reads the values of one row. A damaged value is null, and `fault` returns its error, so the other rows of a list stay readable. */
 export function createRowReader(load: (text: string) => unknown): {
   read(text: string): unknown;
   fault(): { readonly error?: EventError };
@@ -44,8 +44,8 @@ function damaged(cause: unknown): KitError {
 }
 
 /**
- * The error of a record. The text of a `KitError` is safe for any caller. The text of other errors is not: it goes into
- * the cause, as far as `causeOf` gives one.
+ * The error of a record. The message of a `KitError` is safe for any caller. The message of another error is not: only the
+ * cause that `causeOf` returns can contain it.
  */
 export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"]): EventError {
   const cause = causeOf?.(error);
@@ -69,8 +69,8 @@ export interface WorkOrigin {
 }
 
 /**
- * Where work stands in the trace of its sender, and what began it: the two headers and the cause as JSON, a line each;
- * null where there is neither. Earlier versions read the first two lines only.
+ * The trace and the cause of work as one column: the two trace headers and the cause as JSON, one per line; null if there
+ * is neither. Earlier versions read the first two lines only.
  */
 export function toStoredTrace({ trace, cause }: WorkOrigin): string | null {
   if (trace === undefined && cause === undefined) return null;
@@ -111,11 +111,11 @@ function isCause(value: unknown): value is WorkCause {
   return texts[value.type as WorkCause["type"]].every((name) => typeof value[name] === "string");
 }
 
-/** In characters of what its records hold: a thousand large ones would not fit into an answer, nor into memory. */
+/** Characters of all records of a page: a thousand large records would not fit into a response, nor into memory. */
 const largestPage = 8 * 1024 * 1024;
 
 export interface PageSource<Row, Item> {
-  /** Rows behind the cursor, read as they are asked for. */
+  /** Up to `limit` rows after the cursor, read one at a time. */
   readonly rows: (limit: number) => Iterable<Row>;
   /** Default 50. */
   readonly limit: number | undefined;
@@ -126,8 +126,8 @@ export interface PageSource<Row, Item> {
 }
 
 /**
- * A page of a list: as many records as were asked for, or fewer where they are large, and at least one. Throws
- * `invalid_request` for a limit that is none.
+ * A page of a list: up to `limit` records, fewer if they are large, but at least one if there is any. Throws
+ * `invalid_request` for an invalid limit.
  */
 export function readPage<Row, Item>(source: PageSource<Row, Item>): Page<Item> {
   const { limit = 50, toItem, toCursor } = source;

@@ -22,7 +22,7 @@ function open() {
   return { database, place, blobs, insert: (id: string, input: string) => insert.run(id, input) };
 }
 
-test("a value is inline up to 256 KiB of UTF-8, and a file of its own beyond that", async () => {
+test("a value is inline up to 256 KiB of UTF-8, and a larger one is a file", async () => {
   const { blobs, place } = open();
   for (const text of ["x".repeat(largest), "é".repeat(largest / 2)]) {
     expect(await blobs.store(text)).toBe(JSON.stringify(text));
@@ -36,7 +36,7 @@ test("a value is inline up to 256 KiB of UTF-8, and a file of its own beyond tha
   expect(readdirSync(place).length).toBe(2);
 });
 
-test("the same content is stored once, by many at the same time, without drafts left behind", async () => {
+test("the same content is stored once, also by concurrent writers, and no draft is left", async () => {
   const { blobs, place } = open();
   const value = { text: "x".repeat(300_000) };
   const stored = await Promise.all(Array.from({ length: 8 }, () => blobs.store(value)));
@@ -44,7 +44,7 @@ test("the same content is stored once, by many at the same time, without drafts 
   expect(readdirSync(place).length).toBe(1);
 });
 
-test("a file goes once the last row that names it is gone, and never while it may be needed", async () => {
+test("a file is removed once no row names it, and never while it can be needed", async () => {
   const { blobs, place, database, insert } = open();
   const stored = await blobs.store("x".repeat(300_000));
   const [name = ""] = readdirSync(place);
@@ -60,7 +60,7 @@ test("a file goes once the last row that names it is gone, and never while it ma
   await blobs.sweep(later);
   expect(existsSync(file)).toBe(true);
   database.exec("DELETE FROM dispatches WHERE dispatch_id = 'b'");
-  // Its row may be about to be written.
+  // Its row can be about to be written.
   await blobs.sweep(Date.now());
   expect(existsSync(file)).toBe(true);
   utimesSync(file, new Date(0), new Date(0));
@@ -72,14 +72,14 @@ test("a file goes once the last row that names it is gone, and never while it ma
   expect(() => blobs.load(stored)).toThrow(expect.objectContaining({ code: "internal_error" }));
 });
 
-test("a draft of a process that was killed goes, too", async () => {
+test("a draft of a killed process is removed too", async () => {
   const { blobs, place } = open();
   writeFileSync(join(place, "4f1c.tmp"), "half of it");
   await blobs.sweep(Date.now() + 2 * hour);
   expect(readdirSync(place)).toEqual([]);
 });
 
-test("a disk that takes no file is unavailable for now, and leaves no draft", async () => {
+test("a failing disk is reported as unavailable, and no draft is left", async () => {
   const { place, blobs } = open();
   const large = "x".repeat(300_000);
   rmSync(place, { recursive: true });

@@ -8,19 +8,19 @@ import { createTransaction, type Database, query } from "../../../sqlite/stateme
 import type { Blobs } from "../../shared/engine-base.ts";
 import { parseStored } from "../../shared/stored-rows.ts";
 
-/** In bytes of UTF-8: what is larger gets a file of its own. */
+/** Payloads above this size, in bytes of UTF-8, are stored as files. */
 const largestInline = 256 * 1024;
-/** No JSON text begins so, whatever the value: a reference cannot be mistaken. */
+/** The prefix of references. No JSON begins with it. */
 const prefix = "blob:";
-/** A file may be older than the row that names it, by a moment. This is far more. */
+/** The age below which unused files are kept: a file is written shortly before the row that names it. */
 const graceMs = 3_600_000;
 
 export interface BlobStore extends Blobs {
-  /** Removes the files that no row names any more, and that were not stored within the last hour. */
+  /** Removes payloads that no row names and that are older than an hour. */
   sweep(now: number): Promise<void>;
 }
 
-/** Large payloads as files, named after the SHA-256 of their content; inline when there is no folder. */
+/** Stores large payloads as files, named after the SHA-256 of their content; without a folder all payloads are inline. */
 export function createBlobStore(folder: string | undefined, database: Database): BlobStore {
   if (folder === undefined) {
     return {
@@ -37,7 +37,7 @@ export function createBlobStore(folder: string | undefined, database: Database):
   return {
     async store(value) {
       const text = toText(value);
-      // A character takes three bytes of UTF-8 at most: short texts need no count.
+      // A UTF-16 unit has at most three bytes in UTF-8, so short texts need not be measured.
       if (text.length * 3 <= largestInline || Buffer.byteLength(text) <= largestInline) return text;
       const hash = createHash("sha256").update(text).digest("hex");
       await writeBlob(folder, fileOf(hash), text);
@@ -59,7 +59,7 @@ export function createBlobStore(folder: string | undefined, database: Database):
   };
 }
 
-/** Reads what a store of a folder was given. */
+/** Returns the function that reads the payloads of a folder's store. */
 export function createBlobReader(folder: string): (stored: string) => unknown {
   return (stored) =>
     parseStored(
@@ -67,7 +67,7 @@ export function createBlobReader(folder: string): (stored: string) => unknown {
     );
 }
 
-/** Units of UTF-16 in one row: the platform bounds a row to 2 MB, and such a unit takes three bytes at most. */
+/** UTF-16 units per row: Cloudflare limits a row to 2 MB, and a unit has at most three bytes in UTF-8. */
 const partLength = 500_000;
 
 const partTable = `
@@ -76,7 +76,7 @@ CREATE TABLE IF NOT EXISTS blob_parts (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Large payloads as rows of the database, in parts, named after the SHA-256 of their content. */
+/** Stores large payloads as rows of the database, in parts, named after the SHA-256 of their content. */
 export function createRowBlobStore(database: Database): BlobStore {
   database.exec(partTable);
   const transaction = createTransaction(database);
@@ -105,9 +105,9 @@ export function createRowBlobStore(database: Database): BlobStore {
     },
     load(stored) {
       if (!stored.startsWith(prefix)) return parseStored(stored);
-      const found = parts.all(stored);
-      if (found.length === 0) throw lost(undefined);
-      return parseStored(found.map(({ text }) => String(JSON.parse(text))).join(""));
+      const rows = parts.all(stored);
+      if (rows.length === 0) throw lost(undefined);
+      return parseStored(rows.map(({ text }) => String(JSON.parse(text))).join(""));
     },
     size: (stored) => (stored.startsWith(prefix) ? (bytes.get(stored)?.bytes ?? 0) : stored.length),
     async sweep(now) {
@@ -129,10 +129,10 @@ function toText(value: unknown): string {
   return text ?? "null";
 }
 
-/** Whole or not at all: a file has its name only once its content is on disk. */
+/** Writes a payload atomically: the file gets its name only once its content is on disk. */
 async function writeBlob(folder: string, file: string, text: string): Promise<void> {
   if (existsSync(file)) {
-    // Young again, so that a sweep does not take it before the row that is about to name it is there.
+    // Renews the time of the file, so that `sweep` keeps it until the row that names it is written.
     const now = new Date();
     const refreshed = await utimes(file, now, now).then(
       () => true,
@@ -161,7 +161,7 @@ async function write(file: string, text: string): Promise<void> {
   }
 }
 
-/** The new name itself must be on disk. Windows does not open folders, and needs no such thing. */
+/** Makes the new file name durable. Windows cannot open folders, and does not need this. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
@@ -182,5 +182,5 @@ function cannotStore(cause: unknown): KitError {
 }
 
 function lost(cause: unknown): KitError {
-  return new KitError({ code: "internal_error", message: "A stored payload is gone.", cause });
+  return new KitError({ code: "internal_error", message: "A stored payload is missing.", cause });
 }

@@ -33,7 +33,7 @@ const insert = (value: string | number) => (database: Database) => {
   return value;
 };
 
-test("writes of one turn are one transaction, in the order in which they were asked for", async () => {
+test("writes of one turn are one transaction, in the order of the calls", async () => {
   const { database, file, rows } = open();
   const other = new DatabaseSync(file);
   const queue = createCommitQueue(database, { faults });
@@ -51,7 +51,7 @@ test("writes of one turn are one transaction, in the order in which they were as
   other.close();
 });
 
-test("a write that throws undoes its own part, and no other", async () => {
+test("a write that throws undoes only its own changes", async () => {
   const { database, rows } = open();
   const queue = createCommitQueue(database, { faults });
   const failure = new Error("mine");
@@ -69,7 +69,7 @@ test("a write that throws undoes its own part, and no other", async () => {
   expect(rows()).toEqual([1, 3]);
 });
 
-test("a lock of another process is waited for without stopping this one, and then said", async () => {
+test("the queue waits for the lock of another process without blocking this one, and then reports it", async () => {
   const { database, file, rows } = open();
   const queue = createCommitQueue(database, { faults, lockPatienceMs: 100 });
   const other = new DatabaseSync(file);
@@ -82,7 +82,7 @@ test("a lock of another process is waited for without stopping this one, and the
   }
   const waiting = Promise.all([queue.commit(insert(3)), queue.commit(insert(4))]);
   setImmediate(() => {
-    // Later ones come behind those that wait for the lock.
+    // Later writes come after those that wait for the lock.
     void queue.commit(insert(5));
     other.exec("COMMIT");
   });
@@ -92,7 +92,7 @@ test("a lock of another process is waited for without stopping this one, and the
   other.close();
 });
 
-test("a store without room refuses the whole transaction, and takes the next when there is room again", async () => {
+test("a full store refuses the whole transaction, and accepts the next once it has room", async () => {
   const { database, rows } = open();
   const queue = createCommitQueue(database, { faults });
   const pages = Number(database.prepare("PRAGMA page_count").get()?.page_count);

@@ -5,15 +5,15 @@ import { createSavepoint, createTransaction, type Database } from "../../../sqli
 /** The default time to wait for another process's lock. */
 const defaultPatienceMs = 5_000;
 const lockRetryMs = 10;
-/** The most writes in one transaction, so that a flood does not block the event loop for long. */
+/** The most writes per transaction, so that many writes do not block the event loop for long. */
 const largestBatch = 1_000;
-/** The most writes that wait; further ones are rejected with `unavailable`. */
+/** The most waiting writes; further writes are rejected with `unavailable`. */
 const longestQueue = 20_000;
 
 export interface CommitQueue {
   /** See `EmbeddedBase.commit`. */
   commit<Value>(write: (database: Database) => Value): Promise<Value>;
-  /** Resolves once all that was asked for is written, or rejected. */
+  /** Resolves once all writes have resolved or rejected. */
   idle(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ interface Pending {
 type Outcome = { readonly value: unknown } | { readonly reason: unknown };
 
 /**
- * Group commit: all writes asked for in one turn of the event loop share one transaction and one fsync.
+ * Group commit: all writes of one turn of the event loop share one transaction and one fsync.
  */
 export function createCommitQueue(
   database: Database,
@@ -60,7 +60,7 @@ export function createCommitQueue(
       const outcomes = transaction(() => {
         hasBegun = true;
         lockedSince = undefined;
-        return batch.map((one) => attempt(one.write));
+        return batch.map(({ write }) => attempt(write));
       });
       confirm?.();
       faults.passed();
@@ -76,12 +76,12 @@ export function createCommitQueue(
     goOn();
   }
 
-  /** One write of the transaction: what it throws undoes its own part only. */
+  /** Runs one write of the transaction. If it throws, only its changes are undone. */
   function attempt(write: Pending["write"]): Outcome {
     try {
       return { value: part(() => write(database)) };
     } catch (reason) {
-      // A full disk ends the whole transaction, so all who are in it are told.
+      // A full disk ends the whole transaction, so all its writes must be rejected.
       if (!database.isTransaction || isFileFault(reason)) throw reason;
       return { reason };
     }
@@ -93,7 +93,7 @@ export function createCommitQueue(
     for (const { reject } of batch) reject(reason);
   }
 
-  /** Whether it is worth trying once more; the writes stay in their order meanwhile. */
+  /** Whether the batch is retried, because another process holds the lock; the writes keep their order. */
   function waitForLock(): boolean {
     lockedSince ??= performance.now();
     return performance.now() - lockedSince < lockPatienceMs;
@@ -133,7 +133,7 @@ export function createCommitQueue(
 function queueFullError(): KitError {
   return new KitError({
     code: "unavailable",
-    message: "Too much work waits to be written.",
+    message: "Too many writes are waiting for the engine's store. Try again later.",
     meta: { retry_after_s: 1 },
   });
 }

@@ -10,7 +10,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 const folder = (): string => mkdtempSync(join(root, "folder-"));
 const refused = expect.objectContaining({ code: "unavailable" });
 
-test("a folder that is not there is made, and what is in it comes back", () => {
+test("a missing folder is created, and its content is read back", () => {
   const place = join(folder(), "deep", "down");
   const first = openDatabase(place);
   first.exec("UPDATE dispatch_load SET waiting = 3");
@@ -20,7 +20,7 @@ test("a folder that is not there is made, and what is in it comes back", () => {
   second.close();
 });
 
-test("a file that is not a database, or another program's, is refused and left as it is", () => {
+test("a file that is not a database, or belongs to another program, is refused and not changed", () => {
   const text = folder();
   writeFileSync(join(text, "engine.db"), "notes of a user ".repeat(500));
   expect(() => openDatabase(text)).toThrow(refused);
@@ -35,7 +35,7 @@ test("a file that is not a database, or another program's, is refused and left a
   expect(readFileSync(join(foreign, "engine.db"))).toEqual(before);
 });
 
-test("a store of an older kit is brought up to date, with what it holds", () => {
+test("a store of an older kit is upgraded, and keeps its content", () => {
   const old = folder();
   openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
@@ -75,7 +75,7 @@ test("a store of a newer kit is refused", () => {
   expect(() => openDatabase(place)).toThrow(refused);
 });
 
-test("a store whose first page is damaged is refused, and not thrown away", () => {
+test("a store with a damaged first page is refused, and not deleted", () => {
   const place = folder();
   openDatabase(place).close();
   const file = join(place, "engine.db");

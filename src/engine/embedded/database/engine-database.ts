@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
 import type { Database } from "../../../sqlite/statements.ts";
 
-/** Which blobs are in use, kept by triggers: a file that no row names any more can go. */
+/** The blobs in use, maintained by triggers: a file that no row names can be removed. */
 const blobTables = `
 CREATE TABLE blob_uses (
   blob TEXT NOT NULL,
@@ -12,8 +12,8 @@ CREATE TABLE blob_uses (
 `;
 
 /**
- * One row: who works on this folder. The fence stays when the owner goes. `locked`: the owner holds the
- * lock of `engine.lock` as well, so whoever gets that knows that the owner is gone.
+ * One row: the process that works on this folder. The fence stays after its release. `locked`: the owner also holds the
+ * lock of `engine.lock`, so a process that gets this lock knows that the owner is dead.
  */
 const leaseTables = `
 CREATE TABLE lease (
@@ -27,8 +27,8 @@ INSERT INTO lease (id, fence, locked, expires_at) VALUES (1, 0, 0, 0);
 `;
 
 /**
- * `seq` is the place in line: a redriven input gets a new one. Times are milliseconds since 1970. Most
- * rows are completed ones, so the indices that serve the others leave those out.
+ * `seq` is the position in the queue: a redriven input gets a new one. Times are milliseconds since 1970. Most rows are
+ * completed, so the indices for the others exclude these.
  */
 const dispatchTables: string = `
 CREATE TABLE dispatches (
@@ -72,11 +72,11 @@ BEGIN UPDATE dispatch_load SET waiting = waiting - 1; END;
 ${noteBlobs("dispatches", "dispatch_id", ["input", "result"])}`;
 
 /**
- * The tables of runs. Times are milliseconds since 1970; payloads and results as the blobs stored them.
+ * The tables of runs. Times are milliseconds since 1970; payloads and results have the stored form of `Blobs.store`.
  *
- * `crashes` counts how often the process died under a run without another entry in its journal, which
- * had `crashed_at` entries then. `run_queue` names the runs with the status queued in the order in which
- * they became so; a number is never given again, so who has seen one can ask for what came after it.
+ * `crashes` counts how often the process died during a run without a new entry in its journal, which had `crashed_at`
+ * entries at the last crash. `run_queue` lists the queued runs in the order in which they were queued; numbers are never
+ * reused, so a reader can continue after the last number that it has read.
  */
 const runTables: string = `
 CREATE TABLE runs (
@@ -136,12 +136,12 @@ ${noteBlobs("runs", "id", ["payload", "result"])}
 ${noteBlobs("run_journal", "run || '/' || position", ["value"])}
 ${noteBlobs("run_signals", "id", ["payload"])}`;
 
-/** The waits that are open, however long the journal is that they stand in. */
+/** Finds the open waits of a run, however long its journal is. */
 const openWaitsIndex: string = `
 CREATE INDEX run_journal_open ON run_journal (run, position) WHERE state = 'pending';
 `;
 
-/** `next_at` is null once a schedule never comes again; times are milliseconds since 1970. */
+/** `next_at` is null if a schedule has no further occurrence; times are milliseconds since 1970. */
 const scheduleTables: string = `
 CREATE TABLE schedules (
   id INTEGER PRIMARY KEY,
@@ -156,12 +156,12 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_by_next ON schedules (next_at) WHERE next_at IS NOT NULL;
 ${noteBlobs("schedules", "id", ["payload"])}`;
 
-/** How often the times of a schedule have passed again: it is a part of each occurrence's name. */
+/** How often the times of a schedule were repeated after the clock was set back: a part of each occurrence's name. */
 const scheduleRounds = `
 ALTER TABLE schedules ADD COLUMN round INTEGER NOT NULL DEFAULT 0;
 `;
 
-/** Outcomes of `once`, by key. A row without a value is the claim of a worker that runs it now. Times are ms since 1970. */
+/** Outcomes of `once`, by key. A row without a value is the claim of a running worker. Times are ms since 1970. */
 const outcomeTable: string = `
 CREATE TABLE outcomes (
   outcome_key TEXT PRIMARY KEY,
@@ -174,8 +174,8 @@ CREATE INDEX outcomes_by_age ON outcomes (coalesce(done_at, claimed_until));
 ${noteBlobs("outcomes", "outcome_key", ["value"])}`;
 
 /**
- * The owner of each input and run (`owners.ts`), and how many of each owner wait. The row without an owner counts all runs
- * that wait; the inputs are counted by `dispatch_load`.
+ * The owner of each input and run (`owners.ts`), and the number of waiting ones per owner. The row without an owner counts
+ * all waiting runs; `dispatch_load` counts all waiting inputs.
  */
 const shareTables: string = `
 ALTER TABLE dispatches ADD COLUMN owner TEXT NOT NULL DEFAULT '';
@@ -211,7 +211,7 @@ BEGIN
 END;
 `;
 
-/** The row is there once a process has worked. `kept_until` is a time of the timeline, as `time` is. */
+/** One row, which the first lease holder writes. `time` and `kept_until` are times of the timeline, `wall` is the time of day. */
 const timelineTable = `
 CREATE TABLE timeline (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -221,21 +221,21 @@ CREATE TABLE timeline (
 ) STRICT;
 `;
 
-/** Where work stands in a trace: its two headers, one per line; null where nothing is traced. */
+/** The trace and the cause of work (`toStoredTrace`). */
 const traceColumns: string = `
 ALTER TABLE dispatches ADD COLUMN trace TEXT;
 ALTER TABLE runs ADD COLUMN trace TEXT;
 `;
 
-/** The run that has started a run: both are cancelled together. */
+/** The id of the run that has started a run: cancelling the parent cancels its children. */
 const parentColumn: string = `
 ALTER TABLE runs ADD COLUMN parent TEXT;
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 `;
 
 /**
- * Records of deliveries of webhooks. Ids sort by time. Most rows are of accepted deliveries, so the indices that serve the others
- * leave those out. A row without `delivery_id` was never verified.
+ * Records of webhook deliveries. Ids sort by time. Most deliveries are accepted, so the indices for the others exclude
+ * these. A row without `delivery_id` was never verified.
  */
 const deliveryTable: string = `
 CREATE TABLE deliveries (
@@ -253,8 +253,8 @@ CREATE INDEX deliveries_unverified ON deliveries (webhook, record_id) WHERE deli
 `;
 
 /**
- * The schema, as steps: a database whose `user_version` is n has had the first n. A step that was
- * released never changes; what comes later is a further one, at the end.
+ * The steps of the schema: a database with `user_version` n has the first n steps. A released step never changes; a new
+ * step is added at the end.
  */
 export const migrations: readonly string[] = [
   leaseTables + blobTables + dispatchTables + runTables + scheduleTables,
@@ -276,24 +276,24 @@ const engineStore: StoreDefinition = {
   makesFolder: true,
 };
 
-/** Opens, or creates, `engine.db` of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
+/** Opens or creates `engine.db` in a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
 export function openDatabase(where: string | Database | undefined): Database {
   const place = typeof where === "string" ? join(where, "engine.db") : where;
   return openStore(engineStore, place, (database) => {
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    // From here on the commit queue waits for locks, which does not stop the process.
+    // From now on the commit queue waits for locks, without blocking the process.
     database.exec("PRAGMA busy_timeout = 0;");
   });
 }
 
-/** Opens `engine.db` of a folder for reading alone, also while another process works there. Throws like `openStore`. */
+/** Opens `engine.db` of a folder read-only, also while another process uses it. Throws like `openStore`. */
 export function openStoredDatabase(folder: string): Database {
   return openStoredFile(engineStore, join(folder, "engine.db"));
 }
 
 /**
- * Triggers that note the blobs which columns of a table refer to, for its migration. Each row of the
- * table is a user by itself, known by `key`: an SQL expression over one row, such as `run_id`.
+ * SQL of the triggers that record which blobs the columns of a table use. Each row of the table is one user, identified
+ * by `key`: an SQL expression over one row, such as `run_id`.
  */
 function noteBlobs(table: string, key: string, columns: readonly string[]): string {
   return columns.map((column) => noteColumn(table, key, column)).join("");
@@ -320,7 +320,7 @@ function more(table: string, owner: string): string {
   UPDATE ${table} SET waiting = waiting + 1 WHERE owner = ${owner};`;
 }
 
-/** An owner of whom nothing waits has no row: they may be any number. */
+/** Deletes the row of an owner without waiting work, because there can be any number of owners. */
 function less(table: string, owner: string): string {
   return `UPDATE ${table} SET waiting = waiting - 1 WHERE owner = ${owner};
   DELETE FROM ${table} WHERE owner = ${owner} AND waiting <= 0;`;

@@ -11,14 +11,13 @@ import {
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
-  lineOf,
   otherInput,
   sessionFull,
   toRecord,
 } from "../../shared/dispatches/dispatch-store.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import type { LineScope } from "../../shared/queue/job.ts";
-import { ownerOfInput } from "../../shared/queue/owners.ts";
+import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";
 import { isNoAnswer } from "../../shared/retry-rules.ts";
 import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
@@ -26,22 +25,22 @@ import type { EmbeddedBase } from "../embedded-base.ts";
 
 export interface Admission {
   readonly receipt: DispatchReceipt;
-  /** Set when it is new, or to be done again: it has to join its line. */
+  /** Set if the input is new or repeated: it must join its line. */
   readonly place?: DispatchPlace;
 }
 
 export interface Admissions {
   /** Resolves once the input is on disk. */
   admit(request: AdmitRequest): Promise<Admission>;
-  /** In a transaction: puts what has ended back, at the end of its line. Throws when there is no room for one more. */
+  /** Requeues an ended input at the end of its line. Throws if there is no room. Call it in a transaction. */
   putBack(row: DispatchRow): DispatchPlace;
-  /** For an input that is not stored: the same, as a rule without asking the database. */
+  /** Throws if there is no room for an input that is not stored. Reads the database only if the line is nearly full. */
   checkRoomInLine(key: SessionKey, owner: string): void;
 }
 
 export interface AdmissionOptions {
   readonly limits: EngineLimits;
-  /** Inputs that wait without being stored. */
+  /** The number of inputs that wait without being stored. */
   attached(scope?: LineScope): number;
 }
 
@@ -82,8 +81,8 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
   }
 
   function checkRoomInLine(key: SessionKey, owner: string): void {
-    // In line is all that waits, but for what other processes accept at this moment, and runs too: where that is
-    // little, there is room.
+    // The queue counts all waiting inputs and runs, except those that other processes accept at this moment. If even this
+    // sum is below the limits, there is room.
     const all = queue.waiting();
     const hasRoom =
       all < limits.waiting &&
@@ -106,7 +105,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
       trace,
     } = row;
     checkRoom(row, owner);
-    // A new row has a new place: the end of the line.
+    // A new row gets a new `seq`, at the end of the line.
     remove.run(dispatch_id);
     const place = [dispatch_id, agent, instance_id, session] as const;
     const added = again.get(...place, key, accepted_at, error, input, owner, trace);
@@ -126,7 +125,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     return isNoAnswer(row) ? { receipt, place: putBack(row) } : { receipt };
   }
 
-  /** Members of an object may come in another order: that is no other input. */
+  /** Compares two stored inputs; the order of an object's properties does not matter. */
   function isSame(one: string, other: string): boolean {
     return one === other || isDeepStrictEqual(blobs.load(one), blobs.load(other));
   }
@@ -157,7 +156,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
   };
 }
 
-/** The rows of inputs, for the attempts at them. */
+/** The rows of inputs, for attempts. */
 export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   const { database, clock, time } = base;
   const claim = query<DispatchRow>(
@@ -198,7 +197,7 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
 const columns = ["agent", "instance_id", "status"] as const;
 type Column = (typeof columns)[number];
 
-/** Newest first, by their ids, which sort by time: the last one of a page is the cursor to the next. */
+/** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
 export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter) => Page<DispatchRecord> {
   const { database, blobs } = base;
   const queries = new Map<string, Query<DispatchRow>>();
@@ -208,12 +207,12 @@ export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter
       WHERE ${used.map((column) => `${column} = ? AND `).join("")}
       ${filter.status === "completed" || filter.status === undefined ? "" : "status <> 'completed' AND"}
       dispatch_id < ? ORDER BY dispatch_id DESC LIMIT ?`;
-    let found = queries.get(sql);
-    if (found === undefined) {
-      found = query<DispatchRow>(database, sql);
-      queries.set(sql, found);
+    let prepared = queries.get(sql);
+    if (prepared === undefined) {
+      prepared = query<DispatchRow>(database, sql);
+      queries.set(sql, prepared);
     }
-    return found;
+    return prepared;
   }
 
   return (filter = {}) => {
@@ -231,7 +230,7 @@ export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter
   };
 }
 
-/** Named, because SQLite's guess without statistics may be a walk over all that ever completed. */
+/** The index to use. Without statistics SQLite can choose a scan over all completed inputs, so the query names its index. */
 function indexFor(used: readonly Column[], filter: DispatchFilter): string {
   if (filter.status !== undefined && filter.status !== "completed") return "dispatches_by_status";
   if (used.includes("instance_id")) return "dispatches_by_instance";

@@ -91,7 +91,7 @@ export class Dispatches
     return await this.#calls.run(place, work, options?.signal);
   }
 
-  /** How many inputs of callers wait without being stored. */
+  /** The number of inputs that wait without being stored. */
   attached(): number {
     return this.#calls.waiting();
   }
@@ -187,7 +187,7 @@ export class Dispatches
     return tenure !== undefined && !tenure.aborted && tenure === this.#base.lease.signal;
   }
 
-  /** Enqueues a new input. Inputs that another process has admitted in between go first, so that `seq` gives the order. */
+  /** Enqueues a new input, after the inputs with a lower `seq` that other processes have admitted. */
   #enqueue(place: DispatchPlace): void {
     if (!this.#isWorking() || place.seq <= this.#seen) return;
     if (place.seq === this.#seen + 1) this.#join(place);
@@ -198,7 +198,7 @@ export class Dispatches
     for (const place of this.#sql.waitingAfter.all(this.#seen)) this.#join(place);
   }
 
-  /** Enqueues all waiting rows by their index, so that the number of ended rows does not matter. */
+  /** Enqueues all waiting rows, with an index, so that the number of ended rows does not matter. */
   #enqueueAll(): void {
     const newest = Number(this.#sql.newest.get()?.seq ?? 0);
     for (const { risky, ...place } of this.#sql.waiting.all()) this.#join(place, risky === 1);
@@ -211,7 +211,7 @@ export class Dispatches
     this.#base.queue.join(this.#attempts.toJob(place, this.#handlers, isRisky));
   }
 
-  /** Tells callers who wait for ends that another process may have written. */
+  /** Wakes the callers that wait for an end that another process has written. */
   #wakeEnded(): void {
     for (const id of this.#waiters.ids()) {
       const row = this.#sql.hasEnded.get(id);
@@ -232,7 +232,7 @@ function statements({ database }: EmbeddedBase) {
     ),
     isQueued: query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND status = 'queued'"),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
-    // An attempt that failed has set the time of the next one: without it, its process has died.
+    // A failed attempt has set `next_attempt_at`; without it, the process has died during the attempt.
     waiting: query<DispatchPlace & { readonly risky: number }>(
       database,
       `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS risky

@@ -6,7 +6,7 @@ import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 const day = 24 * 3_600_000;
 const key = { agent: "worker", instance_id: "i", session: "default" };
 
-/** A clock that can be put forward, whose minutes pass when the test says so. */
+/** A clock whose minutes the test advances. */
 function createTestClock(): Clock & { forward(ms: number): void; passMinute(): void } {
   let offset = 0;
   let minute = Promise.withResolvers<void>();
@@ -27,7 +27,7 @@ function createTestClock(): Clock & { forward(ms: number): void; passMinute(): v
   };
 }
 
-test("ended dispatches are removed after seven days, in batches; waiting ones stay, and keys are free again", async () => {
+test("ended dispatches are removed after seven days, in batches; waiting ones stay, and keys can be used again", async () => {
   const clock = createTestClock();
   const engine = createEmbeddedEngine({ clock, limits: { waitingPerSession: 2_000, leaseMs: 100 * day } });
   let isHeld = false;
@@ -63,7 +63,7 @@ test("ended dispatches are removed after seven days, in batches; waiting ones st
   await engine.drain({ timeoutMs: 0 });
 });
 
-test("deliveries are removed with ended work; of each webhook the newest stay, and strangers push out their own only", async () => {
+test("deliveries are removed with ended work; the newest of each webhook stay, and unverified ones displace only unverified ones", async () => {
   const clock = createTestClock();
   const engine = createEmbeddedEngine({ clock, limits: { deliveriesPerWebhook: 1_000, leaseMs: 100 * day } });
   const log = engine.deliveries;
@@ -107,7 +107,7 @@ test("deliveries are removed with ended work; of each webhook the newest stay, a
   await pruned("refused", 100);
   expect([await count("loud", "accepted"), await count("quiet", "accepted")]).toEqual([900, 3]);
   await sent(1_100, "loud", (number) => `again ${number}`);
-  // Requests that were not verified and are older went first.
+  // The oldest unverified requests were removed first.
   await pruned("refused", 0);
   await pruned("accepted", 1_100);
   expect(await count("quiet", "accepted")).toBe(3);

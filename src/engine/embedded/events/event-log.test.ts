@@ -72,7 +72,7 @@ async function indexesOf(log: EmbeddedEventLog, after = 0): Promise<readonly num
 
 const lost = expect.objectContaining({ code: "lease_lost" });
 
-test("events are on disk within 100 ms, without being asked", async () => {
+test("events are on disk within 100 ms without a flush", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const writer = createEventLog({ folder, clock, lease: held(1).lease });
@@ -85,7 +85,7 @@ test("events are on disk within 100 ms, without being asked", async () => {
   writer.close();
 });
 
-test("a reader beside the writer follows it, and sees its end", async () => {
+test("a reader follows the writer of another log, and sees the end of the stream", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const writer = createEventLog({ folder, clock, lease: held(1).lease });
@@ -107,7 +107,7 @@ test("a reader beside the writer follows it, and sees its end", async () => {
   writer.close();
 });
 
-test("a process without the lease may read, and not write", async () => {
+test("a process without the lease can read, but not write", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(0).lease });
@@ -117,7 +117,7 @@ test("a process without the lease may read, and not write", async () => {
   log.close();
 });
 
-test("once another process writes, the one before cannot, and its indexes are not given again", async () => {
+test("once another process writes, the earlier writer cannot, and its indexes are not used again", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const frozen = createEventLog({ folder, clock, lease: held(1).lease });
@@ -138,7 +138,7 @@ test("once another process writes, the one before cannot, and its indexes are no
   third.close();
 });
 
-test("events that waited while the lease was away are written once it is back", async () => {
+test("events that waited while the lease was lost are written once it is regained", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const own = held(1);
@@ -156,7 +156,7 @@ test("events that waited while the lease was away are written once it is back", 
   again.close();
 });
 
-test("a log that another program locks is read, written in memory, and on disk once it is free", async () => {
+test("while another program locks the log, readers and writers continue, and the events reach the disk once it is free", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(1).lease });
@@ -167,7 +167,7 @@ test("a log that another program locks is read, written in memory, and on disk o
   log.append(stream, delta(2));
   await expect(log.flush()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await indexesOf(log)).toEqual([1, 2]);
-  // A new stream as well, for readers that are there already, too.
+  // The same holds for a new stream, and for its existing readers.
   const received: number[] = [];
   const reading = (async () => {
     for await (const { index } of log.subscribe("run/new")) received.push(index);
@@ -189,14 +189,14 @@ test("a log that another program locks is read, written in memory, and on disk o
   log.close();
 });
 
-test("while another program locks the log, many events of many streams cost no waiting", async () => {
+test("while another program locks the log, many events of many streams do not wait", async () => {
   const folder = newFolder();
   const log = createEventLog({ folder, clock: createManualClock(), lease: held(1).lease });
   log.append(stream, delta(1));
   await log.flush();
   const other = new DatabaseSync(join(folder, "events.db"));
   other.exec("BEGIN IMMEDIATE");
-  // Did each ask the disk, and wait for its answer, the test would not come to its end in time.
+  // If each event waited for the disk, the test would exceed its time limit.
   for (let index = 1; index <= 6_000; index += 1) log.append(`run/${index % 500}`, delta(index));
   for (let index = 2; index <= 6_000; index += 1) log.append(stream, delta(index));
   other.exec("ROLLBACK");
@@ -206,7 +206,7 @@ test("while another program locks the log, many events of many streams cost no w
   log.close();
 });
 
-test("events are counted whether or not they are on disk", async () => {
+test("the count of events includes those that are not on disk yet", async () => {
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   expect(log.count(stream)).toBe(0);
   log.append(stream, delta(1));
@@ -217,7 +217,7 @@ test("events are counted whether or not they are on disk", async () => {
   log.close();
 });
 
-test("a stream keeps its newest events, up to a number", async () => {
+test("a stream keeps its newest events, up to its limit", async () => {
   const clock = createManualClock();
   const log = createEventLog({
     folder: newFolder(),
@@ -237,7 +237,7 @@ test("a stream keeps its newest events, up to a number", async () => {
   log.close();
 });
 
-test("all streams together keep to a size: the oldest events go, and the file becomes smaller", async () => {
+test("above the size limit of all streams the oldest events are deleted, and the file shrinks", async () => {
   const clock = createManualClock();
   const folder = newFolder();
   const write = async (log: EmbeddedEventLog, rounds: number): Promise<void> => {
@@ -268,7 +268,7 @@ test("all streams together keep to a size: the oldest events go, and the file be
   expect(size()).toBeLessThan(maxBytes * 1.3);
 });
 
-test("a log of an older kit gives its room back, too", async () => {
+test("the log of an older kit shrinks too", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const before = createEventLog({ folder, clock, lease: held(1).lease });
@@ -286,7 +286,7 @@ test("a log of an older kit gives its room back, too", async () => {
   now.close();
 });
 
-test("a recorded event stays as it was when its maker changes it afterwards", async () => {
+test("a recorded event does not change when the caller changes its object", async () => {
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   const args = { path: "a.txt" };
   const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
@@ -301,7 +301,7 @@ test("a recorded event stays as it was when its maker changes it afterwards", as
   log.close();
 });
 
-test("events that are too old go, and the stream's indexes go on", async () => {
+test("old events are deleted, and the stream's indexes continue", async () => {
   const clock = createManualClock();
   const log = createEventLog({
     folder: newFolder(),
@@ -320,14 +320,14 @@ test("events that are too old go, and the stream's indexes go on", async () => {
   log.close();
 });
 
-test("readers get to their end when the log closes", async () => {
+test("readers finish when the log closes", async () => {
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   const waiting = log.subscribe(stream)[Symbol.asyncIterator]().next();
   log.close();
   expect((await waiting).done).toBe(true);
 });
 
-test("a file that is not an event log is refused and left as it is", () => {
+test("a file that is not an event log is refused and not changed", () => {
   const folder = newFolder();
   writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
   expect(() => createEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(
@@ -335,7 +335,7 @@ test("a file that is not an event log is refused and left as it is", () => {
   );
 });
 
-test("streams that begin at the same time are written together, each before its first index is given", async () => {
+test("streams that begin at the same time are claimed in one write, before their first index is used", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(1).lease });
@@ -347,11 +347,11 @@ test("streams that begin at the same time are written together, each before its 
   expect(rows()).toBe(1);
   await begun;
   expect(rows()).toBe(51);
-  // A process that dies now has given no index that the next one gives again.
+  // If the process dies now, the next one does not use its indexes again.
   log.append(streams[0] ?? "", delta(1));
   const next = createEventLog({ folder, clock, lease: held(2).lease });
   expect(await next.last(streams[0] ?? "")).toBe(10_000);
-  // Nor does who only asks leave a row behind.
+  // A mere read leaves no row behind.
   expect(await next.last("agent/reviewer/never")).toBe(0);
   next.close();
   expect(rows()).toBe(51);

@@ -13,31 +13,31 @@ import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
 import { createEventTable, openEventsDatabase } from "./event-table.ts";
 import { EventWriter } from "./event-writer.ts";
 
-/** From an append to its disk; also how long a stream that says nothing stays in memory, twice over. */
+/** The pause between flushes. An idle stream leaves memory after up to two pauses. */
 const flushMs = 90;
-/** Until a disk that refused is tried again. */
+/** The pause after a failed write. */
 const retryMs = 1_000;
 const pruneEveryMs = 60_000;
 const measureEveryMs = 1_000;
 /** Pages that one step frees: a megabyte. */
 const shrinkPages = 256;
-/** How often the log looks whether its file is there. */
-const fileLookMs = 1_000;
-/** Rows that one transaction deletes at most. */
+/** How often the log checks whether its file exists. */
+const fileCheckMs = 1_000;
+/** The most rows that one transaction deletes. */
 const pruneRows = 200;
-/** Rows that `read` takes at once, which bounds how long it blocks the event loop. */
+/** Rows that `read` reads at a time, so that it does not block the event loop for long. */
 const readRows = 8;
 
 export interface EventLogOptions {
-  /** Holds `events.db`; must exist. Without one, events are kept in memory. */
+  /** The folder of `events.db`; it must exist. Without a folder, events are kept in memory. */
   readonly folder?: string | undefined;
-  /** Holds its tables, instead of a folder. */
+  /** Holds the log's tables, instead of a folder. */
   readonly database?: Database | undefined;
   readonly clock: Clock;
-  /** A process that does not hold the lease may only read. */
+  /** A process that does not hold the lease can only read. */
   readonly lease: Lease;
   readonly retention?: EventRetention;
-  /** Whether what is old may be removed now; default: always. The clock may have been set forward by mistake. */
+  /** Whether old events can be removed now, or the clock may have been set forward by mistake. Default: always true. */
   readonly mayRemove?: () => boolean;
 }
 
@@ -45,24 +45,24 @@ export interface EventLogOptions {
 export interface EventRetention {
   /** Default 7 days. */
   readonly maxAgeMs?: number;
-  /** Per stream; default 100,000. A little more may be there. */
+  /** Events kept per stream; default 100,000. The log can briefly hold a few more. */
   readonly maxEvents?: number;
-  /** The size of all streams together; default 1 GiB. Above it the oldest events are deleted, down to nine tenths of it. */
+  /** Size of all streams in bytes; default 1 GiB. Above it the oldest events are deleted, until nine tenths are left. */
   readonly maxBytes?: number;
 }
 
 export interface EmbeddedEventLog extends EventLog {
-  /** How many events a stream has; the index of the last one may be higher. */
+  /** The number of events in a stream; the last index can be higher. */
   count(stream: string): number;
   /** Whether a reader in this process reads the stream or waits for new events. */
   isRead(stream: string): boolean;
-  /** `Engine.problem`, of the log. */
+  /** The problem of the log, for `Engine.problem`. */
   problem(): KitError | undefined;
-  /** Writes what is due and lets readers get to their end. Close it before the lease is given up. */
+  /** Flushes the events, and ends all readers. Call it before the lease is released. */
   close(): void;
 }
 
-/** Opens the event log of an engine's folder. Throws `unavailable` for a file that is none. */
+/** Opens the event log of an engine's folder. Throws `unavailable` if the file is not an event log. */
 export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   const { folder, clock, lease, retention, mayRemove = () => true } = options;
   const database = openEventsDatabase(options.database ?? folder);
@@ -77,7 +77,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   const maxBytes = retention?.maxBytes ?? 1_073_741_824;
   let pruneAtMs = 0;
   let sizeAtMs = 0;
-  /** It was over its size, and is not yet far enough below it. */
+  /** Whether the log was above its size limit, and is not far enough below it yet. */
   let isOver = false;
   const writer = new EventWriter({
     table,
@@ -116,7 +116,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   function write(): "written" | "more" | "failed" {
     try {
       writer.flush();
-      file.check(fileLookMs);
+      file.check(fileCheckMs);
       const joins = writer.joinFinished();
       return prune() || shrink() || joins ? "more" : "written";
     } catch {
@@ -124,7 +124,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     }
   }
 
-  /** Deletes a few rows that are too old; whether there are more. */
+  /** Deletes some rows that are too old; true if there are more. */
   function prune(): boolean {
     const now = elapsedOf(clock);
     if (now < pruneAtMs || !writer.isWriting()) return false;
@@ -133,7 +133,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     return more;
   }
 
-  /** The same for what is too much, and gives the disk back what is free in the file; whether there is more. */
+  /** Deletes some rows beyond the size limit, and returns free pages of the file to the disk; true if there is more to do. */
   function shrink(): boolean {
     const now = elapsedOf(clock);
     if ((now < sizeAtMs && !isOver) || !writer.isWriting()) return false;
@@ -174,7 +174,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
       const last = page.at(-1);
       if (last === undefined) return events;
       cursor = last.index;
-      // A long stream with few events of the types that are asked for: others have their turn in between.
+      // A long stream can have few events of the wanted types: gives other work a turn in between.
       await setImmediate();
     }
   }
@@ -226,7 +226,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
   };
 }
 
-/** Says of SQLite's errors what the caller can do about them. */
+/** Runs work, and converts errors of SQLite to errors of kit. */
 function stored<Value>(work: () => Value): Value {
   try {
     return work();
@@ -238,7 +238,7 @@ function stored<Value>(work: () => Value): Value {
 function rethrow(error: unknown): never {
   if (error instanceof KitError) throw error;
   const store = "The event log";
-  const hint = "Look at events.db in the engine's folder, and at its disk.";
+  const hint = "Check events.db in the engine's folder, and its disk.";
   if (!isFileFault(error))
     throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
   throw new StoreFaults({ store, hint, repair: hint }).toError(error);
@@ -247,7 +247,7 @@ function rethrow(error: unknown): never {
 function badLimit(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The limit is a whole number from 1 to 1,000.",
+    message: "The limit must be a whole number from 1 to 1,000.",
     meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
   });
 }

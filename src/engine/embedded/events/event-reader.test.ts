@@ -5,7 +5,7 @@ import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
 const stream = "agent/reviewer/pr-7";
 const lease = { fence: 1, signal: new AbortController().signal };
 
-/** 60 events a batch, of which a stream keeps about 100. */
+/** Appends events in batches of 60; a stream keeps about 100. */
 async function fill(events: number): Promise<EmbeddedEventLog> {
   const clock = createManualClock();
   const log = createEventLog({ clock, lease, retention: { maxEvents: 100 } });
@@ -25,7 +25,7 @@ async function fill(events: number): Promise<EmbeddedEventLog> {
   return log;
 }
 
-test("a reader behind what retention has removed is told what is missing, then what comes after it", async () => {
+test("a reader of removed events gets a gap, and then the remaining events", async () => {
   const log = await fill(600);
   const [first] = await log.read(stream, { limit: 1 });
   const kept = first?.index ?? 0;
@@ -40,7 +40,7 @@ test("a reader behind what retention has removed is told what is missing, then w
   const reader = log.subscribe(stream, { after: 5 })[Symbol.asyncIterator]();
   expect((await reader.next()).value).toMatchObject(gap);
   expect((await reader.next()).value).toMatchObject({ type: "log", index: kept });
-  // Nothing is missing for who has had all of that, or begins with what there is.
+  // A reader that had the removed events, or starts at the beginning, gets no gap.
   expect((await log.read(stream, { after: kept - 1, limit: 1 }))[0]).toMatchObject({
     type: "log",
     index: kept,

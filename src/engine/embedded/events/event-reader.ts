@@ -22,8 +22,7 @@ interface Waiting {
 const ended: IteratorResult<KitEvent> = { done: true, value: undefined };
 
 /**
- * Reads a stream by pulling: all it holds is how far it has come, and the rest of one row while it
- * reads from disk.
+ * Reads a stream on demand. It holds only its position, and the rest of one row while it reads from disk.
  */
 export function createEventReader(
   { table, writer, watchers, closing }: ReaderSources,
@@ -59,7 +58,7 @@ export function createEventReader(
   function fromStream(): KitEvent | "end" | undefined {
     const live = writer.live(stream);
     const found = live ?? table.findStream(stream);
-    // A stream that is gone has ended; so has one that was made anew under its name.
+    // A deleted stream has ended, even if a new stream has the same name.
     if (streamId !== undefined && found?.id !== streamId) return "end";
     if (found === undefined) return undefined;
     streamId = found.id;
@@ -129,7 +128,7 @@ export function createEventReader(
 
 /**
  * The `gap` event for a reader that continues after an index whose next events were removed by retention.
- * Undefined when the next event is there, or when the reader starts at the beginning.
+ * `undefined` if the next event exists, or if the reader starts at the beginning.
  */
 export function findGap(
   { table, writer }: { readonly table: EventTable; readonly writer: EventWriter },
@@ -147,13 +146,14 @@ export function findGap(
   return toGap(stream, after, missing_to);
 }
 
-/** How soon the events of another process are seen; and, by the process that writes, that it has lost that right. */
+/** How often readers check for events of another process. */
 const pollMs = 100;
+/** The same in the process that writes, which checks only whether another process has taken over. */
 const pollWritingMs = 1_000;
 
-/** Readers that wait for new events of a stream. Each is called once, and registers again to wait on. */
+/** Readers that wait for new events of a stream. Each is woken once, and registers again to wait longer. */
 interface Watchers {
-  /** Counts a reader of a stream, waiting or not; the returned function removes it from the count. */
+  /** Counts a reader of a stream, whether it waits or not; the returned function uncounts it. */
   read(stream: string): () => void;
   isRead(stream: string): boolean;
   wait(stream: string, wake: () => void): void;
@@ -167,14 +167,14 @@ interface WatcherOptions {
   readonly clock: Clock;
   /** Fires when the log closes. */
   readonly signal: AbortSignal;
-  /** Whether other processes can write. */
+  /** Whether other processes can write to the log. */
   readonly shared: boolean;
   isWriting(): boolean;
 }
 
 interface Watch {
   readonly waiting: Set<() => void>;
-  /** The stream's row when another process's writing was last looked at. */
+  /** The stream's row at the last check for writes of another process. */
   seen: StreamRow | undefined;
 }
 
@@ -198,7 +198,7 @@ export function createWatchers({ table, clock, signal, ...options }: WatcherOpti
         wakeChanged();
       }
     } catch {
-      // The log is closing, or its file is out of reach: whoever reads next is told so.
+      // The log is closing, or its file cannot be read: woken readers get the error from their next read.
       for (const stream of [...watches.keys()]) wake(stream);
     } finally {
       polling = false;

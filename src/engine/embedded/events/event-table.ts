@@ -13,25 +13,25 @@ import { type Batch, decodeEvents, eventAfter, type StoredEvent } from "../../sh
 
 export interface StreamRow {
   readonly id: number;
-  /** The generation that wrote it last, or may have. */
+  /** The last generation that claimed the stream for writing. */
   readonly generation: number;
   readonly last: number;
   readonly ended: boolean;
-  /** How many are on disk. */
+  /** The number of events on disk. */
   readonly events: number;
 }
 
-/** A row of events, as it is found. */
+/** A row of `batches`, decoded. */
 export interface BatchRow {
   readonly id: number;
   readonly last: number;
   readonly events: readonly StoredEvent[];
 }
 
-/** Rows of `events.db`. Writes belong inside `transaction`. */
+/** The rows of `events.db`. Call writes inside `transaction`. */
 export interface EventTable {
   readonly transaction: Transaction;
-  /** Rises when another connection has committed. */
+  /** Changes when another connection has committed. */
   dataVersion(): number;
 
   newestGeneration(): { readonly id: number; readonly fence: number } | undefined;
@@ -41,33 +41,33 @@ export interface EventTable {
   wasClosed(generation: number): boolean;
 
   findStream(name: string): StreamRow | undefined;
-  /** Undefined where there is one of that name. */
+  /** Returns the id of the new stream; `undefined` if a stream with that name exists. */
   addStream(name: string, generation: number): number | undefined;
-  /** Gives a stream of an earlier generation to this one, at a new floor. */
+  /** Moves a stream of an earlier generation to this one, with a new last index. */
   takeStream(id: number, generation: number, last: number): void;
   addBatches(id: number, batches: readonly Batch[], state: StreamState): void;
   countEvents(id: number): number;
   deleteStream(id: number): void;
 
-  /** The events after an index that stand in the next `batches` rows. */
+  /** The events after an index in the next `batches` rows. */
   read(id: number, after: number, batches: number): readonly KitEvent[];
-  /** The index of its oldest event; undefined when there is none on disk. */
+  /** The index of a stream's oldest event; `undefined` if none is on disk. */
   oldest(id: number): number | undefined;
   /** Up to `limit` rows with events from one index to another. */
   rows(id: number, range: { readonly from: number; readonly to: number }, limit: number): readonly BatchRow[];
-  /** Puts as many or fewer batches in the place of rows that hold the same. */
+  /** Replaces rows by at most as many batches with the same events. */
   replaceRows(id: number, rows: readonly BatchRow[], batches: readonly Batch[]): void;
-  /** Deletes up to `batches` rows of a stream, the oldest first, while `excess` events remain to go. */
+  /** Deletes up to `batches` rows of a stream, the oldest first, and at most `excess` events. */
   deleteOldest(id: number, excess: number, batches: number): void;
-  /** Deletes up to `batches` rows of all streams that were written before; whether there may be more. */
+  /** Deletes up to `batches` rows, of all streams, that were written before a time; true if there may be more. */
   deleteBefore(writtenMs: number, batches: number): boolean;
-  /** Deletes up to `batches` rows of all streams, the oldest first, until they were of so many bytes. */
+  /** Deletes up to `batches` rows of all streams, the oldest first, until they amount to `bytes`. */
   deleteBytes(bytes: number, batches: number): void;
-  /** Bytes that the rows take, without the free pages of the file. */
+  /** The size of the rows, without the free pages of the file. */
   usedBytes(): number;
-  /** Makes the file smaller by up to `pages` free pages; whether there may be more. Outside of a transaction. */
+  /** Shrinks the file by up to `pages` free pages; true if there may be more. Call it outside a transaction. */
   freePages(pages: number): boolean;
-  /** Deletes up to `batches` rows of a stream that is gone; whether there may be more. */
+  /** Deletes up to `batches` rows of a deleted stream; true if there may be more. */
   deleteOrphans(id: number, batches: number): boolean;
 }
 
@@ -236,19 +236,19 @@ function fileSize(database: Database): Size {
   };
 }
 
-/** Triggers count the bytes of the rows, as others have their tables in the same file. */
+/** Triggers count the bytes of the rows, because other stores have their tables in the same file. */
 function sharedSize(database: Database): Size {
   const read = query<{ readonly bytes: number }>(database, "SELECT bytes FROM event_bytes");
   return { usedBytes: () => read.get()?.bytes ?? 0, freePages: () => false };
 }
 
-/** A file with more rows is not rewritten: it takes some tenths of a second for so many bytes. */
+/** A larger file is not rewritten: rewriting this many bytes takes some tenths of a second. */
 const maxRewrittenBytes = 33_554_432;
 const maxJournalBytes = 16_777_216;
 
 /**
- * A generation is one opening for writing. `events` counts the events of a stream on disk; `last` is its highest index,
- * which stays when its events are pruned. Batches have ascending ids, so the oldest rows of all streams come first.
+ * A process adds a generation when it begins to write. `events` counts the events of a stream on disk; `last` is its
+ * highest index, which pruning does not change. The ids of batches ascend, so the oldest rows of all streams come first.
  */
 const schema = `
 CREATE TABLE generations (
@@ -276,7 +276,7 @@ CREATE TABLE batches (
 CREATE INDEX batches_by_stream ON batches (stream_id, last);
 `;
 
-/** For a database that holds other tables, too. */
+/** Counts the bytes of events in a database that also holds other tables. */
 const countedBytes = `
 CREATE TABLE event_bytes (bytes INTEGER NOT NULL) STRICT;
 INSERT INTO event_bytes VALUES (0);
@@ -292,29 +292,29 @@ const eventLog: StoreDefinition = {
   store: "The event log",
   applicationId: 0x6b697465, // "kite"
   create: schema,
-  // Version 1 had the same tables; its rows, of whole events, are read as they are.
+  // Version 1 had the same tables; `decodeEvents` reads its rows of complete events.
   upgrades: [""],
   hint: "Update kit, or name another folder in `engine`.",
   shrinks: true,
 };
 
-/** Opens, or creates, the event log of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
+/** Opens or creates the event log of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
 export function openEventsDatabase(where: string | Database | undefined): Database {
   const place = typeof where === "string" ? join(where, "events.db") : where;
   const shared = { ...eventLog, create: schema + countedBytes };
   return openStore(typeof place === "object" ? shared : eventLog, place, (database) => {
     makeShrinkable(database);
-    // A gap in the indexes tells readers of a lost tail, so an fsync for each flush buys nothing.
+    // Readers detect a lost tail by a gap in the indexes, so an fsync per flush has no benefit.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
     database.exec(`PRAGMA journal_size_limit = ${maxJournalBytes}`);
-    // From here on waiting stops the process, and the writer can write later.
+    // From now on a wait for a lock would block the process, and the writer can retry later.
     database.exec("PRAGMA busy_timeout = 10");
   });
 }
 
 /**
- * Rewrites the file of an older kit, so that it returns freed pages to the disk. A large file is left as it is: its readers
- * must not wait, and SQLite uses its free pages first.
+ * Rewrites the file of an older kit, so that it can return free pages to the disk. A large file stays unchanged: its
+ * readers must not wait, and SQLite reuses its free pages.
  */
 function makeShrinkable(database: Database): void {
   if (database.isShared === true || pragma(database, "auto_vacuum") === incrementalVacuum) return;
@@ -323,6 +323,6 @@ function makeShrinkable(database: Database): void {
   try {
     database.exec(`PRAGMA busy_timeout = 0; PRAGMA auto_vacuum = ${incrementalVacuum}; VACUUM`);
   } catch {
-    // Another process has it open, or the disk has no room for a second copy: the next start tries again.
+    // Another process uses the file, or the disk has no room for a copy: the next start tries again.
   }
 }

@@ -18,14 +18,15 @@ import { createFinishedTurns, type FinishedTurns } from "./finished-turns.ts";
 
 /** Buffered events per stream that force a flush; up to twice as many are kept while writes fail. */
 const manyEvents = crashGap / 2;
-/** The same over all streams, in UTF-16 units. */
+/** Buffered text over all streams, in UTF-16 units, that forces a flush. */
 const muchText = 1_000_000;
+/** Buffered text above which `append` throws. */
 const tooMuchText = 64_000_000;
-/** After a disk that refused. */
+/** The pause after a failed write. */
 const restMs = 100;
-/** Streams that rest and are known still: their next event finds its row by its number. Some 300 bytes each. */
-const maxKnown = 2_000;
-/** Rows that are looked at to make room for a new one, once a stream has its fill. */
+/** Idle streams that stay in memory, so that their next event needs no lookup. About 300 bytes each. */
+const maxIdle = 2_000;
+/** Rows that are deleted at most per new row, once a stream has reached its limit. */
 const pruneRatio = 2;
 
 export interface WriterOptions {
@@ -60,34 +61,34 @@ export class EventWriter {
     this.#finished = createFinishedTurns(options.table);
   }
 
-  /** A stream that is in memory, as far as this process may write it. */
+  /** A stream that is in memory; `undefined` also if this process may not write. */
   live(stream: string): LiveStream | undefined {
     return this.isWriting() ? this.#streams.get(stream) : undefined;
   }
 
   last(stream: string): number {
-    // Opening the stream first revokes the right of an earlier writer to give further indexes.
+    // Opening the stream prevents an earlier writer from using further indexes.
     if (this.#lease.fence > 0 && !this.#lease.signal.aborted) return this.#open(stream).last;
     return this.#table.findStream(stream)?.last ?? 0;
   }
 
-  /** Before the first append: rows of streams that begin at the same time are written together. */
+  /** Claims the row of a stream before its first append, in one write with other streams that begin now. */
   begin(stream: string): Promise<void> | undefined {
     if (!this.isWriting() && (this.#lease.fence === 0 || this.#lease.signal.aborted)) return undefined;
     this.#claim();
     if (this.#streams.get(stream)?.isOwn === true) return undefined;
-    if (this.#beginning.size === 0) setImmediate(() => this.#takeBegun());
-    let taken = this.#beginning.get(stream);
-    if (taken === undefined) {
-      taken = Promise.withResolvers<void>();
-      this.#beginning.set(stream, taken);
+    if (this.#beginning.size === 0) setImmediate(() => this.#claimBegun());
+    let claimed = this.#beginning.get(stream);
+    if (claimed === undefined) {
+      claimed = Promise.withResolvers<void>();
+      this.#beginning.set(stream, claimed);
     }
-    return taken.promise;
+    return claimed.promise;
   }
 
   append(stream: string, event: KitEvent): void {
     const live = (this.isWriting() ? this.#streams.get(stream) : undefined) ?? this.#open(stream);
-    if (!live.isOwn) this.#takeRows([stream]);
+    if (!live.isOwn) this.#claimRows([stream]);
     if (event.index <= live.last) throw notAbove(event.index, live.last);
     if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw bufferFullError();
     const { own, length } = toOwn(event);
@@ -104,12 +105,12 @@ export class EventWriter {
 
   end(stream: string): void {
     const live = this.#open(stream);
-    if (!live.isOwn) this.#takeRows([stream]);
+    if (!live.isOwn) this.#claimRows([stream]);
     live.ended = true;
     this.#touch(live);
   }
 
-  /** Forgets a stream, here and on disk, but for its batches; gives the id that these carry. */
+  /** Removes a stream from memory and its row from disk. Returns the id with which its batches can be deleted. */
   remove(stream: string): number | undefined {
     const live = this.#streams.get(stream);
     if (live !== undefined) {
@@ -123,22 +124,22 @@ export class EventWriter {
     return id;
   }
 
-  /** Joins some of the deltas of turns that are over; false when there are no more. Throws as `flush` does. */
+  /** Joins some of the deltas of finished turns; false if there are no more. Throws like `flush`. */
   joinFinished(): boolean {
     if (this.#finished.due && this.isWriting()) this.fenced(this.#finished.join)();
     return this.#finished.due;
   }
 
-  /** Lets go of the events of streams that were not touched since this was called last; false when all rest. */
+  /** Evicts the events of streams that were not used since the last call; false if no stream was used. */
   evictIdle(): boolean {
-    const mayRest = this.#streams.size - maxKnown;
-    let gone = 0;
+    const excess = this.#streams.size - maxIdle;
+    let evicted = 0;
     for (const live of this.#streams.values()) {
       if (this.#touched.has(live) || this.#dirty.has(live)) continue;
       settle(live, this.#options.isRead(live.name));
-      if (gone >= mayRest || live.open !== undefined) continue;
+      if (evicted >= excess || live.open !== undefined) continue;
       this.#streams.delete(live.name);
-      gone += 1;
+      evicted += 1;
     }
     const wasTouched = this.#touched.size > 0;
     this.#touched.clear();
@@ -162,14 +163,14 @@ export class EventWriter {
     this.#generation = undefined;
   }
 
-  /** Whether this process holds the lease, as far as it knows. */
+  /** Whether this process holds the lease and writes, as far as it knows. */
   isWriting(): boolean {
     return (
       this.#lease.fence > 0 && !this.#lease.signal.aborted && this.#generation?.fence === this.#lease.fence
     );
   }
 
-  /** Claims the right to write for this process, so that no earlier lease holder can write any more. */
+  /** Claims the right to write for this process, so that writes of earlier lease holders are refused. Returns its generation. */
   #claim(): number {
     if (this.#generation !== undefined && this.isWriting()) return this.#generation.id;
     const { fence, signal } = this.#lease;
@@ -192,13 +193,13 @@ export class EventWriter {
     return this.#generation.id;
   }
 
-  /** Another process has claimed the streams: drops the buffered events, which cannot be written any more. */
+  /** Drops the buffered events, which can no longer be written, because another process has claimed the streams. */
   #superseded(): KitError {
     this.#forget();
     return leaseLost(this.#lease.signal.reason);
   }
 
-  /** Runs a write that only the holder of the lease may do. */
+  /** Runs a write in a transaction, if this process is still the writer; otherwise throws `lease_lost`. */
   fenced<Value>(write: () => Value): Value {
     const own = this.#claim();
     return this.#table.transaction(() => {
@@ -213,14 +214,14 @@ export class EventWriter {
 
   #open(name: string): LiveStream {
     const own = this.#claim();
-    const known = this.#streams.get(name);
-    if (known !== undefined) return known;
+    const live = this.#streams.get(name);
+    if (live !== undefined) return live;
     const row = this.#table.findStream(name);
     const last = row === undefined ? 0 : this.#floorOf(row, own);
-    return this.#know(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
+    return this.#addLive(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
   }
 
-  #know(name: string, { id, isOwn, last, ended = false, events = 0 }: KnownRow): LiveStream {
+  #addLive(name: string, { id, isOwn, last, ended = false, events = 0 }: ClaimedRow): LiveStream {
     const written = { id, isOwn, last, floor: last, ended, stored: events };
     const live: LiveStream = { name, ...written, tail: [], unwritten: 0, length: 0, open: undefined };
     this.#streams.set(name, live);
@@ -228,29 +229,29 @@ export class EventWriter {
   }
 
   /**
-   * Before an index is given, the stream's row says that this process may have given indexes which it did not live
-   * to write. A disk that refuses just now is told so with the first flush.
+   * Claims the rows of streams before an index is used: if this process is killed, the next writer then skips the indexes
+   * that it may have used. If the disk refuses the write, the first flush claims the row instead.
    */
-  #takeRows(names: readonly string[]): void {
+  #claimRows(names: readonly string[]): void {
     const foreign = names.filter((name) => this.#streams.get(name)?.isOwn !== true);
     if (foreign.length === 0) return;
     this.#unlessRefused(() => {
       const own = this.#claim();
-      const taken = this.fenced(() => foreign.map((name) => [name, this.#takeRow(name, own)] as const));
-      for (const [name, row] of taken) {
-        const live = this.#streams.get(name) ?? this.#know(name, row);
+      const claimed = this.fenced(() => foreign.map((name) => [name, this.#claimRow(name, own)] as const));
+      for (const [name, row] of claimed) {
+        const live = this.#streams.get(name) ?? this.#addLive(name, row);
         live.id = row.id;
         live.isOwn = true;
       }
     });
   }
 
-  #takeBegun(): void {
+  #claimBegun(): void {
     const begun = [...this.#beginning.keys()];
     const resolvers = [...this.#beginning.values()];
     this.#beginning.clear();
     try {
-      if (this.isWriting()) this.#takeRows(begun);
+      if (this.isWriting()) this.#claimRows(begun);
     } catch {
       // Another process writes now: the next `append` throws `lease_lost`.
     }
@@ -258,30 +259,30 @@ export class EventWriter {
   }
 
   /** Claims the row of a stream that may be new. Call it in a transaction. */
-  #takeRow(name: string, own: number): KnownRow {
+  #claimRow(name: string, own: number): ClaimedRow {
     const live = this.#streams.get(name);
-    if (live !== undefined) return { id: this.#take(live, own), isOwn: true, last: live.last };
+    if (live !== undefined) return { id: this.#claimLive(live, own), isOwn: true, last: live.last };
     // Most streams that begin are new, so the insert comes before the lookup.
     const id = this.#table.addStream(name, own);
     if (id !== undefined) return { id, isOwn: true, last: 0 };
     const row = this.#table.findStream(name);
-    if (row === undefined) throw new Error("A stream that was there is gone.");
+    if (row === undefined) throw new Error("The row of an event stream is missing.");
     const last = this.#floorOf(row, own);
     if (row.generation !== own) this.#table.takeStream(row.id, own, last);
     return { ...row, last, isOwn: true };
   }
 
-  /** Claims the stream's row for this process and returns its id. Call it in a transaction. */
-  #take({ name, id, floor }: LiveStream, own: number): number {
-    const known = id ?? this.#table.addStream(name, own) ?? this.#table.findStream(name)?.id;
-    if (known === undefined) throw new Error("A stream that was there is gone.");
+  /** Claims the row of a live stream and returns its id. Call it in a transaction. */
+  #claimLive({ name, id, floor }: LiveStream, own: number): number {
+    const rowId = id ?? this.#table.addStream(name, own) ?? this.#table.findStream(name)?.id;
+    if (rowId === undefined) throw new Error("The row of an event stream is missing.");
     if (id !== undefined) this.#table.takeStream(id, own, floor);
-    return known;
+    return rowId;
   }
 
   /**
-   * Writes what can be written later as well. A disk that has just refused is left alone for a moment: who writes
-   * waits for other programs, and each event would.
+   * Runs a write that can also happen later, and ignores faults of the file. After a fault, writes are skipped for a
+   * moment: otherwise each event would wait for the program that locks the file.
    */
   #unlessRefused(write: () => void): void {
     if (elapsedOf(this.#options.clock) < this.#restUntil) return;
@@ -300,16 +301,16 @@ export class EventWriter {
     this.#touched.add(live);
   }
 
-  /** In a transaction. Gives the id of the stream's row, and the deltas it ends with. */
+  /** Writes the buffered events of a stream. Call it in a transaction. */
   #write(live: LiveStream, own: number, writtenMs: number): Written {
-    const id = live.isOwn && live.id !== undefined ? live.id : this.#take(live, own);
+    const id = live.isOwn && live.id !== undefined ? live.id : this.#claimLive(live, own);
     const written = unwrittenEvents(live);
     const joined = joinDeltas(written);
     const batches = toBatches(joined.events);
     this.#table.addBatches(id, batches, { last: live.last, ended: live.ended, writtenMs });
     let stored = live.stored + joined.events.length;
     if (stored > this.#options.maxEvents) {
-      // Not counted here is what was joined, or deleted for its age.
+      // `stored` ignores joins and deletions, so the exact number is read.
       stored = this.#table.countEvents(id);
       const excess = stored - this.#options.maxEvents;
       if (excess > 0) this.#table.deleteOldest(id, excess, batches.length * pruneRatio);
@@ -317,7 +318,7 @@ export class EventWriter {
     return { live, id, stored, written, open: joined.open };
   }
 
-  /** Writes what is due, in one transaction. Throws what went wrong; then it is due still. */
+  /** Writes all buffered events in one transaction. If it throws, they stay buffered. */
   flush(): void {
     if (this.#dirty.size === 0) return;
     const writtenMs = this.#options.clock.now();
@@ -335,7 +336,7 @@ export class EventWriter {
   }
 }
 
-type KnownRow = Pick<LiveStream, "id" | "isOwn" | "last"> & Partial<Pick<StreamRow, "ended" | "events">>;
+type ClaimedRow = Pick<LiveStream, "id" | "isOwn" | "last"> & Partial<Pick<StreamRow, "ended" | "events">>;
 
 interface Written {
   readonly live: LiveStream;
@@ -357,6 +358,6 @@ function bufferFullError(): KitError {
   return storeUnavailable({
     store: "The event log",
     reason: "too many events wait to be written",
-    hint: "The disk of the engine's folder is full, or locked by another program.",
+    hint: "The disk of the engine's folder may be full, or another program may lock events.db.",
   });
 }

@@ -34,13 +34,13 @@ function delta(index: number): KitEvent {
   return { ...context(index), type: "text_delta", text: `word ${index} ` };
 }
 
-test("the deltas of a turn that is over are one event in one row, however many flushes it took", async () => {
+test("the deltas of a finished turn are one event in one row, however many flushes it took", async () => {
   const { folder, clock, log } = openLog(mkdtempSync(join(root, "log-")), 1);
   const live = log.subscribe(stream)[Symbol.asyncIterator]();
   const text = Array.from({ length: 400 }, (_, before) => `word ${before + 1} `);
   for (let index = 1; index <= 400; index += 1) {
     log.append(stream, delta(index));
-    // A live reader hears each delta as it is made.
+    // A live reader gets each delta at once.
     expect((await live.next()).value).toEqual(delta(index));
     if (index % 10 === 0) await clock.advance(90);
   }
@@ -61,14 +61,14 @@ test("the deltas of a turn that is over are one event in one row, however many f
   log.close();
 });
 
-test("readers get each text exactly once, whatever turns produce and whenever it is written", async () => {
+test("readers get each text exactly once, whatever turns emit and whenever it is written", async () => {
   const property = fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 8 }), async (turns) => {
     await checkTurns(mkdtempSync(join(root, "log-")), turns);
   });
   await fc.assert(property, { numRuns: rounds(10, 40) });
 });
 
-/** The deltas of a turn; after each, what happens beside it. */
+/** The deltas of a turn, each with the action that follows it. */
 const turn = fc.array(
   fc.record({
     type: fc.constantFrom("text_delta" as const, "text_delta" as const, "reasoning_delta" as const),
@@ -78,7 +78,7 @@ const turn = fc.array(
   { maxLength: 40 },
 );
 
-/** Writes turns while one reader follows; then every index is a place to go on from. */
+/** Writes turns while one reader follows; then reads on from every index. */
 async function checkTurns(
   folder: string,
   turns: readonly (typeof turn extends fc.Arbitrary<infer Value> ? Value : never)[],

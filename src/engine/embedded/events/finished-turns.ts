@@ -1,23 +1,23 @@
 import type { KitEvent } from "../../../protocol/event.ts";
 import type { LiveStream } from "../../shared/events/live-stream.ts";
-import { goesOn, joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
+import { isNextDelta, joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
 import type { EventTable } from "./event-table.ts";
 
-/** Rows that one transaction joins at most. */
-const rowsAtATime = 256;
+/** The most rows that one transaction joins. */
+const maxRows = 256;
 
-/** Rows of a stream that hold deltas of a turn which is over. */
+/** Rows of a stream that hold deltas of a finished turn. */
 interface Stretch {
   readonly id: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Turns that took longer than one flush: when they are over, their deltas stand in many rows. */
+/** Turns that took longer than one flush: once they are finished, their deltas are spread over many rows. */
 export interface FinishedTurns {
-  /** Notes what was just written of a stream, and which deltas it ends with. */
+  /** Records the events that were just written to a stream, and the open deltas at their end. */
   note(live: LiveStream, written: readonly KitEvent[], open: OpenRun | undefined): void;
-  /** In a transaction: joins the deltas of some rows. Call what it gives once that is on disk. */
+  /** Joins the deltas of some rows. Call it in a transaction, and the returned function after the commit. */
   join(): () => void;
   readonly due: boolean;
   forget(): void;
@@ -26,7 +26,7 @@ export interface FinishedTurns {
 export function createFinishedTurns(table: EventTable): FinishedTurns {
   let stretches: Stretch[] = [];
 
-  /** Joins what stands in up to so many rows of a stretch. Gives how many it looked at, and what is left. */
+  /** Joins deltas in up to `limit` rows of a stretch. Returns the number of rows it read, and the rest of the stretch. */
   function joinRows({ id, from, to }: Stretch, limit: number): { readRows: number; rest?: Stretch } {
     const rows = table.rows(id, { from, to }, limit);
     const before = rows.flatMap(({ events }) => events);
@@ -45,7 +45,7 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
       const { id, open: before } = live;
       live.open = open;
       if (before === undefined) return;
-      const end = written.findIndex((event, at) => !goesOn(written[at - 1] ?? before.last, event));
+      const end = written.findIndex((event, at) => !isNextDelta(written[at - 1] ?? before.last, event));
       const news = end < 0 ? written.length : end;
       const run = { from: before.from, last: written[news - 1] ?? before.last, deltas: before.deltas + news };
       if (end < 0) live.open = run;
@@ -53,7 +53,7 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
     },
     join() {
       const left: Stretch[] = [];
-      let rows = rowsAtATime;
+      let rows = maxRows;
       for (const stretch of stretches) {
         const { readRows, rest } = rows > 0 ? joinRows(stretch, rows) : { readRows: 0, rest: stretch };
         rows -= readRows;

@@ -28,7 +28,7 @@ function openLog(folder: string, fence: number): EmbeddedEventLog {
   });
 }
 
-/** Lets a process write until it has said `lines` lines, kills it, and gives the last index it told. */
+/** Lets a process write until it has printed `lines` lines, kills it, and returns the last printed index. */
 async function killAfter(child: ReturnType<typeof startWriter>, lines: number): Promise<number> {
   let reported = 0;
   let seen = 0;
@@ -50,7 +50,7 @@ async function readAll(log: EmbeddedEventLog): Promise<readonly number[]> {
   }
 }
 
-test("a killed writer's events are readable without a hole, and no index it gave is given again", async () => {
+test("the events of a killed writer are readable without a hole, and none of its indexes is used again", async () => {
   const folder = mkdtempSync(join(root, "log-"));
   let before = 0;
   for (const [round, lines] of [1, 40, 2, 300].entries()) {
@@ -58,7 +58,7 @@ test("a killed writer's events are readable without a hole, and no index it gave
     expect(reported).toBeGreaterThan(before);
     const log = openLog(folder, round * 2 + 2);
     const indexes = await readAll(log);
-    // Within what one process wrote there is no hole: what is lost is its end.
+    // The events of one process have no hole: only the last ones are lost.
     const own = indexes.filter((index) => index > before);
     expect(own).toEqual(own.map((_, offset) => (own[0] ?? 0) + offset));
     before = await log.last(stream);
@@ -67,7 +67,7 @@ test("a killed writer's events are readable without a hole, and no index it gave
   }
 });
 
-test("readers in another process follow a writer while it writes, each from where it likes", async () => {
+test("readers in another process follow a writer, each from its own index", async () => {
   const folder = mkdtempSync(join(root, "log-"));
   const child = startWriter(folder, 1);
   const killed = killAfter(child, Number.POSITIVE_INFINITY);

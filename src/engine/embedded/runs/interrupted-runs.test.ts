@@ -11,7 +11,7 @@ import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 const root = mkdtempSync(join(tmpdir(), "kit-interrupted-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** A workflow as data: things in a row, or side by side. `ticks` is what its own code takes in between. */
+/** A workflow as data: calls in sequence or in parallel. `ticks` are the turns that its code takes in between. */
 type Plan = Call | { readonly kind: "row" | "all"; readonly parts: readonly Plan[] };
 type Call =
   | { readonly kind: "step"; readonly ticks: number; readonly ms: number }
@@ -34,7 +34,7 @@ const { plan } = fc.letrec<{ plan: Plan }>((tie) => ({
     }),
   ),
 }));
-/** Branches side by side, of several calls each: what is hardest to tell again in the same order. */
+/** Parallel branches of several calls each: the hardest order to replay. */
 const branches: fc.Arbitrary<Plan> = fc
   .array(fc.array(fc.oneof({ weight: 5, arbitrary: leaf }, plan), { minLength: 2, maxLength: 4 }), {
     minLength: 2,
@@ -43,7 +43,7 @@ const branches: fc.Arbitrary<Plan> = fc
   .map((rows) => ({ kind: "all", parts: rows.map((parts) => ({ kind: "row", parts })) }));
 
 interface Witness {
-  /** How often the work of a step has ended. */
+  /** How often the work of each step has ended. */
   readonly done: Map<string, number>;
   /** Called before a step's work ends. */
   readonly onStep: () => Promise<void>;
@@ -90,7 +90,7 @@ function signalsOf(plan: Plan): number {
   return "parts" in plan ? plan.parts.reduce((sum, part) => sum + signalsOf(part), 0) : 0;
 }
 
-test("however often a run is interrupted, it sees the same, and does no finished step again", async () => {
+test("however often a run is interrupted, it sees the same results, and repeats no finished step", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(branches, plan),
@@ -111,7 +111,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
             left -= 1;
             if (left >= 0) return;
             reached.resolve();
-            // As a process that has died: nothing of this step is ever heard.
+            // Simulates a dead process: the step never ends.
             await new Promise(() => undefined);
           };
           await engine.start({
@@ -142,7 +142,7 @@ test("however often a run is interrupted, it sees the same, and does no finished
   );
 });
 
-/** The context, which writes down what the run is told, in order. */
+/** A context that logs the results that the run gets, in order. */
 function recorded(context: RunContext, journal: string[]): RunContext {
   const note = async <Value>(call: Promise<Value>): Promise<Value> => {
     const value = await call;

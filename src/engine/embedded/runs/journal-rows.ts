@@ -29,19 +29,19 @@ interface PendingSignal {
 }
 
 export interface JournalRows extends RunJournals {
-  /** The schema of the first open wait of a name, as the blobs stored it; undefined where that wait has none. */
+  /** The schema of the first open wait for a signal, in the stored form of `Blobs.store`; `undefined` without a wait or schema. */
   schemaOf(run: number, name: string): string | undefined;
-  /** Whether a wait has begun for which there is a signal already. */
+  /** Whether a signal has arrived for an open wait. */
   canGoOn(run: number): boolean;
   /** The entries of a run after a position. */
   page(run: number, page: { readonly after: number; readonly limit: number }): readonly RunJournalEntry[];
-  /** The waits of a run that are open. */
+  /** The open waits of a run. */
   waits(run: number): readonly RunWait[];
-  /** In a transaction. */
+  /** Deletes a journal and its signals. Call it in a transaction. */
   delete(run: number): void;
 }
 
-/** The journals of runs, and the signals that their waits take. */
+/** The journals of runs, and the signals for their waits. */
 export function createJournalRows(base: EmbeddedBase): JournalRows {
   const { database, time } = base;
   const entries = query<EntryRow>(
@@ -68,7 +68,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
     `SELECT id, payload FROM run_signals
      WHERE run = ? AND taken = 0 AND name = ? AND accepted_at <= ? ORDER BY id LIMIT 1`,
   );
-  // The journal has the payload now; the row stays, so that its idempotency key is known.
+  // The payload moves to the journal; the row stays because of its idempotency key.
   const take = query(database, "UPDATE run_signals SET taken = 1, payload = NULL WHERE id = ?");
   const signalled = query(
     database,
@@ -80,7 +80,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
     `SELECT kind, name, deadline FROM run_journal INDEXED BY run_journal_open
      WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
   );
-  // The value of a wait that is open says what it takes; at its end, what it was given.
+  // The value of an open wait is its schema; later it is the payload of its signal.
   const taken = query<Pick<EntryRow, "value">>(
     database,
     `SELECT value FROM run_journal INDEXED BY run_journal_open
@@ -99,7 +99,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
 
   function open(run: number, fence: number): RunJournal {
     const recorded = entries.all(run).map(toEntry);
-    /** How many ends are on disk, and how many with those of transactions that are not. */
+    /** The number of ends on disk; `ends` also counts those of transactions that are not committed yet. */
     let committed = recorded.reduce((count, { outcome }) => count + (outcome.state === "pending" ? 0 : 1), 0);
     let ends = committed;
 
@@ -115,7 +115,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
       }
     }
 
-    /** In a transaction. */
+    /** Call it in a transaction. */
     function record(
       { position, kind, name }: EntryHead,
       { state, value }: Omit<EntryEnd, "ended_as">,
@@ -125,13 +125,13 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
       return { state, value, ended_as: ends };
     }
 
-    /** In a transaction: records the end of a wait that ends now. */
+    /** Records the end of a wait; `undefined` if the wait cannot end yet. Call it in a transaction. */
     function recordEnd(wait: BegunWait): EntryEnd | undefined {
-      const found = nextSignal(run, wait);
-      if (found === undefined)
+      const arrived = nextSignal(run, wait);
+      if (arrived === undefined)
         return isOver(wait) ? record(wait.head, { state: "done", value: null }) : undefined;
-      take.run(found.id);
-      return record(wait.head, { state: "done", value: found.payload });
+      take.run(arrived.id);
+      return record(wait.head, { state: "done", value: arrived.payload });
     }
 
     return {

@@ -39,7 +39,7 @@ async function startRuns({ folder }: Place, payloads: readonly FlowPayload[]): P
   return ids;
 }
 
-/** Lets a process work until it has noted so many steps, or kills itself; after `steps` where the run says so. */
+/** Lets a process work until it has logged this many steps, or kills itself; the run can request the latter after `steps`. */
 async function work(
   { folder, log }: Place,
   life: { readonly noted?: number; readonly steps?: number },
@@ -56,7 +56,7 @@ async function work(
   await closed;
 }
 
-/** The keys of the steps that the journal knows as done. */
+/** The keys of the steps that are recorded as done. */
 function finished({ folder }: Place): ReadonlySet<string> {
   const database = new DatabaseSync(join(folder, "engine.db"));
   const rows = database
@@ -76,14 +76,14 @@ function timesOf({ log }: Place): ReadonlyMap<string, number> {
   return times;
 }
 
-test(`runs whose process is killed ${rounds} times do each finished step once, and all end`, async () => {
+test(`runs whose process is killed ${rounds} times do each finished step once, and all of them end`, async () => {
   const where = place("load");
   const ids = await startRuns(
     where,
     Array.from({ length: 30 }, () => ({ steps: 40 })),
   );
   const known = new Map<string, number>();
-  // Every step that has not finished is noted once more, so this many there will be.
+  // Each unfinished step is logged once more, so the log gets this many lines.
   for (let round = 0; round < rounds && known.size < 30 * 40; round += 1) {
     await work(where, { noted: Math.min(40 + ((round * 37) % 90), 30 * 40 - known.size) });
     const times = timesOf(where);
@@ -91,7 +91,7 @@ test(`runs whose process is killed ${rounds} times do each finished step once, a
   }
   expect(known.size).toBeGreaterThan(0);
   const engine = createEmbeddedEngine({ folder: where.folder });
-  // This process does the rest: steps that the killed process finished do not run again.
+  // This process does the remaining steps: finished steps do not run again.
   const last = new Map<string, number>();
   const note = (number: number) => (step: { readonly idempotency_key: string }) => {
     last.set(step.idempotency_key, (last.get(step.idempotency_key) ?? 0) + 1);
@@ -110,7 +110,7 @@ test(`runs whose process is killed ${rounds} times do each finished step once, a
   for (const count of last.values()) expect(count).toBe(1);
 });
 
-test("a run that kills its process at one place is given up after five times; the others go on", async () => {
+test("a run that kills its process at the same place five times fails; the others continue", async () => {
   const where = place("poison");
   const [bad = "", good = ""] = await startRuns(where, [{ steps: 1, dies: "at once" }, { steps: 9 }]);
   for (let life = 0; life < 5; life += 1) await work(where, {});
@@ -124,7 +124,7 @@ test("a run that kills its process at one place is given up after five times; th
   await engine.drain();
 });
 
-campaignTest("a run that gets further each time is not given up", async () => {
+campaignTest("a run that makes progress after each crash does not fail", async () => {
   const where = place("slow");
   const [id = ""] = await startRuns(where, [{ steps: 8, dies: "one step further each time" }]);
   for (let steps = 1; steps < 8; steps += 1) await work(where, { steps });

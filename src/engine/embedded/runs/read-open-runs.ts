@@ -9,8 +9,8 @@ import { openStoredDatabase } from "../database/engine-database.ts";
 import { type EntryRow, toEntry } from "./journal-rows.ts";
 
 /**
- * Opens the runs of a folder's engine that have not ended, beside a process that works there. Throws `not_found` where
- * no engine has ever been, and `unavailable` for a store of a newer kit.
+ * Opens the runs of a folder's engine that have not ended, read-only; another process can use the folder. Throws
+ * `not_found` if the folder has no engine's store, and `unavailable` for a store of a newer kit.
  */
 export function openStoredRuns(folder: string): OpenRuns {
   if (!existsSync(join(folder, "engine.db"))) throw noEngine();
@@ -25,7 +25,7 @@ export function openStoredRuns(folder: string): OpenRuns {
     "SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position",
   );
 
-  /** A run and its journal as they were at one moment. */
+  /** Reads a run and its journal in one transaction. */
   function next(after: number): OpenRun | undefined {
     database.exec("BEGIN");
     try {
@@ -52,7 +52,7 @@ export function openStoredRuns(folder: string): OpenRuns {
 function noEngine(): KitError {
   return new KitError({
     code: "not_found",
-    message: "There is no engine's store here: no work was ever accepted.",
-    hint: "Name the project's folder with --cwd. Where several machines share the work, set engine.kind and KIT_ENGINE_URL.",
+    message: "This project has no engine's store: no work was ever accepted.",
+    hint: "Set the project's folder with --cwd. If several machines share the work, set engine.kind and KIT_ENGINE_URL.",
   });
 }

@@ -4,7 +4,7 @@ import { crashText, mostCrashes, type RunRow } from "../../shared/runs/run-store
 import type { EmbeddedBase } from "../embedded-base.ts";
 
 export interface WakeUps {
-  /** Sets the one timer to the earliest time that a run waits for. */
+  /** Sets the timer to the earliest time that a run waits for. */
   arm(): void;
   stop(): void;
 }
@@ -13,7 +13,7 @@ export interface WakeUps {
 const batch = 500;
 const retryMs = 1_000;
 
-/** Queues the runs whose time has come. Those that wait cost nothing: the first of them is read from an index. */
+/** Queues runs at the times that they wait for. Waiting runs need no memory: the earliest time is read from an index. */
 export function createWakeUps(base: EmbeddedBase, options: { readonly queued: () => void }): WakeUps {
   const { database, time } = base;
   const first = query<{ at: number | null }>(
@@ -64,7 +64,7 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
         { fenced: true },
       );
     } catch {
-      // A locked or full store is retried; after a lost lease, the new holder wakes the runs.
+      // Retries after a fault of the store. After a lost lease, the new holder wakes the runs.
       if (!signal.aborted && !base.stopping.aborted) setTimer(time.now() + retryMs);
       return;
     }
@@ -78,9 +78,9 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
 }
 
 /**
- * Takes over the runs that a dead process has left at work: queues them, but for those whose end was
- * asked for, and those that seem to be what their process dies of. Only a run that has got no further
- * since the last crash comes nearer to that, so that one bad run does not end those beside it.
+ * Returns the function that takes over the runs of a dead process: it requeues them, ends cancelled runs, and fails runs
+ * that seem to cause the crashes. Only crashes without progress in the journal count, so that one bad run does not end
+ * the others.
  */
 export function createRecovery({ database, clock }: EmbeddedBase): () => void {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
@@ -102,7 +102,7 @@ export function createRecovery({ database, clock }: EmbeddedBase): () => void {
   );
   const enqueue = query(database, "INSERT OR IGNORE INTO run_queue (run) VALUES (?)");
 
-  /** In a transaction. */
+  // Call it in a transaction.
   return () => {
     for (const run of left.all()) {
       const entries = Number(progress.get(run.id)?.entries);

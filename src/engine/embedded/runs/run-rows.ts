@@ -26,7 +26,7 @@ import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts"
 import type { EmbeddedBase } from "../embedded-base.ts";
 import type { JournalRows } from "./journal-rows.ts";
 
-/** Accepts runs: resolves once one is on disk. */
+/** Returns the function that accepts a run; it resolves once the run is on disk. */
 export function createRunAdmission(
   base: EmbeddedBase,
   limits: EngineLimits,
@@ -85,9 +85,9 @@ export function createRunAdmission(
 }
 
 /**
- * Keeps signals for runs, and queues a run that has waited for one. Resolves once it is on disk; the
- * same idempotency key is taken once. Throws `invalid_request`, `run_not_found`, `conflict` for a run that has ended,
- * `too_many_requests` for one that has a thousand which it has not taken.
+ * Returns the function that stores a signal for a run, and queues a run that waits for it. It resolves once the signal is
+ * on disk, and ignores a signal with a known idempotency key. Throws `invalid_request`, `run_not_found`, `conflict` for a
+ * run that has ended, and `too_many_requests` for a run with too many waiting signals.
  */
 export function createSignalSender(
   base: EmbeddedBase,
@@ -108,7 +108,7 @@ export function createSignalSender(
   const wake = query(database, "UPDATE runs SET status = 'queued', wake_at = NULL WHERE id = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
 
-  /** Throws `invalid_request` for what the open wait of that name does not take. */
+  /** Throws `invalid_request` if the payload does not fit the schema of the open wait for the signal. */
   async function checkFit(runId: string, name: string, payload: unknown): Promise<void> {
     const run = find.get(runId);
     const schema = run === undefined ? undefined : journal.schemaOf(run.id, name);
@@ -135,10 +135,10 @@ export function createSignalSender(
   };
 }
 
-/** The rows of runs, for their execution. */
+/** The rows of runs, for executions. */
 export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStore {
   const { database, clock } = base;
-  // One that was claimed and could not be begun is claimed again.
+  // A run that was claimed but could not be started is claimed again.
   const claim = query<RunRow>(
     database,
     `UPDATE runs SET status = 'running', started_at = coalesce(started_at, ?)
@@ -158,11 +158,11 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
        status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
   );
 
-  /** In a transaction. Gives the status that the run has now. */
-  function requeue(run: RunRow, status: "queued" | "waiting", wakeAt: number | null): RunStatus {
-    const now = putBack.get(clock.now(), wakeAt, status, run.id)?.status ?? status;
-    if (now === "queued") enqueue.run(run.id);
-    return now;
+  /** Returns the run's status after the write. Call it in a transaction. */
+  function requeue(run: RunRow, wanted: "queued" | "waiting", wakeAt: number | null): RunStatus {
+    const status = putBack.get(clock.now(), wakeAt, wanted, run.id)?.status ?? wanted;
+    if (status === "queued") enqueue.run(run.id);
+    return status;
   }
 
   return {
@@ -181,7 +181,7 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
     putBack: (run, how, fence) =>
       base.commit(
         () =>
-          // A signal may have come while the run was being suspended.
+          // A signal may have arrived while the run was being suspended.
           how.status === "queued" || journal.canGoOn(run.id)
             ? requeue(run, "queued", null)
             : requeue(run, "waiting", how.wakeAt ?? null),
@@ -190,7 +190,7 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
   };
 }
 
-/** Pages of runs, newest first. A cursor is the run that the page before ended with. */
+/** Lists runs, newest first. A cursor is the id of the last run of the previous page. */
 export function createRunList({ database, blobs }: EmbeddedBase): (filter: RunFilter) => Page<RunRow> {
   const queries = new Map<string, Query<RunRow>>();
 
@@ -198,22 +198,22 @@ export function createRunList({ database, blobs }: EmbeddedBase): (filter: RunFi
     const conditions = [
       workflow === undefined ? "" : "workflow = ? AND",
       status === undefined ? "" : "status = ? AND",
-      // Says to SQLite that the index serves, which leaves the completed ones out.
+      // Repeats the condition of the partial index, which SQLite otherwise does not use.
       status === undefined || status === "completed" ? "" : "status <> 'completed' AND",
     ];
     const sql = `SELECT * FROM runs ${indexFor({ workflow, status })}
       WHERE ${conditions.join(" ")} id < ? ORDER BY id DESC LIMIT ?`;
-    let found = queries.get(sql);
-    if (found === undefined) {
-      found = query<RunRow>(database, sql);
-      queries.set(sql, found);
+    let prepared = queries.get(sql);
+    if (prepared === undefined) {
+      prepared = query<RunRow>(database, sql);
+      queries.set(sql, prepared);
     }
-    return found;
+    return prepared;
   }
 
   return (filter) => {
     const { workflow, status, limit, cursor } = filter;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseCursor(cursor);
     const values = [workflow, status].filter((value) => value !== undefined);
     return readPage({
       rows: (most) => find(filter).each(...values, before, most),
@@ -236,7 +236,7 @@ function indexFor({
   return workflow === undefined ? "" : "INDEXED BY runs_by_workflow";
 }
 
-function placeOf(cursor: string): number {
+function parseCursor(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
   return Number(cursor);
 }

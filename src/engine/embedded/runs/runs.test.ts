@@ -20,7 +20,7 @@ afterEach(async () => {
 afterAll(() => rmSync(root, { recursive: true }));
 
 const day = 24 * 3_600_000;
-/** Long enough that the days which pass in a test are no reason to think that its engine is frozen. */
+/** Long enough that the days that pass in a test do not end the lease. */
 const patient = { leaseMs: 10_000 * day, pollMs: 10_000 * day };
 
 interface Subject {
@@ -36,7 +36,7 @@ async function begin(run: EngineHandlers["run"], limits: Partial<EngineLimits> =
   return { engine, clock };
 }
 
-/** Lets a second pass, and what hangs on it be done, until the run is in a state. */
+/** Lets seconds pass until the run has a status. */
 async function until({ engine, clock }: Subject, runId: string, status: RunStatus): Promise<void> {
   for (let turn = 0; turn < 10_000; turn += 1) {
     if ((await engine.getRun(runId))?.status === status) return;
@@ -45,7 +45,7 @@ async function until({ engine, clock }: Subject, runId: string, status: RunStatu
   throw new Error(`The run did not become ${status}.`);
 }
 
-test("a run that only waits is left behind, and told again what it knew when it goes on", async () => {
+test("a run that only waits is suspended, and replays its recorded results when it resumes", async () => {
   const begun: string[] = [];
   const reasons: unknown[] = [];
   const subject = await begin(async (context) => {
@@ -58,7 +58,7 @@ test("a run that only waits is left behind, and told again what it knew when it 
   const { engine } = subject;
   const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
   await until(subject, run_id, "waiting");
-  expect(reasons).toEqual([expect.stringContaining("The run waits.")]);
+  expect(reasons).toEqual([expect.stringContaining("The run is suspended.")]);
   await engine.signal(run_id, { name: "other" });
   expect((await engine.getRun(run_id))?.status).toBe("waiting");
   await engine.signal(run_id, { name: "approval", payload: "yes" });
@@ -69,7 +69,7 @@ test("a run that only waits is left behind, and told again what it knew when it 
   expect(begun).toEqual(["begun", "first", "begun"]);
 });
 
-test("later effects of a run that was left behind are ignored", async () => {
+test("later effects of a suspended execution are ignored", async () => {
   const outside = Promise.withResolvers<void>();
   const after: string[] = [];
   let attempts = 0;
@@ -122,10 +122,10 @@ test("the memory of a waiting run can be collected", async () => {
   expect(left).toEqual([]);
 });
 
-test("a sleep of a month is over when it is, and not before", async () => {
+test("a sleep of a month ends after a month, and not before", async () => {
   const subject = await begin(async (context) => {
     const before = await context.now();
-    // Longer than a timer of Node can be set for.
+    // Longer than the longest timer of Node.
     await context.sleep(30 * day);
     return (await context.now()) - before;
   });
@@ -141,7 +141,7 @@ test("a sleep of a month is over when it is, and not before", async () => {
   expect(slept).toBeLessThan(30 * day + 60_000);
 });
 
-test("a signal that came after the time of its wait is for the next one", async () => {
+test("a signal that arrives after the timeout of its wait is for the next wait", async () => {
   const subject = await begin(async (context) => [
     (await context.waitFor("go", { timeoutMs: 5_000 })) ?? "late",
     await context.waitFor("go"),
@@ -154,7 +154,7 @@ test("a signal that came after the time of its wait is for the next one", async 
   expect((await engine.awaitRun(run_id))?.result).toEqual(["late", "after"]);
 });
 
-test("a run that waits takes no slot: the next one begins", async () => {
+test("a waiting run uses no slot, so the next run begins", async () => {
   const subject = await begin((context) => context.waitFor("go"), { running: 1 });
   const { engine } = subject;
   const first = await engine.startRun({ workflow: "w", payload: 1 });
@@ -184,7 +184,7 @@ test("waiting runs do not block other work: they release their slots once other 
   for (const { run_id } of runs) expect((await engine.awaitRun(run_id))?.result).toBe(run_id);
 });
 
-test("a run that waits is cancelled where it lies", async () => {
+test("a suspended run is cancelled without resuming", async () => {
   let begun = 0;
   const subject = await begin(async (context) => {
     begun += 1;
@@ -200,7 +200,7 @@ test("a run that waits is cancelled where it lies", async () => {
   expect(begun).toBe(1);
 });
 
-test("a cancelled run that does not end is over a moment later", async () => {
+test("a cancelled run whose handler does not end is over a moment later", async () => {
   const begun = Promise.withResolvers<void>();
   const subject = await begin(async () => {
     begun.resolve();
@@ -213,7 +213,7 @@ test("a cancelled run that does not end is over a moment later", async () => {
   await until(subject, run_id, "cancelled");
 });
 
-test("runs that ended are kept for their time, then go with all that was theirs", async () => {
+test("ended runs are kept for the retention period, and then removed with their journal and events", async () => {
   const subject = await begin(
     async (context, { payload }) => {
       const place = { timestamp: "", agent: "", instance_id: "", session: "", operation_id: "" };
@@ -240,7 +240,7 @@ test("runs that ended are kept for their time, then go with all that was theirs"
   expect(again.run_id).not.toBe(ended.run_id);
 });
 
-test("a schedule that was missed is made up for once, and starts each occurrence once", async () => {
+test("a missed schedule is made up for once, and each occurrence starts once", async () => {
   const folder = mkdtempSync(join(root, "schedule-"));
   const open = (startMs?: number): Subject => {
     const clock = createManualClock(startMs);

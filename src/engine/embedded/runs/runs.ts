@@ -32,8 +32,8 @@ export interface RunsOptions {
 type QueuedPlace = RunPlace & { readonly number: number };
 
 const pruned = 100;
-/** Ends so close to the last one may not have got into their streams before their process died. */
-const lastMs = 1_000;
+/** Runs that ended in this period before the last end: a process that died then may not have ended their streams. */
+const lastEndsMs = 1_000;
 
 /** Invocations of workflows, from admission to their end. */
 export class Runs
@@ -53,10 +53,10 @@ export class Runs
   readonly #jobs: RunJobs;
   readonly #sql: ReturnType<typeof statements>;
   #handlers: EngineHandlers | undefined;
-  /** The highest number of the queue that is enqueued in this process. */
+  /** The highest number of `run_queue` that this process has enqueued. */
   #seen = 0;
   #tenure: AbortSignal | undefined;
-  /** When the writing of other processes was last looked for. */
+  /** When this process last checked for writes of other processes. */
   #polledAt = 0;
 
   constructor(base: EmbeddedBase, { limits, events, admit }: RunsOptions) {
@@ -118,7 +118,7 @@ export class Runs
 
   async cancelRun(runId: string): Promise<boolean> {
     const cancelled = await this.#cancel(runId);
-    // A process that ends in between leaves the rest to the next start.
+    // If the process ends in between, the next start cancels the other children.
     if (cancelled) for (const child of this.#below(runId)) await this.#cancel(child);
     return cancelled;
   }
@@ -144,7 +144,7 @@ export class Runs
     this.#enqueueNew();
     this.#wakeUps.arm();
     this.#polledAt = clock.now();
-    this.#endStreams(this.#sql.endedLast.all(lastMs));
+    this.#endStreams(this.#sql.endedLast.all(lastEndsMs));
     this.#wakeEnded();
     for (const { run_id } of this.#sql.orphans.all()) await this.cancelRun(run_id);
   }
@@ -156,7 +156,7 @@ export class Runs
       this.#enqueueNew();
       for (const { run_id } of this.#sql.cancelling.all()) executions.get(run_id)?.cancel();
       for (const execution of executions.values()) execution.checkWaits();
-      this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#polledAt, now) - lastMs));
+      this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#polledAt, now) - lastEndsMs));
       this.#polledAt = now;
     }
     this.#wakeEnded();
@@ -168,7 +168,7 @@ export class Runs
 
   async prune(endedBefore: number): Promise<boolean> {
     const rows = this.#sql.endedBefore.all(endedBefore, pruned);
-    // Its events go first: a run without them can be pruned again, events without a run cannot be found.
+    // Events are deleted first: a run without events can be pruned later, but events without a run cannot be found.
     for (const { run_id } of rows) await this.#events.delete(runStream(run_id));
     await this.#base.commit(
       () => {
@@ -200,7 +200,7 @@ export class Runs
     try {
       this.#events.end(runStream(runId));
     } catch {
-      // Another process writes the stream now, and ends it when it hears of this.
+      // Another process writes the stream now, and ends it when it notices the run's end.
     }
     this.#waiters.wake(runId);
   }
@@ -210,7 +210,7 @@ export class Runs
     for (const { run_id } of rows) this.#noteEnd(run_id);
   }
 
-  /** Tells callers who wait for ends that another process may have written. */
+  /** Wakes the callers that wait for an end that another process has written. */
   #wakeEnded(): void {
     for (const id of this.#waiters.ids()) {
       const row = this.#sql.byId.get(id);
@@ -246,7 +246,7 @@ export class Runs
     return true;
   }
 
-  /** The runs that a run has started, and theirs. */
+  /** The ids of a run's descendants. */
   #below(runId: string): string[] {
     return this.#sql.children.all(runId).flatMap(({ run_id }) => [run_id, ...this.#below(run_id)]);
   }

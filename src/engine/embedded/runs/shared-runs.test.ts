@@ -20,7 +20,7 @@ function open(folder: string): Engine {
   return engine;
 }
 
-/** An engine that works on a folder, and one beside it that does not. */
+/** An engine that works on a folder, and another one that only accepts work. */
 async function openTwo(run: Parameters<typeof handlers>[0]["run"] & {}): Promise<readonly [Engine, Engine]> {
   const folder = mkdtempSync(join(root, "two-"));
   const working = open(folder);
@@ -28,7 +28,7 @@ async function openTwo(run: Parameters<typeof handlers>[0]["run"] & {}): Promise
   return [working, open(folder)];
 }
 
-test("a run that another process starts is worked on, signalled and awaited from there", async () => {
+test("a run that another process accepts is executed here, and signalled and awaited there", async () => {
   const [, beside] = await openTwo(async (context) => [
     await context.step("first", () => 1),
     await context.waitFor("go"),
@@ -39,7 +39,7 @@ test("a run that another process starts is worked on, signalled and awaited from
   expect(await ended).toMatchObject({ status: "completed", result: [1, "now"] });
 });
 
-test("a run at work is cancelled from another process", async () => {
+test("a running run is cancelled from another process", async () => {
   const begun = gate();
   const [, beside] = await openTwo(async (context) => {
     await context.step("long", async (step) => {
@@ -54,7 +54,7 @@ test("a run at work is cancelled from another process", async () => {
   expect((await ended)?.status).toBe("cancelled");
 });
 
-test("a follower of a run's events gets to their end when another process cancels it", async () => {
+test("a reader of a run's events finishes when another process cancels the run", async () => {
   const begun = gate();
   const [working, beside] = await openTwo(async (context) => {
     begun.open();

@@ -2,18 +2,18 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { EngineNews, EngineOrder, EngineProcessSettings } from "./serve-process.ts";
 
-/** An engine in another process, as a test holds it. */
+/** An engine in another process, which a test controls. */
 export interface EngineProcess {
   readonly pid: number;
   readonly news: readonly EngineNews[];
   notify(order: EngineOrder): void;
-  /** The first news of a kind, from among those that have come or are to come. */
+  /** Resolves with the first message of a kind, earlier messages included. */
   collect<News extends EngineNews["news"]>(
     news: News,
     after?: number,
   ): Promise<Extract<EngineNews, { news: News }>>;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves once it has ended, and all its news has been heard. */
+  /** Resolves once the process has ended and all its messages were received. */
   ended(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function startEngineProcess(settings: EngineProcessSettings): Promi
         if (found !== undefined) return found as Extract<EngineNews, { news: typeof kind }>;
         await Promise.race([
           once(child, "message"),
-          closed.then(() => Promise.reject(new Error("It has ended."))),
+          closed.then(() => Promise.reject(new Error("The process has ended."))),
         ]);
       }
     },

@@ -10,7 +10,7 @@ interface Backend {
   isHealthy: boolean;
 }
 
-/** A balancer of connections between nodes of this machine: it asks each for `/health`, and cuts off those that do not answer. */
+/** A balancer of connections between nodes of this machine: it checks `/health` of each node, and drops nodes that do not answer. */
 export class Balancer {
   readonly #backends: Backend[] = [];
   readonly #server = createServer((socket) => this.#pass(socket));

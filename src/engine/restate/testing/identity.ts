@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { connect } from "node:http2";
 
-/** The keys by which a restate-server signs its calls. */
+/** The keys with which a restate-server signs its calls. */
 export interface Identity {
   /** As in `request-identity-private-key-pem-file`. */
   readonly pem: string;
@@ -29,7 +29,7 @@ export function signCall(path: string, { pem, publicKey }: Identity): Record<str
   return { "x-restate-signature-scheme": "v1", "x-restate-jwt-v1": `${signed}.${signature}` };
 }
 
-/** Asks a node as Restate would; gives the status of its answer. */
+/** Sends a request to a node like Restate; returns the status of the response. */
 export async function callNode(
   address: string,
   path: string,

@@ -33,7 +33,7 @@ await engine.start({
   async dispatch(context, { input }) {
     note(context, "begin");
     context.signal.addEventListener("abort", () => note(context, "lost"), { once: true });
-    // It does not heed its signal, as a model's answer or a command may not.
+    // The work ignores its signal, as a model call or a command can.
     await setTimeout(Number(input));
     note(context, "end");
     return context.fence;

@@ -3,15 +3,14 @@ import { createId } from "../../../base/id.ts";
 import type { LinePlace, WorkContext } from "../../contract.ts";
 import { closing, type EngineBase } from "../engine-base.ts";
 import type { Job, LineScope } from "../queue/job.ts";
-import { ownerOfInput } from "../queue/owners.ts";
-import { lineOf } from "./dispatch-store.ts";
+import { lineOf, ownerOfInput } from "../queue/owners.ts";
 
-/** Work of callers who wait for the answer: in line with the stored inputs of its session, but nowhere on disk. */
+/** Work of callers that wait for the answer: in line with the stored inputs of its session, but not stored itself. */
 export class AttachedCalls {
   readonly #base: EngineBase;
   readonly #ofLine = new Map<string, number>();
   readonly #ofOwner = new Map<string, number>();
-  /** Where those that wait or run have their place. */
+  /** The sessions of the calls that wait or run. */
   readonly #lines = new Set<LinePlace>();
   #total = 0;
 
@@ -19,13 +18,13 @@ export class AttachedCalls {
     this.#base = base;
   }
 
-  /** How many wait, in a session, of an owner, or in all. */
+  /** The number of waiting calls: in a session, of an owner, or in total. */
   waiting({ line, owner }: LineScope = {}): number {
     if (line !== undefined) return this.#ofLine.get(line) ?? 0;
     return owner === undefined ? this.#total : (this.#ofOwner.get(owner) ?? 0);
   }
 
-  /** The lines of calls that wait or run. */
+  /** The sessions of calls that wait or run; a session is listed once per call. */
   get lines(): Iterable<LinePlace> {
     return this.#lines;
   }
@@ -36,7 +35,7 @@ export class AttachedCalls {
     work: (context: WorkContext) => Promise<Value>,
     signal?: AbortSignal,
   ): Promise<Value> {
-    // A place of its own: the same object may be given twice.
+    // A copy, because several calls can pass the same object.
     const place = { ...at };
     this.#lines.add(place);
     try {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createPace } from "./dispatch-attempts.ts";
 
-test("a crowd begins a few at a time, in its order, with turns of the event loop in between", async () => {
+test("a crowd of attempts begins a few at a time, in order, with turns of the event loop in between", async () => {
   const pace = createPace(3);
   const begun: number[] = [];
   const perTurn: number[] = [];
@@ -12,11 +12,11 @@ test("a crowd begins a few at a time, in its order, with turns of the event loop
     perTurn.push(begun.length - before);
   }
   expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-  // The first three need no turn, and the next ones have the first.
+  // The first three begin without a turn, the next three in the first turn.
   expect(perTurn).toEqual([6, 2]);
 });
 
-test("after a quiet turn as many begin at once as ever", async () => {
+test("after a quiet turn the full number begins at once", async () => {
   const pace = createPace(2);
   for (let time = 0; time < 3; time += 1) {
     const begun: number[] = [];

@@ -4,20 +4,14 @@ import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
-import { principalOf } from "../queue/owners.ts";
+import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import { fromStoredTrace, mayPass, toEventError } from "../stored-rows.ts";
-import {
-  type DispatchEnd,
-  type DispatchPlace,
-  type DispatchRow,
-  type DispatchStore,
-  lineOf,
-} from "./dispatch-store.ts";
+import type { DispatchEnd, DispatchPlace, DispatchRow, DispatchStore } from "./dispatch-store.ts";
 
 export interface AttemptOptions {
   readonly limits: EngineLimits;
-  /** Called after each settlement is on disk. */
+  /** Called once a settlement is on disk. */
   ended(dispatchId: string): void;
 }
 
@@ -38,22 +32,22 @@ const ended: JobEnd = { ended: true };
 
 /** Attempts that begin in one turn of the event loop. */
 const perTurn = 8;
-/** How often a risky input looks whether it is its turn. */
+/** How often a risky input checks whether it can begin. */
 const riskyPauseMs = 25;
 
-/** Attempts at accepted inputs, each to its settlement. */
+/** Runs attempts at accepted inputs and settles them. */
 export class DispatchAttempts {
   readonly #base: EngineBase;
   readonly #store: DispatchStore;
   readonly #options: AttemptOptions;
   readonly #pace = createPace(perTurn);
   readonly #running = new Map<string, Attempt>();
-  /** Inputs of which an attempt runs, or is being claimed. */
+  /** Inputs with an attempt that runs or is being claimed. */
   readonly #begun = new Set<DispatchPlace>();
   readonly #retrying = new Map<string, DispatchPlace>();
-  /** How often each has met a store that is away, since it last reached one. */
+  /** Attempts in a row that ended because a store is unavailable, by input. */
   readonly #outages = new Map<string, number>();
-  /** The risky input that is at work. */
+  /** The risky input that runs now. */
   #risky: string | undefined;
 
   constructor(base: EngineBase, store: DispatchStore, options: AttemptOptions) {
@@ -63,8 +57,8 @@ export class DispatchAttempts {
   }
 
   /**
-   * An accepted input as a job of its line. Risky inputs, under which the process has died several times, go one at a
-   * time: so the one to blame comes to its end, and takes none of the others with it.
+   * An accepted input as a job of its line. Risky inputs, during which the process has died several times, run one at a
+   * time: so the input that kills the process uses up its attempts without those of the others.
    */
   toJob(place: DispatchPlace, handlers: EngineHandlers, isRisky = false): Job {
     let lease: Lease | undefined;
@@ -90,7 +84,7 @@ export class DispatchAttempts {
     attempt.stop.abort(cancelled());
   }
 
-  /** The inputs that wait in memory for their next attempt. */
+  /** The inputs that wait for their next attempt. */
   retrying(): readonly DispatchPlace[] {
     return [...this.#retrying.values()];
   }
@@ -105,13 +99,13 @@ export class DispatchAttempts {
     return this.#begun;
   }
 
-  /** Lets the line of an input go on which is no longer queued. */
+  /** Removes an input that is no longer queued from its line. */
   leave(place: Parameters<typeof lineOf>[0] & Pick<DispatchPlace, "dispatch_id">): void {
     this.#retrying.delete(place.dispatch_id);
     this.#base.queue.leave({ id: place.dispatch_id, line: lineOf(place) });
   }
 
-  /** Forgets what waits for its next attempt, with the lines. */
+  /** Forgets the inputs that wait for their next attempt. */
   clear(): void {
     this.#retrying.clear();
     this.#outages.clear();
@@ -130,7 +124,7 @@ export class DispatchAttempts {
     const end = await this.#attempt({ place, lease, releaseSlot }, handlers);
     this.#begun.delete(place);
     const isLostAndRegained = lease.signal.aborted && !this.#base.leaseOf(place).signal.aborted;
-    // The rows of this line were read again meanwhile, while this input was at its head: it is still the first.
+    // The rows were loaded again while this input was the head of its line, so it stays the first.
     return isLostAndRegained ? this.#waitFor(place, this.#base.time.now()) : end;
   }
 
@@ -141,7 +135,7 @@ export class DispatchAttempts {
     try {
       const row = await this.#store.claim(place, lease.fence);
       if (row === undefined) {
-        // Cancelled meanwhile, or not due yet: it may have been waiting for an attempt when its holder died.
+        // The input was cancelled meanwhile, or is not due yet: it may have waited for an attempt when its worker died.
         const at = await this.#store.dueAt(place.dispatch_id);
         return typeof at === "number" ? this.#waitFor(place, at) : ended;
       }
@@ -149,7 +143,7 @@ export class DispatchAttempts {
       const stop = linkSignals([lease.signal, this.#base.stopping]);
       return await this.#work({ row, lease, stop, releaseSlot, isCancelled: false }, handlers);
     } catch (error) {
-      // The store cannot be written, or the lease is gone; then the line is closed, and this goes nowhere.
+      // Either the store cannot be written, or the lease is lost; in the second case the line is closed.
       if (lease.signal.aborted || isLost(error)) return ended;
       return { retryAt: this.#base.time.now() + this.#options.limits.backoffMs };
     }
@@ -197,7 +191,7 @@ export class DispatchAttempts {
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
       const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, checkFence };
       const result = await handlers.dispatch(context, this.#toRequest(row));
-      // A result that is not JSON is the handler's failure, and found out here.
+      // A result that is not JSON makes the attempt fail here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
     } catch (error) {
       return { kind: "thrown", error };
@@ -206,14 +200,14 @@ export class DispatchAttempts {
 
   #toRequest(row: DispatchRow): AdmitRequest {
     const { agent, instance_id, session, idempotency_key, owner, trace } = row;
-    const asked = { ...principalOf(owner), ...fromStoredTrace(trace) };
-    const request = { agent, instance_id, session, input: this.#base.blobs.load(row.input), ...asked };
+    const sender = { ...principalOf(owner), ...fromStoredTrace(trace) };
+    const request = { agent, instance_id, session, input: this.#base.blobs.load(row.input), ...sender };
     return idempotency_key === null ? request : { ...request, idempotency_key };
   }
 
   async #settle(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<JobEnd> {
     const { clock, draining } = this.#base;
-    // Until the store can be written again: what was done must not be done twice for want of a note.
+    // Repeats until the store can be written: the work must not be done again because its end was not recorded.
     for (;;) {
       if (attempt.lease.signal.aborted) return ended;
       try {
@@ -275,12 +269,13 @@ export class DispatchAttempts {
     return Math.ceil(this.#base.time.now() + outagePause(times));
   }
 
-  /** Doubled each time, between half and the whole of it, and no less than the error asks for. */
+  /** The pause before the next attempt: doubled each time, of which half is random, and at least the error's `retry_after_s`. */
   #delay(attempts: number, error: unknown): number {
     const { longestBackoffMs, backoffMs } = this.#options.limits;
     const whole = Math.min(longestBackoffMs, backoffMs * 2 ** (attempts - 1));
-    const asked = error instanceof KitError ? error.meta?.retry_after_s : undefined;
-    const least = typeof asked === "number" && asked > 0 ? Math.min(asked * 1_000, longestBackoffMs) : 0;
+    const retryAfterS = error instanceof KitError ? error.meta?.retry_after_s : undefined;
+    const hasDelay = typeof retryAfterS === "number" && retryAfterS > 0;
+    const least = hasDelay ? Math.min(retryAfterS * 1_000, longestBackoffMs) : 0;
     return Math.ceil(Math.max(least, whole * (0.5 + Math.random() / 2)));
   }
 }
@@ -297,13 +292,13 @@ function cancelled(): KitError {
   return new KitError({ code: "aborted", message: "The input was cancelled." });
 }
 
-/** Resolves at once for the first few in a turn of the event loop; for the others in one of the next turns. */
+/** Resolves at once for the first calls in a turn of the event loop; for further calls in one of the next turns. */
 export type Pace = () => Promise<void>;
 
 /**
- * Group commit lets a crowd begin in the same moment: what each does before it first waits for something
- * would add up, and keep requests waiting all that time. Here they begin a few at a time, in their order, and
- * the process looks at its sockets in between.
+ * Group commit lets many attempts begin at the same moment: together, the synchronous starts of their handlers would block
+ * the event loop. With a pace, a few attempts begin per turn of the event loop, in order, and requests are answered in
+ * between.
  */
 export function createPace(perTurn: number): Pace {
   const waiting: (() => void)[] = [];

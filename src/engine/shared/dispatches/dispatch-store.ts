@@ -7,23 +7,23 @@ import type { EngineBase } from "../engine-base.ts";
 import { causeOfStored, createRowReader } from "../stored-rows.ts";
 
 /**
- * The rows of accepted inputs, as attempts need them. Each call resolves once it is on disk. What belongs to an attempt is
- * done under its fence, and rejects with `lease_lost` once another process has taken over.
+ * The rows of accepted inputs, for the attempts at them. Each write resolves once it is on disk. Writes of an attempt are
+ * fenced: they reject with `lease_lost` once another process has taken over.
  */
 export interface DispatchStore {
-  /** Begins the next attempt at an input that is queued and due; undefined where it is neither. */
+  /** Begins the next attempt at an input; `undefined` if the input is not queued or not due. */
   claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined>;
-  /** When the next attempt at a queued input is due; undefined where it is not queued, null where it need not wait. */
+  /** When the next attempt at a queued input is due; null if it can begin at once, `undefined` if the input is not queued. */
   dueAt(dispatchId: string): Promise<number | null | undefined>;
-  /** Ends an input of which this process runs an attempt; one that is to be cancelled becomes `cancelled`. */
+  /** Ends an input whose attempt this process runs. If a caller has cancelled it, its status becomes `cancelled`. */
   finish(row: DispatchRow, end: DispatchEnd): Promise<void>;
-  /** Puts it back into its line. False where a caller has cancelled it meanwhile. */
+  /** Puts an input back into its line. False if a caller has cancelled it meanwhile. */
   requeue(row: DispatchRow, how: Requeue): Promise<boolean>;
 }
 
 export interface DispatchEnd {
   readonly status: "completed" | "failed" | "cancelled";
-  /** As the blobs stored it. */
+  /** The stored form of `Blobs.store`. */
   readonly result: string | null;
   /** JSON. */
   readonly error: string | null;
@@ -59,7 +59,7 @@ export interface DispatchRow extends SessionKey {
   readonly trace: string | null;
 }
 
-/** Where an input stands, without what it says. */
+/** The fields of an input that the queue needs, without its payload. */
 export type DispatchPlace = Pick<
   DispatchRow,
   "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
@@ -90,17 +90,12 @@ export function toRecord(
   };
 }
 
-/** The line of a session. */
-export function lineOf(key: SessionKey): string {
-  return `session/${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
-}
-
-/** Whether a cursor of a list is one: lists go newest first by ids, which sort by time. */
+/** Whether a text can be a cursor of a list: cursors are ids, which sort by time. */
 export function isDispatchId(text: string): boolean {
   return /^dispatch_[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
 }
 
-/** The error of an input during whose last attempt the process died. */
+/** The stored error of an input whose process died during its last attempt. */
 export const diedText = JSON.stringify({
   type: "internal_error",
   message: "The process ended during the last attempt.",

@@ -2,28 +2,28 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import type { OpenRun } from "./stored-events.ts";
 
-/** How many events that are on disk already stay for readers who are nearly up to date. */
+/** Written events that stay in memory for readers that are nearly up to date. */
 const maxWrittenEvents = 1_000;
 
-/** A stream that is being written: its newest events, and which of them are not on disk yet. */
+/** A stream that this process writes: its newest events, and how many of them are not on disk yet. */
 export interface LiveStream {
   readonly name: string;
   /** The id of its row; undefined until the row is written. */
   id: number | undefined;
-  /** Whether its row says that this process writes it. */
+  /** Whether its row names this process as the writer. */
   isOwn: boolean;
-  /** The highest index that was given, or may have been by a process that was killed. */
+  /** The highest index that was used, or that a killed process can have used. */
   last: number;
-  /** All events above this index are in the tail; it and those below are on disk. */
+  /** All events above this index are in the tail; the others are on disk. */
   floor: number;
-  /** How many are on disk, at most. */
+  /** Upper bound of the number of events on disk. */
   stored: number;
   tail: KitEvent[];
-  /** How many of the newest events of the tail are not on disk, and their length. */
+  /** The number of the newest events of the tail that are not on disk, and their length. */
   unwritten: number;
   length: number;
   ended: boolean;
-  /** The deltas on disk that more may follow. */
+  /** The deltas at the end of the written events, if more deltas can follow. */
   open: OpenRun | undefined;
 }
 
@@ -43,13 +43,13 @@ export function positionAfter(tail: readonly KitEvent[], index: number): number 
   return low;
 }
 
-/** The events that the writer has not put on disk yet. */
+/** The events that are not on disk yet. */
 export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEvent[] {
   return unwritten === tail.length ? tail : tail.slice(tail.length - unwritten);
 }
 
 /**
- * Notes that all events are on disk. While a reader follows the stream, the newest written events stay in memory for
+ * Marks all events as written. While a reader follows the stream, the newest written events stay in memory for
  * readers that are nearly up to date; older ones are dropped.
  */
 export function settle(live: LiveStream, isRead: boolean): void {
@@ -62,15 +62,15 @@ export function settle(live: LiveStream, isRead: boolean): void {
   live.tail = tail.slice(gone);
 }
 
-/** Where a stream goes on after an unclean end: above all that the killed process can have handed out. */
+/** The gap in the indexes after a crash: larger than the number of unwritten events whose indexes readers can have seen. */
 export const crashGap = 10_000;
 
-/** About what an event takes beside its texts. */
+/** The approximate size of an event without its texts. */
 const eventOverhead = 200;
 
 /**
- * An event as it is kept until it is written, and how long it is, about. What the code of others may change later is
- * copied; what is not JSON throws here, where it comes from.
+ * Copies an event for the buffer of unwritten events, and estimates its length. Values that the caller's code could change
+ * later are cloned; a value that is not JSON throws here, in the caller's stack.
  */
 export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
   const texts = (length: number) => ({ own: event, length: eventOverhead + length });
@@ -109,12 +109,12 @@ export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly lengt
 export function notAbove(index: number, last: number): KitError {
   return new KitError({
     code: "conflict",
-    message: `Event ${index} is not above the last one of its stream, ${last}.`,
-    hint: "Number events from `await events.last(stream)` on.",
+    message: `The event's index ${index} is not above the last index of its stream, ${last}.`,
+    hint: "Number events upwards from `await events.last(stream)`.",
   });
 }
 
-/** The event that stands for those after an index which retention has removed, up to another index. */
+/** The event that replaces the removed events after index `after`, up to and including index `missing_to`. */
 export function toGap(stream: string, after: number, missing_to: number): Extract<KitEvent, { type: "gap" }> {
   const [, agent, instance_id = stream.slice(stream.indexOf("/") + 1)] =
     /^agent\/([^/]*)\/(.*)$/s.exec(stream) ?? [];

@@ -37,7 +37,7 @@ const stream = fc
     });
   });
 
-test("any events are read as they were written, in rows of bounded size", () => {
+test("events of any content are read as they were written, in rows of bounded size", () => {
   const property = fc.property(stream, (events) => {
     const rows = toBatches(events);
     expect(rows.flatMap(({ data }) => decodeEvents(data))).toEqual(events);
@@ -48,7 +48,7 @@ test("any events are read as they were written, in rows of bounded size", () => 
   fc.assert(property);
 });
 
-test("events that are joined, and joined again, say the same from every index on", () => {
+test("events that are joined once or twice have the same content from every index on", () => {
   const property = fc.property(stream, fc.nat(300), (events, cut) => {
     const halves = [events.slice(0, cut), events.slice(cut)].flatMap((half) => joinDeltas(half, true).events);
     for (const stored of [halves, joinDeltas(halves).events, joinDeltas(halves, true).events]) {
@@ -79,12 +79,12 @@ test("a turn of a thousand deltas is one event of some hundred bytes more than i
   expect(toBatches(events)[0]?.data.length).toBeLessThan(4_000 + 2_000 + 500);
 });
 
-test("the last deltas stay as they are, since more may follow", () => {
+test("the last deltas are not joined, because more can follow", () => {
   const deltas = [delta(1, "a"), delta(2, "b")];
   expect(joinDeltas(deltas)).toEqual({ events: deltas, open: { from: 1, last: deltas[1], deltas: 2 } });
 });
 
-test("rows of whole events, as an earlier version wrote them, are read", () => {
+test("rows of complete events, which an earlier version wrote, are read", () => {
   const events = [delta(1, "a"), delta(2, "b")];
   expect(decodeEvents(JSON.stringify(events))).toEqual(events);
 });

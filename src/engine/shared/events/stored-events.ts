@@ -1,22 +1,22 @@
 import type { KitEvent } from "../../../protocol/event.ts";
 import { parseStored } from "../stored-rows.ts";
 
-/** Text of one event that deltas are joined to: what a reader is sent at a time. In UTF-16 units. */
+/** The longest text of an event that joined deltas form, in UTF-16 units: a reader gets it in one piece. */
 const maxJoinedText = 16 * 1024;
-/** Bounds of one row: what a reader who has fallen behind holds at a time. */
+/** Bounds of one row: a reader that has fallen behind holds one row at a time. */
 const maxBatchEvents = 128;
 const maxBatchLength = 32 * 1024;
 
 /**
- * An event as the log keeps it. Neighbouring deltas are one event once another has followed, at the index of the
- * last; it knows how long the text of each was, so that a reader who had some of them gets exactly the rest.
+ * An event as the log stores it. Neighbouring deltas are joined into one event once another event follows, at the index of
+ * the last delta. `parts` holds the text length of each delta, so that a reader that had some of them gets exactly the rest.
  */
 export type StoredEvent = KitEvent & { readonly parts?: readonly number[] };
 
 type Delta = Extract<KitEvent, { readonly text: string }>;
 type StoredDelta = Delta & StoredEvent;
 
-/** Neighbouring events of one stream, as one row. */
+/** A row: neighbouring events of one stream. */
 export interface Batch {
   readonly first: number;
   readonly last: number;
@@ -25,7 +25,7 @@ export interface Batch {
   readonly data: string;
 }
 
-/** Fields that are written where they differ from the event before; `null` where they end. */
+/** Fields that are written only if they differ from the previous event; `null` if the event no longer has the field. */
 const sharedFields = [
   "timestamp",
   "agent",
@@ -41,7 +41,7 @@ const isShared: ReadonlySet<string> = new Set(sharedFields);
 
 type Fields = Record<string, unknown>;
 
-/** Events of one stream, in their order, as JSON: each without what it has in common with the one before. */
+/** Encodes events of one stream, in order, as JSON: each event without the fields that equal those of the previous event. */
 function encodeEvents(events: readonly StoredEvent[]): string {
   let before: Fields = {};
   let next = 0;
@@ -63,7 +63,7 @@ function encodeEvents(events: readonly StoredEvent[]): string {
   return JSON.stringify({ events: records });
 }
 
-/** Events of one stream as rows. */
+/** Divides events of one stream into rows. */
 export function toBatches(events: readonly StoredEvent[]): readonly Batch[] {
   const [first] = events;
   const last = events.at(-1);
@@ -78,7 +78,7 @@ export function toBatches(events: readonly StoredEvent[]): readonly Batch[] {
 
 /** Decodes the rows of `encodeEvents`; earlier versions wrote an array of whole events. */
 export function decodeEvents(data: string): readonly StoredEvent[] {
-  // The log's own writing, of events that were checked when they came in.
+  // The log has written this itself, from events that were checked when they were appended.
   const stored = parseStored(data) as readonly StoredEvent[] | { readonly events: readonly Fields[] };
   if (!("events" in stored)) return stored;
   let before: Fields = {};
@@ -95,7 +95,7 @@ export function decodeEvents(data: string): readonly StoredEvent[] {
   });
 }
 
-/** The event as a reader gets who has had those up to an index; undefined when nothing of it is new. */
+/** The event for a reader that has read up to an index: only the new deltas; `undefined` if nothing of it is new. */
 export function eventAfter(event: StoredEvent, after: number): KitEvent | undefined {
   if (event.index <= after) return undefined;
   if (event.parts === undefined || !isDelta(event)) return event;
@@ -109,15 +109,15 @@ function firstIndexOf({ index, parts }: StoredEvent): number {
   return index + 1 - (parts?.length ?? 1);
 }
 
-/** Deltas at the end of a stream, which more may follow. */
+/** Deltas at the end of a stream that more deltas can follow. */
 export interface OpenRun {
-  /** The index of the first. */
+  /** The index of the first delta. */
   readonly from: number;
   readonly last: StoredEvent;
   readonly deltas: number;
 }
 
-/** Joins neighbouring deltas of one turn, but for the last ones, which more may follow; `all` joins these too. */
+/** Joins neighbouring deltas of one turn, except for deltas at the end, which more can follow; `all` joins these too. */
 export function joinDeltas(
   events: readonly StoredEvent[],
   all = false,
@@ -130,7 +130,7 @@ export function joinDeltas(
   };
   for (const event of events) {
     const last = run.at(-1);
-    if (last !== undefined && !goesOn(last, event)) join();
+    if (last !== undefined && !isNextDelta(last, event)) join();
     if (isDelta(event)) run.push(event);
     else result.push(event);
   }
@@ -145,7 +145,7 @@ export function joinDeltas(
 }
 
 /** Whether an event is the next delta of the same kind and turn. */
-export function goesOn(last: StoredEvent, event: StoredEvent): event is StoredDelta {
+export function isNextDelta(last: StoredEvent, event: StoredEvent): event is StoredDelta {
   return (
     isDelta(event) &&
     event.type === last.type &&
@@ -164,7 +164,7 @@ function partialOf(delta: StoredDelta): unknown {
   return delta.type === "text_delta" ? delta.partial_result : undefined;
 }
 
-/** A run of deltas in parts of bounded length. */
+/** Divides deltas into groups of bounded text length. */
 function toParts(run: readonly StoredDelta[]): readonly (readonly StoredDelta[])[] {
   const parts: StoredDelta[][] = [];
   let length = 0;

@@ -4,7 +4,7 @@ import { systemClock } from "../../../base/clock.ts";
 import type { JobEnd } from "./job.ts";
 import { JobQueue } from "./job-queue.ts";
 
-/** How often the parts of this folder's code ran, loops included: the work that was done, on however busy a machine. */
+/** Counts the executed blocks of this folder's code, loops included: a measure of work that does not depend on the machine. */
 async function countWork(work: () => Promise<void>): Promise<number> {
   const session = new Session();
   session.connect();
@@ -20,7 +20,7 @@ async function countWork(work: () => Promise<void>): Promise<number> {
     .reduce((sum, { count }) => sum + count, 0);
 }
 
-test("a claim is the same work with 20,000 in line as with 1,100, whatever they wait in", async () => {
+test("a claim costs the same with 20,000 waiting jobs as with 1,100, in one line or in many", async () => {
   const measure = async (backlog: number, line: (number: number) => string): Promise<number> => {
     const queue = new JobQueue({ clock: systemClock, slots: 1 });
     const done = Promise.withResolvers<void>();

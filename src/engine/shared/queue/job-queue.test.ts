@@ -11,7 +11,7 @@ interface Begun {
   end(end: JobEnd): void;
 }
 
-/** Lines whose work ends when the test says so. */
+/** A queue whose jobs end when the test says so. */
 function createBench(slots: number) {
   const queue = new JobQueue({ clock: systemClock, slots });
   const begun: Begun[] = [];
@@ -29,7 +29,7 @@ function createBench(slots: number) {
         forget: () => forgotten.push(id),
       });
     },
-    /** Ends what runs the longest. */
+    /** Ends the job that runs the longest. */
     async end(how: JobEnd = { ended: true }): Promise<void> {
       begun.shift()?.end(how);
       await new Promise(setImmediate);
@@ -38,7 +38,7 @@ function createBench(slots: number) {
   };
 }
 
-test("nothing begins before the lines are open, and then no more than there are slots", async () => {
+test("nothing begins before the queue is open, and then no more jobs than slots", async () => {
   const bench = createBench(2);
   for (const id of ["a", "b", "c"]) bench.join(id, id);
   expect(bench.running()).toEqual([]);
@@ -63,7 +63,7 @@ test("lines take turns, whatever the length of each", async () => {
 
 test("owners have equal shares of the slots, and the lines of one take turns", async () => {
   const bench = createBench(4);
-  // A loud one with many lines is there long before the others.
+  // One owner with many lines has queued its jobs long before the others.
   for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number % 10}`, "loud");
   bench.queue.open();
   bench.join("b1", "b", "b");
@@ -73,7 +73,7 @@ test("owners have equal shares of the slots, and the lines of one take turns", a
   for (let ends = 0; ends < 3; ends += 1) await bench.end();
   expect(bench.running()).toEqual(["loud3", "b1", "c1", "c2"]);
   await bench.end();
-  // No other owner has work, and each line of the loud owner has its turn before the first line has another.
+  // Only this owner has jobs left: each of its lines gets a turn before the first line gets another.
   expect(bench.running()).toEqual(["b1", "c1", "c2", "loud4"]);
   expect(bench.queue.waiting({ owner: "loud" })).toBe(35);
   expect(bench.queue.waiting({ owner: "c" })).toBe(0);
@@ -117,7 +117,7 @@ test("an owner keeps its turn while more of its work joins", async () => {
   expect(bench.running()).toEqual(["a1"]);
 });
 
-test("an owner and a line of which nothing waits or works are forgotten, with what was measured of them", async () => {
+test("an owner and a line without jobs are forgotten, with their measured times", async () => {
   const bench = createBench(1);
   bench.queue.open();
   bench.join("a1", "line", "a");
@@ -128,7 +128,7 @@ test("an owner and a line of which nothing waits or works are forgotten, with wh
   expect(bench.queue.retryDelay({ line: "line" })).toBeUndefined();
 });
 
-test("a line takes the turn of the owner of its first work", async () => {
+test("a line has the turns of its first job's owner", async () => {
   const bench = createBench(1);
   bench.queue.open();
   bench.join("busy", "x", "x");
@@ -158,7 +158,7 @@ test("a refused sender learns when to retry, from measured times and from the se
   for (let number = 0; number < 20; number += 1) join(`w${number}`, `l${number % 2}`);
   expect(queue.retryDelay({})).toBeUndefined();
   queue.open();
-  // Nothing has ended yet.
+  // No job has ended yet.
   expect(queue.retryDelay({ owner: "o" })).toBe(1_000);
   for (let round = 0; round < 3; round += 1) {
     await clock.advance(8_000);
@@ -166,13 +166,13 @@ test("a refused sender learns when to retry, from measured times and from the se
     await clock.advance(0);
   }
   await clock.advance(2_000);
-  // Two are at work for two of eight seconds; one who was told before has come back.
+  // Two jobs have run for two of eight seconds; one refused sender has come back.
   expect([1, 2, 3, 4].map(() => queue.retryDelay({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
   expect(queue.retryDelay({ line: "l0" })).toBe(6_000);
   expect(queue.retryDelay({ line: "l0" })).toBe(14_000);
 });
 
-test("suspendable work is asked for as many slots as are wanted, the oldest registration first", async () => {
+test("suspendable work is asked to release as many slots as are wanted, the oldest registration first", async () => {
   const bench = createBench(3);
   bench.queue.open();
   const asked: string[] = [];
@@ -193,7 +193,7 @@ test("suspendable work is asked for as many slots as are wanted, the oldest regi
   ]);
 });
 
-test("no slot is asked for before the lines are open, nor a second one while the first is being released", async () => {
+test("no slot is requested before the queue is open, nor a second one while the first is being released", async () => {
   const bench = createBench(3);
   const asked: string[] = [];
   for (const id of ["a", "b", "c"]) bench.join(id, id);
@@ -207,7 +207,7 @@ test("no slot is asked for before the lines are open, nor a second one while the
   expect(asked).toEqual(["a", "b"]);
 });
 
-test("work that waits for two things has no slot while it waits for one of them", async () => {
+test("a job that waits for two things has no slot while it waits for one of them", async () => {
   const bench = createBench(1);
   bench.queue.open();
   for (const id of ["a", "b", "c"]) bench.join(id, id);
@@ -219,7 +219,7 @@ test("work that waits for two things has no slot while it waits for one of them"
   expect(bench.running()).toEqual(["a", "c"]);
 });
 
-test("it is slotsFree once the last that has a slot has ended, and not before", async () => {
+test("slotsFree resolves once the last job with a slot has ended, and not before", async () => {
   const bench = createBench(2);
   bench.queue.open();
   for (const id of ["a", "b"]) bench.join(id, id);
@@ -229,23 +229,23 @@ test("it is slotsFree once the last that has a slot has ended, and not before", 
   expect(await slotsFree).toEqual([]);
 });
 
-test("work that releases its slot lets other work begin, none of its line, and resumes at once when it takes the slot back", async () => {
+test("a job that releases its slot lets jobs of other lines begin, and resumes at once when it takes the slot back", async () => {
   const bench = createBench(1);
   bench.queue.open();
   for (const id of ["a1", "a2", "b", "c"]) bench.join(id, id.slice(0, 1));
   const [first] = bench.begun;
-  // It waits for two things, and is back when both are there.
+  // The job waits for two things, and takes the slot back after both.
   const backs = [first?.releaseSlot(), first?.releaseSlot()];
   expect(bench.running()).toEqual(["a1", "b"]);
   const idle = bench.queue.idle().then(() => bench.running());
   for (const back of [...backs, ...backs]) back?.();
   bench.begun.reverse();
   await bench.end();
-  // There is one slot, and the one who is back has it.
+  // The only slot is used by the resumed job.
   expect(bench.running()).toEqual(["a1"]);
   await bench.end();
   expect(bench.running()).toEqual(["c"]);
-  // Work that ends without its slot releases nothing.
+  // A job that ends without its slot releases nothing.
   const back = bench.begun[0]?.releaseSlot();
   expect(bench.running()).toEqual(["c", "a2"]);
   await bench.end();
@@ -261,7 +261,7 @@ test("work that releases its slot lets other work begin, none of its line, and r
   expect(await slotsFree).toEqual(["e"]);
 });
 
-test("work that is to be tried again keeps its line, and gives its slot to others", async () => {
+test("a job that waits for a retry keeps its line, and releases its slot", async () => {
   const bench = createBench(1);
   bench.queue.open();
   bench.join("a1", "a");
@@ -280,7 +280,7 @@ test("work that is to be tried again keeps its line, and gives its slot to other
   expect(bench.running()).toEqual(["a2"]);
 });
 
-test("closed lines forget what waits, and a line goes on only after what still runs in it", async () => {
+test("a closed queue forgets waiting jobs, and a line continues only after its running job", async () => {
   const bench = createBench(2);
   bench.queue.open();
   for (const id of ["a1", "a2", "b1"]) bench.join(id, id.slice(0, 1));
@@ -298,7 +298,7 @@ test("closed lines forget what waits, and a line goes on only after what still r
   await idle;
 });
 
-test("lines keep their order, one at a time within the slots, and forget nothing, whatever joins, leaves and ends", async () => {
+test("lines keep their order, run one job at a time within the slots, and lose none, whatever joins, leaves and ends", async () => {
   const step = fc.oneof(
     {
       weight: 4,
@@ -344,7 +344,7 @@ test("lines keep their order, one at a time within the slots, and forget nothing
           queue.join({
             id,
             line,
-            // Several principals may send to one session.
+            // Several principals can send inputs to one session.
             owner: number % 3 === 0 ? "guest" : line,
             begin: () => {
               check(line, number);
@@ -354,7 +354,7 @@ test("lines keep their order, one at a time within the slots, and forget nothing
         } else if (one.kind === "leave") {
           const id = joined[one.which % Math.max(1, joined.length)];
           if (id === undefined || left.has(id)) continue;
-          // The next of its line may begin before `leave` returns.
+          // The next job of the line can begin before `leave` returns.
           left.add(id);
           if (!queue.leave({ id, line: id.split(":")[0] ?? "" })) left.delete(id);
         } else await endOne(one.which, one.kind === "end" ? { ended: true } : { retryAt: 0 });

@@ -9,7 +9,7 @@ interface Line extends Link<Line> {
   head: Job | undefined;
   /** Set while the head waits for its next attempt. */
   retry: AbortController | undefined;
-  /** In whose turn it stands: that of the first who waits. */
+  /** The owner of the line's first waiting job: the line takes its turns. */
   owner: Owner<Line> | undefined;
   times: ServiceTimes | undefined;
 }
@@ -21,16 +21,16 @@ interface Waiting extends Link<Waiting> {
 
 export interface JobQueueOptions {
   readonly clock: Clock;
-  /** How many may run at a time. */
+  /** How many jobs can run at a time. */
   readonly slots: number;
 }
 
-/** For what was never measured. */
+/** The assumed duration of a job before any was measured. */
 const usualMs = 1_000;
 
 /**
- * The queue of an engine. Jobs of one line run one at a time, all jobs in no more than a number of slots. Owners have
- * equal shares of the slots as far as they have jobs; the lines of one owner take turns.
+ * The queue of an engine. Jobs of one line run one at a time; all jobs share a number of slots. Owners with enough jobs get
+ * equal shares of the slots; the lines of one owner take turns.
  */
 export class JobQueue {
   readonly #clock: Clock;
@@ -45,11 +45,11 @@ export class JobQueue {
   #isOpen = false;
   /** Jobs that hold a slot. */
   #running = 0;
-  /** Jobs that have begun, with a released slot too. */
+  /** Jobs that have begun, including those that have released their slot. */
   #begun = 0;
   #waiting = 0;
-  /** Slots that were asked for and are not released yet. */
-  #asked = 0;
+  /** Slots that were requested from suspendable work and are not released yet. */
+  #requested = 0;
 
   constructor({ clock, slots }: JobQueueOptions) {
     this.#clock = clock;
@@ -79,7 +79,7 @@ export class JobQueue {
     this.#beginWhatMay();
   }
 
-  /** Removes a job that waits, for its next attempt too. False for one that runs or is in no line. */
+  /** Removes a job that waits, also for its next attempt. False for a job that runs or is in no line. */
   leave({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
     if (line === undefined) return false;
@@ -92,13 +92,13 @@ export class JobQueue {
     return true;
   }
 
-  /** Whether a job waits in its line, for its next attempt too. */
+  /** Whether a job waits in its line, also for its next attempt. */
   isWaiting({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
     return this.#positions.has(id) || (line?.retry !== undefined && line.head?.id === id);
   }
 
-  /** Whether a job waits in its line, or runs under the lease of now. */
+  /** Whether a job waits in its line, or runs under the current lease. */
   has({ id, line }: Pick<Job, "id" | "line">): boolean {
     const head = this.#lines.get(line)?.head;
     return this.#positions.has(id) || (head?.id === id && head.isStale?.() !== true);
@@ -114,7 +114,7 @@ export class JobQueue {
     return () => void this.#offers.delete(release);
   }
 
-  /** How many wait; those that run are not counted. */
+  /** The number of waiting jobs; running jobs are not counted. */
   waiting({ line: name, owner }: LineScope = {}): number {
     if (owner !== undefined) return this.#turns.find(owner)?.waiting ?? 0;
     if (name === undefined) return this.#waiting;
@@ -123,8 +123,8 @@ export class JobQueue {
   }
 
   /**
-   * Milliseconds after which a refused sender should retry, estimated from the time that jobs take and from the
-   * senders refused before. Undefined while another process does the work.
+   * Milliseconds after which a refused sender should retry, estimated from the durations of jobs and the number of senders
+   * that were refused before. `undefined` while another process does the work.
    */
   retryDelay(scope: LineScope): number | undefined {
     if (!this.#isOpen) return undefined;
@@ -136,7 +136,7 @@ export class JobQueue {
     this.#beginWhatMay();
   }
 
-  /** Begins nothing more. With `clear`, waiting jobs are forgotten: they are loaded from the database at the next start. */
+  /** Begins no more jobs. With `clear`, waiting jobs are forgotten: the next start loads them from the database. */
   close({ clear = false }: { readonly clear?: boolean } = {}): void {
     this.#isOpen = false;
     for (const line of [...this.#lines.values()]) {
@@ -146,7 +146,7 @@ export class JobQueue {
     }
   }
 
-  /** Forgets jobs that wait, for their next attempt too: another process does them now. */
+  /** Forgets waiting jobs, also those that wait for their next attempt: another process does them now. */
   forget(isGone: (job: Job) => boolean): void {
     for (const line of [...this.#lines.values()]) {
       const { head } = line;
@@ -157,12 +157,12 @@ export class JobQueue {
     this.#beginWhatMay();
   }
 
-  /** Slots that no job holds. */
+  /** The number of free slots. */
   get free(): number {
     return this.#slots - this.#running;
   }
 
-  /** Whether no job holds a slot and none could begin; some may wait for an approval, or for their next attempt. */
+  /** Whether no job holds a slot and no job could begin; jobs can still wait for an approval or their next attempt. */
   get isAtRest(): boolean {
     return this.#running === 0 && this.#turns.ready === 0;
   }
@@ -172,7 +172,7 @@ export class JobQueue {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#slotWaiters.push(resolve));
   }
 
-  /** Resolves once no job runs, those with a released slot included. */
+  /** Resolves once no job runs, including those that have released their slot. */
   async idle(): Promise<void> {
     if (this.#begun > 0) await new Promise<void>((resolve) => this.#idlers.push(resolve));
   }
@@ -187,12 +187,12 @@ export class JobQueue {
     this.#askForSlots();
   }
 
-  /** Asks suspendable work to release as many slots as ready lines want. */
+  /** Asks suspendable work to release one slot per ready line. */
   #askForSlots(): void {
     if (!this.#isOpen) return;
     for (const release of this.#offers) {
-      if (this.#asked >= this.#turns.ready) return;
-      this.#asked += 1;
+      if (this.#requested >= this.#turns.ready) return;
+      this.#requested += 1;
       this.#offers.delete(release);
       release();
     }
@@ -215,7 +215,7 @@ export class JobQueue {
     const end = (how: JobEnd): void => {
       for (const { scope, service } of measured) scope.end(service, this.#clock.now());
       this.#finish(line, job, how);
-      // Its line has its next turn by now, so that its owner stands behind that of the next in line.
+      // `#finish` has given the line its next turn, so this owner comes after the owner of the next job.
       slot.end();
       owner.works -= 1;
       this.#turns.forget(owner);
@@ -231,7 +231,10 @@ export class JobQueue {
     this.#turns.count(owner, change);
   }
 
-  /** Creates the slot of one job, which may release it several times at once. It continues at once when all are taken back. */
+  /**
+   * Creates the slot of one job. Several parts of the job can release it at the same time; the slot counts as used again
+   * once all of them have taken it back, even if all slots are in use by then.
+   */
   #createSlot(owner: Owner<Line>) {
     let waits = 0;
     let ended = false;
@@ -261,7 +264,7 @@ export class JobQueue {
 
   #finish(line: Line, job: Job, end: JobEnd): void {
     this.#begun -= 1;
-    this.#asked = Math.max(0, this.#asked - 1);
+    this.#requested = Math.max(0, this.#requested - 1);
     line.head = undefined;
     // After `close` no retry is scheduled; pending work is loaded from the database at the next start.
     if ("retryAt" in end && this.#isOpen) this.#waitForRetry(line, job, end.retryAt);
@@ -288,7 +291,7 @@ export class JobQueue {
     );
   }
 
-  /** Puts a job whose retry is due at the front of its line, which waits for a slot like others. */
+  /** Puts a job whose retry is due at the front of its line, which then waits for a slot like other lines. */
   #putBack(line: Line, job: Job): void {
     this.#forgetRetry(line);
     const place: Waiting = { job, line };
@@ -326,12 +329,12 @@ export class JobQueue {
   #takeOut(place: Waiting): void {
     this.#positions.delete(place.job.id);
     place.line.queue.remove(place);
-    // An owner is forgotten with its last job, so the line leaves its turns before.
+    // An owner is forgotten with its last job, so the line must leave the owner's turns first.
     this.#updateTurn(place.line);
     this.#count(place.job, -1);
   }
 
-  /** Puts a line into the turns of the owner of its first job, or into none while it waits for its head. */
+  /** Adds a line to the turns of its first job's owner; removes it from all turns while its head runs or waits. */
   #updateTurn(line: Line): void {
     const first = line.head === undefined ? line.queue.first : undefined;
     const owner = first === undefined ? undefined : this.#turns.owner(first.job.owner);

@@ -1,9 +1,10 @@
+import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, RunRequest } from "../../contract.ts";
 
-/** The kinds of owners, which have shares of the slots and of the queue. An owner's name begins with its kind and a slash. */
+/** The kinds of owners. Owners have shares of the slots and of the queue. An owner's name begins with its kind and a slash. */
 export type OwnerKind = "principal" | "instance" | "workflow";
 
-/** The owner of an input: its sender, or its instance when requests are not authenticated. */
+/** The owner of an input: its sender, or its instance if requests are not authenticated. */
 export function ownerOfInput({
   principal,
   agent,
@@ -12,7 +13,7 @@ export function ownerOfInput({
   return principal === undefined ? `instance/${agent}/${instance_id}` : toOwner(principal);
 }
 
-/** The owner of a run: its starter, or its workflow when requests are not authenticated. */
+/** The owner of a run: the principal that started it, or its workflow if requests are not authenticated. */
 export function ownerOfRun({ principal, workflow }: Pick<RunRequest, "principal" | "workflow">): string {
   return principal === undefined ? `workflow/${workflow}` : toOwner(principal);
 }
@@ -26,6 +27,11 @@ export function kindOf(owner: string): OwnerKind {
   return owner.slice(0, owner.indexOf("/")) as OwnerKind;
 }
 
+/** The name of a session's line. */
+export function lineOf(key: SessionKey): string {
+  return `session/${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
+}
+
 const principalPrefix = "principal/";
 
 function toOwner(principal: string): string {
@@ -35,32 +41,32 @@ function toOwner(principal: string): string {
 /** An owner of queued work: a principal, or the instance or workflow that counts as one. */
 export interface Owner<Line extends Link<Line>> extends Link<Owner<Line>> {
   readonly name: string;
-  /** Its lines that could begin something, in the order of their turns. */
+  /** Its lines whose first job could begin, in the order of their turns. */
   readonly ready: Chain<Line>;
   readonly times: ServiceTimes;
-  /** Slots that it has. */
+  /** The number of slots that the owner uses. */
   running: number;
-  /** How many it had when it was put where it stands; none when it stands nowhere. */
-  place: number | undefined;
-  /** Its work that waits or runs; the owner is remembered for as long as there is any. */
+  /** The number of slots under which `Turns` lists the owner; `undefined` if it is not listed. */
+  listedSlots: number | undefined;
+  /** The number of its jobs that wait or run; the owner is kept while there is one. */
   works: number;
   waiting: number;
 }
 
 /**
- * An owner may take one more slot while it has fewer than so many times those that are free, and the last one is for an
- * owner that has none: with 256 slots one owner has 224 at most, two have 119 each. So whoever comes next begins at
- * once, however much the others have to do. Of fewer than eight slots one owner may have all.
+ * An owner can use another slot while it uses fewer than this number times the free slots, and the last free slot is
+ * reserved for an owner without any: of 256 slots one owner gets at most 224, two get 119 each. So a new owner begins at
+ * once, however much work the others have. Of fewer than eight slots one owner can use all.
  */
 const sharePerFreeSlot = 7;
 
 /**
- * Picks the next line: that of the owner with the fewest slots; among several owners, of the one that has waited
- * longest; the lines of one owner take turns. The cost does not depend on how many lines and owners wait.
+ * Picks the next line: a line of the owner that uses the fewest slots; among several such owners, of the one that has
+ * waited longest. The lines of one owner take turns. The cost does not depend on the number of waiting lines and owners.
  */
 export class Turns<Line extends Link<Line>> {
   readonly #owners = new Map<string, Owner<Line>>();
-  /** Owners with ready lines, by how many slots each has. */
+  /** Owners with ready lines, by the number of slots that each uses. */
   readonly #bySlots = new Map<number, Chain<Owner<Line>>>();
   readonly #slots: number;
   #ready = 0;
@@ -69,7 +75,7 @@ export class Turns<Line extends Link<Line>> {
     this.#slots = slots;
   }
 
-  /** How many lines could begin something. */
+  /** The number of lines whose first job could begin. */
   get ready(): number {
     return this.#ready;
   }
@@ -78,7 +84,7 @@ export class Turns<Line extends Link<Line>> {
     return this.#owners.get(name);
   }
 
-  /** The owner, made when it is new. It is kept until `forget`. */
+  /** Returns the owner, which is created if it is new. It is kept until `forget`. */
   owner(name: string): Owner<Line> {
     let owner = this.#owners.get(name);
     if (owner === undefined) {
@@ -87,7 +93,7 @@ export class Turns<Line extends Link<Line>> {
         ready: new Chain(),
         times: new ServiceTimes(),
         running: 0,
-        place: undefined,
+        listedSlots: undefined,
         works: 0,
         waiting: 0,
       };
@@ -96,7 +102,7 @@ export class Turns<Line extends Link<Line>> {
     return owner;
   }
 
-  /** Forgets an owner of which nothing waits or works. */
+  /** Forgets an owner without waiting or running jobs. */
   forget(owner: Owner<Line>): void {
     if (owner.works === 0) this.#owners.delete(owner.name);
   }
@@ -113,60 +119,60 @@ export class Turns<Line extends Link<Line>> {
     this.#reorder(owner);
   }
 
-  /** Says that an owner has a slot more, or less. */
+  /** Counts a slot that an owner has taken (1) or released (-1). */
   count(owner: Owner<Line>, change: 1 | -1): void {
     owner.running += change;
     this.#reorder(owner);
   }
 
-  /** The line whose turn it is, while so many slots are in use; undefined when none may begin. */
+  /** The line whose turn it is while `running` slots are in use; `undefined` if no line may begin. */
   next(running: number): { readonly owner: Owner<Line>; readonly line: Line } | undefined {
     let fewest = Number.POSITIVE_INFINITY;
-    // The numbers differ from each other, and their sum is no more than the slots: there are few.
+    // The keys differ, and their sum is at most the number of slots, so there are few.
     for (const slots of this.#bySlots.keys()) fewest = Math.min(fewest, slots);
     const owner = this.#bySlots.get(fewest)?.first;
     const line = owner?.ready.first;
     if (owner === undefined || line === undefined) return undefined;
-    const kept = this.#slots > sharePerFreeSlot ? 1 : 0;
-    const mayBegin = fewest === 0 || fewest < sharePerFreeSlot * (this.#slots - running - kept);
+    const reserved = this.#slots > sharePerFreeSlot ? 1 : 0;
+    const mayBegin = fewest === 0 || fewest < sharePerFreeSlot * (this.#slots - running - reserved);
     return mayBegin ? { owner, line } : undefined;
   }
 
-  /** Puts an owner where it belongs: at the end of those that have as many slots, unless it stands there already. */
+  /** Lists an owner at the end of the owners that use as many slots, unless it is listed there already. */
   #reorder(owner: Owner<Line>): void {
-    const place = owner.ready.size === 0 ? undefined : owner.running;
-    if (place === owner.place) return;
-    if (owner.place !== undefined) {
-      const chain = this.#bySlots.get(owner.place);
+    const slots = owner.ready.size === 0 ? undefined : owner.running;
+    if (slots === owner.listedSlots) return;
+    if (owner.listedSlots !== undefined) {
+      const chain = this.#bySlots.get(owner.listedSlots);
       chain?.remove(owner);
-      if (chain?.size === 0) this.#bySlots.delete(owner.place);
+      if (chain?.size === 0) this.#bySlots.delete(owner.listedSlots);
     }
-    owner.place = place;
-    if (place === undefined) return;
-    const chain = this.#bySlots.get(place) ?? new Chain<Owner<Line>>();
-    this.#bySlots.set(place, chain);
+    owner.listedSlots = slots;
+    if (slots === undefined) return;
+    const chain = this.#bySlots.get(slots) ?? new Chain<Owner<Line>>();
+    this.#bySlots.set(slots, chain);
     chain.push(owner);
   }
 }
 
-/** How much a new duration counts beside those that were measured before. */
+/** The weight of a new duration in the running mean. */
 const weight = 0.2;
-/** No estimate is worth more: what waits for a person may take days. */
+/** The longest estimate: work that waits for a person can take days. */
 const longestMs = 600_000;
 
-/** One work from its begin to its end. */
+/** One running job. */
 export interface Service extends Link<Service> {
   readonly begunAt: number;
 }
 
 /**
- * How fast a line moves: how long its works take, and how long those at work have been at it. From that follows when
- * there will be room in it again. Times come from a clock that never jumps.
+ * Measures how long jobs take and how long the current ones have been running, and estimates when the line has room again.
+ * Times come from a clock that never jumps.
  */
 export class ServiceTimes {
   readonly #running = new Chain<Service>();
   #meanMs: number | undefined;
-  /** Senders who were told to come back, and have not been let in yet. */
+  /** Senders that were refused and whose jobs have not begun since. */
   #turnedAway = 0;
 
   get meanMs(): number | undefined {
@@ -186,23 +192,23 @@ export class ServiceTimes {
     this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs * (1 - weight) + ms * weight;
   }
 
-  /** In how many ms there is room for one more, behind those who were told to come back before. `usualMs`: for what was never measured. */
+  /** Milliseconds until there is room for one more job, after those of senders refused before. `usualMs`: the mean while none is measured. */
   retryDelay(now: number, usualMs: number): number {
-    const place = this.#turnedAway;
+    const jobsBefore = this.#turnedAway;
     this.#turnedAway += 1;
     const abreast = Math.max(1, this.#running.size);
     const meanMs = this.#meanMs ?? usualMs;
-    // The work that began first ends first; then as many again, and so on.
-    let ahead = place % abreast;
+    // The job that began first ends first; after one mean duration, the same number of jobs ends again.
+    let ahead = jobsBefore % abreast;
     let untilEndMs = meanMs;
     for (const { begunAt } of this.#running) {
       untilEndMs = meanMs - (now - begunAt);
       if (ahead === 0) break;
       ahead -= 1;
     }
-    // One that takes longer than is usual may take as long again.
+    // A job that takes longer than usual can take as long again.
     const nextMs = untilEndMs > 0 ? untilEndMs : Math.max(meanMs, -untilEndMs) / abreast;
-    return Math.min(longestMs, Math.floor(place / abreast) * meanMs + nextMs);
+    return Math.min(longestMs, Math.floor(jobsBefore / abreast) * meanMs + nextMs);
   }
 }
 
@@ -214,9 +220,8 @@ export interface Link<Item> {
 }
 
 /**
- * A queue that members may leave from anywhere. No call costs more the longer it is, which cannot be said of an
- * array, nor of a Set whose first members are taken out again and again: each look at its first one passes over
- * those that have gone.
+ * A linked list: members can leave from anywhere, and the cost of a call does not depend on the length. Neither an array
+ * nor a Set has this property: reading the first member of a Set passes over all deleted ones.
  */
 export class Chain<Item extends Link<Item>> implements Iterable<Item> {
   #first: Item | undefined;
@@ -231,17 +236,17 @@ export class Chain<Item extends Link<Item>> implements Iterable<Item> {
     return this.#size;
   }
 
-  /** Adds it at the end; it must be in no chain. */
+  /** Adds an item at the end; it must be in no chain. */
   push(item: Item): void {
     this.#insert(item, this.#last, undefined);
   }
 
-  /** Adds it at the front; it must be in no chain. */
+  /** Adds an item at the front; it must be in no chain. */
   unshift(item: Item): void {
     this.#insert(item, undefined, this.#first);
   }
 
-  /** False when it is not in this chain. */
+  /** Removes an item; false if it is not in this chain. */
   remove(item: Item): boolean {
     if (item.chain !== this) return false;
     const { before, after } = item;

@@ -7,7 +7,7 @@ import { checkShare } from "./share-of-line.ts";
 
 const queue = new JobQueue({ clock: systemClock, slots: 1 });
 
-/** The error of one more, of which `own` of `all` in a line of ten places are the owner's. */
+/** The error for one more input, if `own` of `all` inputs in a line of ten places belong to the owner. */
 function faultOf(
   own: number,
   all: number,
@@ -27,15 +27,15 @@ function faultOf(
   }
 }
 
-test("an owner's share ends where it has as many as there are places left", () => {
+test("an owner can use as many places as it leaves free", () => {
   const refused = (own: number, all: number): boolean => faultOf(own, all) !== undefined;
   expect([refused(4, 4), refused(5, 5)]).toEqual([false, true]);
   expect([refused(2, 6), refused(3, 7), refused(4, 7)]).toEqual([false, true, true]);
-  // An owner without waiting work finds the last place.
+  // An owner without waiting work gets the last place.
   expect([refused(0, 9), refused(1, 9)]).toEqual([false, true]);
 });
 
-test("a share that is set counts in place of that, and one place is the least", () => {
+test("a configured share replaces this rule, and is at least one place", () => {
   expect([faultOf(8, 8, { share: 9 }), faultOf(0, 9, { share: 0 })]).toEqual([undefined, undefined]);
   expect(faultOf(2, 2, { share: 2 })?.code).toBe("too_many_requests");
 });

@@ -4,17 +4,17 @@ import type { LineScope } from "./job.ts";
 import type { JobQueue } from "./job-queue.ts";
 import { kindOf } from "./owners.ts";
 
-/** How many wait, of what may wait together. */
+/** The number of waiting inputs or runs: of all owners, and of one owner. */
 export interface Load {
   readonly all: number;
   readonly ofOwner: number;
 }
 
 /**
- * Throws when there is no room in the line for one more of an owner's: `unavailable` when the line is full,
- * `too_many_requests` when the owner has its share of it. Without a limit of its own, an owner's share ends where it has
- * as many as there are places left: one has half of the line at most, two have a third each, and so on, so that
- * there is always room for whoever comes next.
+ * Throws if the line has no room for one more input or run of an owner: `unavailable` if the line is full,
+ * `too_many_requests` if the owner has used up its share. Without `waitingPerOwner`, an owner can use as many places as it
+ * leaves free: one owner gets at most half of the line, two get a third each, and so on, so that there is always room for
+ * another owner.
  */
 export function checkShare(
   load: Load,
@@ -34,15 +34,15 @@ export function checkShare(
   throw new KitError({
     code: "too_many_requests",
     message: `${load.ofOwner} ${what} of ${kind === "principal" ? "yours" : `this ${kind}`} are waiting, which is the share of one ${kind} in the line.`,
-    hint: "Send less at a time. engine.max_waiting_per_principal sets the share, engine.max_waiting the length of the line.",
+    hint: "Send fewer requests at a time. engine.max_waiting_per_principal sets the share, engine.max_waiting the length of the line.",
     meta: { scope: kind, waiting: load.ofOwner, ...retryAfter(queue, { owner }) },
   });
 }
 
-/** Where nothing was measured, because another process does the work. */
+/** The delay while another process does the work, so that this process has measured nothing. */
 const usualS = 5;
 
-/** When to come again, in whole seconds, as an error's `meta`. */
+/** The delay before a retry, in whole seconds, as an error's `meta`. */
 export function retryAfter(queue: JobQueue, scope: LineScope): { readonly retry_after_s: number } {
   const ms = queue.retryDelay(scope);
   return { retry_after_s: ms === undefined ? usualS : Math.max(1, Math.ceil(ms / 1_000)) };

@@ -1,10 +1,10 @@
-/** Callers that wait for the end of work, by its id. */
+/** Callers that wait for the end of work, by the id of the work. */
 export interface Waiters {
   /** Resolves when `wake` is called for the id; rejects with the reason of the signal. */
   wait(id: string, signal?: AbortSignal): Promise<void>;
   wake(id: string): void;
   ids(): readonly string[];
-  /** Rejects all who wait. */
+  /** Rejects all waiting callers. */
   close(reason: unknown): void;
 }
 

@@ -15,7 +15,7 @@ export interface ExecutionHost {
   readonly admit: Dispatcher;
 }
 
-/** Services of an execution for the calls of its context. */
+/** The services that an execution offers to the calls of its context. */
 export interface ExecutionCore {
   readonly host: Pick<ExecutionHost, "admit"> & { readonly base: Pick<EngineBase, "clock" | "time"> };
   readonly run: RunRow;
@@ -23,22 +23,22 @@ export interface ExecutionCore {
   readonly signal: AbortSignal;
   readonly handlers: EngineHandlers;
   readonly guard: GuardedCalls["guard"];
-  /** Takes the next position. Throws `replay_mismatch`, which is then the run's end. */
+  /** Moves to the next position of the journal. Throws `replay_mismatch`, with which the run then ends. */
   readonly ask: Replay["ask"];
-  /** Whether the run takes the new branch of a change, as `Replay.patched` says it. */
+  /** See `Replay.patched`. */
   readonly patched: Replay["patched"];
-  /** The run is at work until the promise settles, and is not suspended meanwhile. */
+  /** Runs work during which the run is not suspended. */
   readonly atWork: <Value>(work: () => Promise<Value>) => Promise<Value>;
   /**
-   * Repeats what needs the store until the store can be used. What fails otherwise ends the run; of a run that was left
-   * behind, nothing comes back.
+   * Repeats a call that needs the store until the store is available. Another error ends the run. Once the execution has
+   * ended, the promise never settles.
    */
   readonly insist: <Value>(call: () => Promise<Value>) => Promise<Value>;
   readonly store: (value: unknown) => Promise<string | null>;
-  /** Waits for a store that is away; a run that a drain finds so is left to the next start, and does not go on. */
+  /** Waits for an unavailable store. If a drain begins meanwhile, the execution ends, and the next start resumes the run. */
   readonly waitForStore: (ms: number) => Promise<void>;
   /** Resolves with a recorded outcome, in the order in which the outcomes were recorded. */
   readonly deliver: (end: EntryEnd) => Promise<unknown>;
-  /** Something has changed that may let the run be suspended, or not any more. */
-  readonly settle: () => void;
+  /** Checks again whether the run can be suspended. */
+  readonly checkRest: () => void;
 }

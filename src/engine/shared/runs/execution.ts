@@ -21,8 +21,8 @@ import type { RunRow } from "./run-store.ts";
 import { Waits } from "./waits.ts";
 
 /**
- * `suspended`: it waits for longer than a moment, and its promise was left behind. `left`: the lease is
- * lost, or a drain has waited long enough.
+ * `suspended`: the run waits for longer than a moment; the promise of its handler never settles. `left`: this process
+ * gives the run up, because the lease is lost or a drain has reached its deadline.
  */
 export type ExecutionEnd =
   | { readonly kind: "completed"; readonly result: string | null }
@@ -39,17 +39,17 @@ export interface TakenRun extends Pick<RunContext, "fence" | "releaseSlot"> {
   readonly lastEvent: number;
 }
 
-/** How long a run may do nothing but wait before it is suspended; the first of it also when its slot is wanted. */
+/** A run that only waits is suspended after `graceMs`; if other work wants its slot, after `minGraceMs`. */
 const graceMs = 1_000;
-const leastGraceMs = 50;
-/** How long an end is kept back for one before it that the run has not asked for. */
+const minGraceMs = 50;
+/** How long an end is held back for an earlier end that the run has not requested yet. */
 const stallMs = 1_000;
-/** Between two attempts at a store that cannot be written. */
+/** The pause between two attempts to write to the store. */
 const retryMs = 1_000;
-/** How long a cancelled run may take to clean up. */
+/** How long a cancelled run can clean up. */
 const unwindMs = 5_000;
 
-/** A run at work in this process, from its first position to its end or its next long wait. It begins when it is made. */
+/** A run that this process executes, from its first position to its end or its next long wait. The constructor starts it. */
 export class Execution implements ExecutionCore {
   readonly host: ExecutionHost;
   readonly run: RunRow;
@@ -63,10 +63,10 @@ export class Execution implements ExecutionCore {
   readonly #calls: GuardedCalls;
   readonly #deliveries: Deliveries;
   readonly #waits: Waits;
-  /** Calls of its context that are at work. */
+  /** Calls of its context that do work now. */
   #working = 0;
   #closed = false;
-  /** Why it ends whatever its handler gives: it was cancelled, or has left its journal. */
+  /** The end that is fixed whatever the handler returns: the run was cancelled, or does not match its journal. */
   #verdict: ExecutionEnd | undefined;
   #callOffGrace: (() => void) | undefined;
 
@@ -80,14 +80,14 @@ export class Execution implements ExecutionCore {
     this.#calls = createGuardedCalls(this.#controller.signal);
     this.#deliveries = createDeliveries({
       whenStalled: (callback) => this.#after(stallMs, callback),
-      onIdle: () => this.settle(),
+      onIdle: () => this.checkRest(),
     });
-    // Later ends would wait for the end of a marker.
+    // Ends are delivered in order, so the end of a skipped marker must count as delivered.
     this.#replay = createReplay(taken.journal.entries, ({ ended_as }) =>
       this.#deliveries.add(ended_as, () => undefined),
     );
     this.#waits = new Waits(this);
-    // It begins in a turn of its own, when whoever made it holds it.
+    // The handler starts in the next turn of the event loop, once the caller has stored the execution.
     setImmediate(() => void this.#work());
   }
 
@@ -106,12 +106,12 @@ export class Execution implements ExecutionCore {
     this.end.then(callOff, callOff);
   }
 
-  /** Leaves it behind; its signal fires with the reason. */
+  /** Ends the execution without an outcome; its signal fires with the reason. */
   leave(reason: unknown): void {
     this.#close({ kind: "left" }, reason);
   }
 
-  /** A signal may have come for one of its waits. */
+  /** Checks whether a signal has arrived for one of the run's waits. */
   checkWaits(): void {
     this.#waits.checkWaits();
   }
@@ -119,7 +119,7 @@ export class Execution implements ExecutionCore {
   readonly guard: ExecutionCore["guard"] = (call) => this.#calls.guard(call);
 
   readonly ask: Replay["ask"] = (kind, name) => {
-    // A run that has left its journal gets nowhere, also when its code looks past the error.
+    // A run that does not match its journal cannot continue, even if its code catches the error.
     if (this.#verdict?.kind === "failed") throw this.#verdict.error;
     try {
       return this.#replay.ask(kind, name);
@@ -141,16 +141,16 @@ export class Execution implements ExecutionCore {
       return await new Promise<never>(() => undefined);
     }
     this.#working += 1;
-    this.settle();
+    this.checkRest();
     try {
       return await work();
     } finally {
       this.#working -= 1;
-      this.settle();
+      this.checkRest();
     }
   };
 
-  /** Repeats the call, so that no finished step is done again because its record could not be written. */
+  /** Repeats the call, so that no finished step is repeated because its record could not be written. */
   readonly insist = async <Value>(call: () => Promise<Value>): Promise<Value> => {
     while (!this.#closed) {
       try {
@@ -169,7 +169,7 @@ export class Execution implements ExecutionCore {
 
   readonly waitForStore = async (ms: number): Promise<void> => {
     const { clock, draining } = this.host.base;
-    // One that is cancelled cleans up, and goes on trying.
+    // A cancelled run cleans up, and keeps trying.
     const early = linkSignals(this.signal.aborted ? [draining] : [draining, this.signal]);
     await clock.sleep(ms, early.signal).catch(() => undefined);
     early.unlink();
@@ -189,7 +189,7 @@ export class Execution implements ExecutionCore {
       });
     });
 
-  readonly settle = (): void => {
+  readonly checkRest = (): void => {
     const mayRest =
       !this.#closed &&
       this.#verdict === undefined &&
@@ -212,7 +212,7 @@ export class Execution implements ExecutionCore {
       const result = await this.store(value);
       this.#close({ kind: "completed", result }, ended());
     } catch (error) {
-      // It goes on from its journal once the store is back.
+      // After an outage the run continues from its journal once the store is back.
       this.#verdict ??= isOutage(error, run.run_id, handlers)
         ? { kind: "suspended", wakeAt: Math.ceil(host.base.time.now() + outagePause(4)) }
         : { kind: "failed", error };
@@ -238,7 +238,7 @@ export class Execution implements ExecutionCore {
     });
   }
 
-  /** A replay that does not come to its end says something new: that it was cancelled, does not match, or is over. */
+  /** Whether an event is skipped, because an earlier attempt emitted it. The end of a run is always new. */
   #isSilent({ type }: RunEventBody): boolean {
     if (this.#closed) return true;
     const isReplay = this.#verdict === undefined && this.#replay.behind;
@@ -251,13 +251,13 @@ export class Execution implements ExecutionCore {
     checkJson(value, "The result of the workflow", "internal_error");
   }
 
-  /** Suspends it after its grace; gives the way to call that off. */
+  /** Suspends the run after its grace period; returns the function that prevents it. */
   #rest(): () => void {
-    let callOff = this.#after(leastGraceMs, () => {
+    let callOff = this.#after(minGraceMs, () => {
       const suspend = (): void =>
         this.#close({ kind: "suspended", wakeAt: this.#waits.earliest }, leftBehind());
       const keepSlot = this.host.base.queue.onSlotWanted(suspend);
-      const stop = this.#after(graceMs - leastGraceMs, suspend);
+      const stop = this.#after(graceMs - minGraceMs, suspend);
       callOff = () => {
         keepSlot();
         stop();
@@ -278,7 +278,7 @@ export class Execution implements ExecutionCore {
     this.#ending.resolve(end);
   }
 
-  /** Calls back after a time; gives the way to call it off. */
+  /** Calls back after a time; returns the function that prevents it. */
   #after(ms: number, callback: () => void): () => void {
     const timer = new AbortController();
     this.host.base.clock.sleep(ms, timer.signal).then(callback, () => undefined);
@@ -287,8 +287,8 @@ export class Execution implements ExecutionCore {
 }
 
 function toRequest({ blobs }: EngineBase, { workflow, payload, idempotency_key, owner, trace }: RunRow) {
-  const asked = { ...principalOf(owner), ...fromStoredTrace(trace) };
-  const request = { workflow, payload: blobs.load(payload), ...asked };
+  const sender = { ...principalOf(owner), ...fromStoredTrace(trace) };
+  const request = { workflow, payload: blobs.load(payload), ...sender };
   return idempotency_key === null ? request : { ...request, idempotency_key };
 }
 
@@ -299,7 +299,7 @@ function cancelled(): KitError {
 function leftBehind(): KitError {
   return new KitError({
     code: "aborted",
-    message: "The run waits. It is taken up again when its time or its signal has come.",
+    message: "The run is suspended. It resumes at the time, or with the signal, that it waits for.",
     meta: { will_resume: true },
   });
 }
@@ -310,13 +310,13 @@ function ended(): KitError {
 
 interface RunEventOptions {
   readonly stream: string;
-  /** The index of the newest event that the log has. */
+  /** The index of the newest event in the log. */
   readonly last: number;
-  /** Whether what is said now was said before, or comes too late. */
+  /** Whether an event is skipped, because it was emitted before or the execution has ended. */
   readonly isSilent: (event: RunEventBody) => boolean;
 }
 
-/** Numbers the events of a run, and puts them into its stream. */
+/** Returns the function that numbers the events of a run and appends them to its stream. */
 function createRunEvents(events: EventLog, options: RunEventOptions): RunContext["emit"] {
   let index = options.last;
   return (event) => {
@@ -324,7 +324,7 @@ function createRunEvents(events: EventLog, options: RunEventOptions): RunContext
     try {
       events.append(options.stream, { ...event, index: index + 1 });
     } catch (error) {
-      // Another process writes the stream now, and this run is about to learn of it by its signal.
+      // Another process writes the stream now; the run's signal is about to fire.
       if (error instanceof KitError && error.code === "lease_lost") return undefined;
       throw error;
     }

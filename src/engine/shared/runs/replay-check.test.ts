@@ -3,7 +3,7 @@ import type { EngineHandlers } from "../../contract.ts";
 import { checkReplay, type OpenRun } from "./replay-check.ts";
 import type { JournalEntry } from "./run-journal.ts";
 
-/** A run with a journal of steps, of which some may be missing: they had not ended when it was read. */
+/** A run with a journal of steps; missing steps had not ended when it was read. */
 function openRun(names: readonly (string | undefined)[], more: readonly JournalEntry[] = []): OpenRun {
   const entries = names.flatMap((name, index): JournalEntry[] =>
     name === undefined ? [] : [entry({ position: index + 1, kind: "step", name }, index + 1)],
@@ -38,7 +38,7 @@ function entry(head: Omit<JournalEntry, "outcome">, ended_as: number): JournalEn
 const check = (open: OpenRun, perform: EngineHandlers["run"]) =>
   checkReplay(open, perform, { patienceMs: 200 });
 
-test("no step is run, and recorded results are what the code gets", async () => {
+test("no step runs, and the code gets the recorded results", async () => {
   const seen: unknown[] = [];
   const verdict = await check(openRun(["a", "b"]), async (context) => {
     seen.push(await context.step("a", () => seen.push("a ran")));
@@ -49,7 +49,7 @@ test("no step is run, and recorded results are what the code gets", async () => 
   expect(seen).toEqual([1, 2]);
 });
 
-test("code that waits for the world, or for a call that had not ended, cannot be told", async () => {
+test("the verdict is unclear for code that waits for something unrecorded, or for a call that had not ended", async () => {
   const world = await check(openRun(["a", "b"]), async (context) => {
     await context.step("a", () => 1);
     await new Promise(() => undefined);
@@ -65,7 +65,7 @@ test("code that waits for the world, or for a call that had not ended, cannot be
   expect(sideBySide).toEqual({ outcome: "matches" });
 });
 
-test("a mismatch counts although the code looks past it, and a recorded failure is not a fault of the code", async () => {
+test("a mismatch counts even if the code catches it, and a recorded failure is not a fault of the code", async () => {
   const lookedPast = await check(openRun(["a", "b"]), async (context) => {
     await context.step("other", () => 1).catch(() => undefined);
     return "fine";
@@ -84,7 +84,7 @@ test("a mismatch counts although the code looks past it, and a recorded failure 
   expect(await check(openRun(["a"], [failed]), flow)).toEqual({ outcome: "matches" });
 });
 
-test("a run with the marker of a patch matches code that no longer asks for it, and one without does not", async () => {
+test("a run with the marker of a patch matches code without the call, and a run without it does not", async () => {
   const marked = openRun(
     ["a"],
     [

@@ -10,7 +10,7 @@ import { createDeliveries, createGuardedCalls, type Deliveries, type GuardedCall
 import type { RunRow } from "./run-store.ts";
 import { Waits } from "./waits.ts";
 
-/** A run that has not ended, as it is stored, and what it has recorded. */
+/** A stored run that has not ended, and its journal entries. */
 export interface OpenRun {
   readonly run: RunRow;
   readonly entries: readonly JournalEntry[];
@@ -18,15 +18,15 @@ export interface OpenRun {
   load(stored: string): unknown;
 }
 
-/** The runs of an engine's store that have not ended, oldest first. Nothing is written, and no lease is taken. */
+/** Reads the open runs of an engine's store, oldest first, without writes and without a lease. */
 export interface OpenRuns {
   read(): AsyncIterable<OpenRun>;
   close(): Promise<void>;
 }
 
 /**
- * `matches`: the code asks for what was recorded. `mismatch`: it asks for something else at a position. `fails`: it ends with
- * another error before it gets further than what was recorded. `unclear`: it waits for something that no journal has.
+ * `matches`: the code makes the recorded calls. `mismatch`: it makes another call at a position. `fails`: it ends with
+ * another error before it has made all recorded calls. `unclear`: it waits for something that is not in the journal.
  */
 export type ReplayVerdict =
   | { readonly outcome: "matches" }
@@ -34,20 +34,20 @@ export type ReplayVerdict =
   | { readonly outcome: "unclear"; readonly before: JournalEntry };
 
 export interface ReplayCheckOptions {
-  /** How long the code may get no further before the verdict is `unclear`, in ms; default 5,000. */
+  /** How long the code can make no progress before the verdict is `unclear`, in ms; default 5,000. */
   readonly patienceMs?: number | undefined;
 }
 
-/** How often the code is looked after. */
-const lookMs = 5;
-/** For how long nothing may happen once all that was recorded has been asked for. */
+/** How often the progress of the code is checked. */
+const pollMs = 5;
+/** The pause without a further call after which the check ends, once the code has made all recorded calls. */
 const quietMs = 20;
-/** The same, where the code waits in a call that is not recorded. */
+/** The patience while the code waits in a call that is not recorded. */
 const openPatienceMs = 500;
-/** How long an end is kept back for one before it that the code has not asked for. */
+/** How long an end is held back for an earlier end that the code has not requested yet. */
 const stallMs = 50;
 
-/** Runs the code of a run over its journal. No step's work is run, and nothing is recorded. */
+/** Replays a run's code over its journal. No work of a step runs, and nothing is recorded. */
 export async function checkReplay(
   open: OpenRun,
   perform: EngineHandlers["run"],
@@ -74,11 +74,12 @@ class ReplayCheck implements ExecutionCore {
   readonly #replay: Replay;
   #mismatch: unknown;
   #end: { readonly error?: unknown } | undefined;
-  /** The run ends with what a call has recorded as its failure: the code has nothing to do with it. */
+  /** Whether the last delivered outcome was a recorded failure: if the run ends with it, the code still matches. */
   #lastFailed = false;
   /** Calls that are not recorded. */
   #unrecorded = 0;
-  #heardAt = performance.now();
+  /** When the code last made a call or got an outcome, by `performance.now`. */
+  #progressAt = performance.now();
 
   constructor(open: OpenRun, perform: EngineHandlers["run"]) {
     this.#open = open;
@@ -112,7 +113,7 @@ class ReplayCheck implements ExecutionCore {
     const performing = this.#perform();
     try {
       for (;;) {
-        await sleep(lookMs);
+        await sleep(pollMs);
         const verdict = this.#verdict(patienceMs);
         if (verdict !== undefined) return verdict;
       }
@@ -120,7 +121,7 @@ class ReplayCheck implements ExecutionCore {
       this.#deliveries.close();
       this.#calls.close();
       this.#controller.abort(new KitError({ code: "aborted", message: "The check of the run is over." }));
-      // The handler closes what it has opened.
+      // Gives the handler time to close its resources.
       await Promise.race([performing, sleep(patienceMs, undefined, { ref: false })]);
     }
   }
@@ -128,12 +129,12 @@ class ReplayCheck implements ExecutionCore {
   readonly guard: ExecutionCore["guard"] = (call) => this.#calls.guard(call);
 
   readonly ask: Replay["ask"] = (kind, name) => {
-    this.#heardAt = performance.now();
+    this.#progressAt = performance.now();
     if (this.#mismatch !== undefined) throw this.#mismatch;
     try {
-      const asked = this.#replay.ask(kind, name);
-      if (asked.recorded === undefined) this.#unrecorded += 1;
-      return asked;
+      const call = this.#replay.ask(kind, name);
+      if (call.recorded === undefined) this.#unrecorded += 1;
+      return call;
     } catch (error) {
       this.#mismatch = error;
       throw error;
@@ -148,7 +149,7 @@ class ReplayCheck implements ExecutionCore {
   readonly deliver: ExecutionCore["deliver"] = ({ state, value, ended_as }: EntryEnd) =>
     new Promise((resolve, refuse) => {
       this.#deliveries.add(ended_as, () => {
-        this.#heardAt = performance.now();
+        this.#progressAt = performance.now();
         this.#lastFailed = state === "failed";
         try {
           const loaded = value === null ? undefined : this.#open.load(value);
@@ -160,12 +161,12 @@ class ReplayCheck implements ExecutionCore {
       });
     });
 
-  /** Calls that are not recorded are not done: the code waits there for as long as the check lasts. */
+  /** Unrecorded calls are not executed: the code waits there until the check ends. */
   readonly atWork = never;
   readonly insist = never;
   readonly store = never;
   readonly waitForStore = never;
-  readonly settle = (): void => undefined;
+  readonly checkRest = (): void => undefined;
 
   async #perform(): Promise<void> {
     const { run } = this;
@@ -205,7 +206,7 @@ class ReplayCheck implements ExecutionCore {
       return failure(isMismatch(error) ? "mismatch" : "fails", error);
     }
     if (this.#deliveries.busy) return undefined;
-    const silentMs = performance.now() - this.#heardAt;
+    const silentMs = performance.now() - this.#progressAt;
     if (before === undefined) return silentMs > quietMs ? { outcome: "matches" } : undefined;
     const patience = this.#unrecorded > 0 ? Math.min(openPatienceMs, patienceMs) : patienceMs;
     return silentMs > patience ? { outcome: "unclear", before } : undefined;

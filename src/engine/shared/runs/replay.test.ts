@@ -16,7 +16,7 @@ function recorded(calls: readonly { kind: CallKind; name: string }[]): JournalEn
   }));
 }
 
-test("the same calls find their entries, in order, and are behind until the last", () => {
+test("the same calls find their entries in order, and the replay is behind until the last one", () => {
   fc.assert(
     fc.property(requests, fc.nat(), (calls, cut) => {
       const known = cut % (calls.length + 1);
@@ -32,7 +32,7 @@ test("the same calls find their entries, in order, and are behind until the last
   );
 });
 
-test("another kind or name is a mismatch that says what was recorded and what was asked", () => {
+test("another kind or name is a mismatch that names the recorded and the requested call", () => {
   fc.assert(
     fc.property(
       requests,
@@ -64,15 +64,15 @@ test.each([
   [{ kind: "step", name: "a" }, { kind: "dispatch", name: "a" }, ['step "a"', 'dispatch "a"']],
   [{ kind: "now", name: "" }, { kind: "uuid", name: "" }, ["now", "uuid"]],
 ] as const)(
-  "an entry is told from one of the same name and another kind: %j, %j",
-  (was, now, [said, asked]) => {
+  "an entry differs from a call of the same name and another kind: %j, %j",
+  (was, now, [before, after]) => {
     expect(() => createReplay(recorded([was])).ask(now.kind, now.name)).toThrow(
-      `Position 1 of the run was recorded as ${said}, and the workflow now asks for ${asked}.`,
+      `Position 1 of the run was recorded as ${before}, but the workflow's code now asks for ${after}.`,
     );
   },
 );
 
-test("positions of which some were not recorded keep their numbers", () => {
+test("positions keep their numbers if some of them were not recorded", () => {
   const [first, second, third] = recorded([
     { kind: "step", name: "a" },
     { kind: "step", name: "b" },
@@ -87,7 +87,7 @@ test("positions of which some were not recorded keep their numbers", () => {
   expect(second?.position).toBe(2);
 });
 
-test("a change of the code at any place: a run takes the branch that it was on, in every replay, and the call can go later", () => {
+test("after a change of the code at any place a run stays on its branch in every replay, and the call can be removed later", () => {
   const calls = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
   fc.assert(
     fc.property(calls, fc.nat(), fc.nat(), (names, reachedSeed, placeSeed) => {
@@ -131,7 +131,7 @@ test("a change of the code at any place: a run takes the branch that it was on, 
   );
 });
 
-test("the end of a marker whose call is gone is passed on, since later ends wait for it", () => {
+test("the end of a marker without a call is passed on, because later ends wait for it", () => {
   const marker = entryOf({ kind: "patch", name: "change", position: 1 }, 1);
   const step = entryOf({ kind: "step", name: "a", position: 2 }, 2);
   const passed: number[] = [];

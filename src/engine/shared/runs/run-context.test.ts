@@ -10,7 +10,7 @@ function begin(work: StepWork<unknown>, options: StepOptions, clock = createManu
   return { clock, run, result: attemptStep(work, call).catch((error: unknown) => error) };
 }
 
-test("between attempts it waits twice as long each time, up to a minute", async () => {
+test("the pause between attempts doubles each time, up to a minute", async () => {
   const at: number[] = [];
   const clock = createManualClock();
   const { result } = begin(
@@ -27,7 +27,7 @@ test("between attempts it waits twice as long each time, up to a minute", async 
   expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
 });
 
-test("each attempt has the whole time, and its own signal", async () => {
+test("each attempt has the whole time limit, and its own signal", async () => {
   const signals: AbortSignal[] = [];
   const { clock, run, result } = begin(
     ({ signal, attempt }) => {
@@ -44,7 +44,7 @@ test("each attempt has the whole time, and its own signal", async () => {
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, false]);
 });
 
-test("a run that is told to stop ends the attempt, and the waiting for the next, at once", async () => {
+test("the signal of the run ends the attempt, or the pause before the next, at once", async () => {
   const inAttempt = begin(() => new Promise(() => undefined), { attempts: 5, timeoutMs: 60_000 });
   inAttempt.run.abort("stop");
   expect(await inAttempt.result).toBe("stop");

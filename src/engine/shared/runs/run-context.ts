@@ -19,31 +19,32 @@ export interface RunContextParts
   readonly waits: Waits;
 }
 
-/** The step whose work is running: what that work asks of the run belongs to the step, and has no position. */
+/** The step whose work is running: calls of the context inside that work belong to the step, and use no position. */
 interface OpenStep {
   readonly key: string;
-  asked: number;
+  /** The number of such calls. */
+  calls: number;
 }
 
-/** Creates the context of a run over its execution. */
+/** Creates the context of a run. */
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
   const { clock } = host.base;
   const { waits, ...own } = parts;
   const openStep = new AsyncLocalStorage<OpenStep>();
 
-  /** The next position: what it was recorded with, else what `work` gives or throws now, recorded. */
+  /** Moves to the next position. Returns or throws its recorded outcome; otherwise runs `work` and records the outcome. */
   function journaled(
     kind: CallKind,
     name: string,
     work: (idempotencyKey: string) => Promise<unknown>,
   ): Promise<unknown> {
-    const above = openStep.getStore();
-    if (above !== undefined) {
-      // A replay does not run the step's work again once it has ended, so nothing would ask for a position. The same
-      // attempt gives the same keys.
-      above.asked += 1;
-      return work(`${above.key}:${above.asked}`);
+    const step = openStep.getStore();
+    if (step !== undefined) {
+      // A replay does not run the work of an ended step again, so the call must not use a position. The same attempt
+      // always has the same keys.
+      step.calls += 1;
+      return work(`${step.key}:${step.calls}`);
     }
     return core.guard(async () => {
       const { position, recorded } = core.ask(kind, name);
@@ -64,7 +65,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
           checkJson(value, `The result of ${kind} ${JSON.stringify(name)}`, "internal_error");
           return { state: "done", value } as const;
         } catch (error) {
-          // An error that a step throws after its run was cancelled is not an outcome of the step.
+          // An error after the run was cancelled is not an outcome of the step.
           if (core.signal.aborted) throw core.signal.reason;
           if (isOutage(error, run.run_id, core.handlers)) {
             await core.waitForStore(outagePause(outages));
@@ -90,23 +91,24 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       const attempts = (idempotencyKey: string): Promise<Value> =>
         attemptStep(
           (given) =>
-            openStep.run({ key: `${given.idempotency_key}:${given.attempt}`, asked: 0 }, () => work(given)),
+            openStep.run({ key: `${given.idempotency_key}:${given.attempt}`, calls: 0 }, () => work(given)),
           { clock, name, idempotencyKey, signal: core.signal, options },
         );
       return journaled("step", name, attempts) as Promise<Value>;
     },
     sleep: async (ms) => {
-      if (!isTime(ms)) throw misused("A sleep takes a number of milliseconds, 0 or more.");
+      if (!isTime(ms)) throw misused("The duration of a sleep must be a number of milliseconds, 0 or more.");
       if (openStep.getStore() !== undefined) await clock.sleep(ms, core.signal);
       else await core.guard(() => waits.wait("sleep", "", { ms }));
     },
     waitFor: async (name, { timeoutMs, schema } = {}) => {
       const refusal = checkName(name);
       if (refusal !== undefined) throw refusal;
-      if (timeoutMs !== undefined && !isTime(timeoutMs)) throw misused("timeoutMs is a number, 0 or more.");
+      if (timeoutMs !== undefined && !isTime(timeoutMs))
+        throw misused("timeoutMs must be a number, 0 or more.");
       if (openStep.getStore() !== undefined) {
         throw misused(
-          `A step cannot wait for the signal ${JSON.stringify(name)}: it would be lost with the process. Wait beside the step.`,
+          `A step cannot wait for the signal ${JSON.stringify(name)}: the wait would be lost if the process ends. Call waitFor outside the step.`,
         );
       }
       return await core.guard(() => waits.wait("wait", name, { ms: timeoutMs, schema }));
@@ -116,7 +118,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       if (refusal !== undefined) throw refusal;
       if (openStep.getStore() !== undefined) {
         throw misused(
-          `A step cannot ask for the patch ${JSON.stringify(id)}: what a step does inside may change at any time. Ask beside the step.`,
+          `A step cannot ask for the patch ${JSON.stringify(id)}: the code inside a step can change at any time. Call patched outside the step.`,
         );
       }
       return await core.guard(async () => {
@@ -151,7 +153,9 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
 
 function checkName(name: unknown): KitError | undefined {
   if (isName(name)) return undefined;
-  return misused("The name of a step, a signal, an agent or a patch is a text of 1 to 256 characters.");
+  return misused(
+    "The name of a step, a signal, an agent or a patch must be a string of 1 to 256 characters.",
+  );
 }
 
 /** `internal_error`, not `invalid_request`: the workflow's code is wrong, not its caller. */
@@ -165,11 +169,12 @@ function isTime(ms: number): boolean {
 
 function checkStepOptions({ attempts, backoffMs, timeoutMs }: StepOptions): KitError | undefined {
   if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1)) {
-    return misused("attempts is a whole number, 1 or more.");
+    return misused("attempts must be a whole number, 1 or more.");
   }
   const times = { backoffMs, timeoutMs };
   for (const [name, ms] of Object.entries(times)) {
-    if (ms !== undefined && !isTime(ms)) return misused(`${name} is a number of milliseconds, 0 or more.`);
+    if (ms !== undefined && !isTime(ms))
+      return misused(`${name} must be a number of milliseconds, 0 or more.`);
   }
   return undefined;
 }
@@ -187,8 +192,9 @@ export interface StepCall {
 }
 
 /**
- * Runs the work of a step until an attempt succeeds, or throws what the last one threw; that a store is away at once,
- * because it is not an attempt. When the run's signal fires, rejects at once with its reason, whether or not the work heeds it.
+ * Runs the work of a step until an attempt succeeds, or throws the error of the last attempt. The error of an unavailable
+ * store is thrown at once, because it does not count as an attempt. Rejects with the reason of the run's signal as soon as
+ * the signal fires, even if the work ignores it.
  */
 export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall): Promise<Value> {
   const { attempts = 1, backoffMs = 500 } = call.options;
@@ -227,15 +233,15 @@ function timedOut(name: string, timeoutMs: number | undefined): KitError {
 type StoredError = Omit<KitErrorInit, "cause"> & { readonly cause?: ErrorCause };
 
 /**
- * The error that a step throws to its run: the `KitError` that its work threw, else an `internal_error`, because
- * the text of a foreign error may hold what no caller is to see. It goes into the cause and the hint.
+ * The error that a step throws to its run: the `KitError` that its work threw, otherwise an `internal_error`, because the
+ * message of another error may hold secrets. That message goes into the cause and the hint.
  */
 export function toStepError(error: unknown, what: string): KitError {
   if (error instanceof KitError) return error;
   return new KitError({ code: "internal_error", message: `${what} failed.`, cause: error });
 }
 
-/** An error as the journal keeps it; details that are no JSON are left out. */
+/** Converts an error to its form in the journal; details that are not JSON are dropped. */
 export function storeError(error: KitError, causeOf: EngineHandlers["causeOf"]): StoredError {
   const { code, message, meta } = error;
   const cause = causeOf?.(error);
@@ -249,7 +255,7 @@ export function storeError(error: KitError, causeOf: EngineHandlers["causeOf"]):
   };
 }
 
-/** The error that `storeError` was given. */
+/** Restores the error that was passed to `storeError`. */
 export function loadError(stored: unknown): KitError {
   const { cause, ...init } = stored as StoredError;
   return new KitError(cause === undefined ? init : { ...init, cause: fromErrorCause(cause) });

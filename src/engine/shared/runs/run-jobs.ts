@@ -12,21 +12,21 @@ import { isRisky, lineOfRun, type RunPlace, type RunRow, type RunStore } from ".
 
 export interface RunJobsOptions {
   readonly store: RunStore;
-  /** A run has ended, and that is on disk. */
+  /** Called once the end of a run is on disk. */
   readonly ended: (runId: string) => void;
-  /** A run waits for a time from now on. */
+  /** Called when a run was suspended: it may wait for a time. */
   readonly waits: () => void;
-  /** A run has joined the queue. */
+  /** Called when a run was requeued. */
   readonly queued: () => void;
 }
 
 const over: JobEnd = { ended: true };
-/** After a store that could not be written. */
+/** The pause after the store could not be written. */
 const retryMs = 1_000;
-/** After the third crash; doubled with each further one. */
+/** The pause after the third crash; doubled after each further one. */
 const riskyPauseMs = 500;
 
-/** Takes runs from their queue, and sees each to its end or to its next long wait. */
+/** Executes queued runs, each to its end or to its next long wait. */
 export class RunJobs {
   readonly #host: ExecutionHost;
   readonly #options: RunJobsOptions;
@@ -45,8 +45,8 @@ export class RunJobs {
   /** A queued run as a job of its line. */
   toJob(place: RunPlace, handlers: EngineHandlers): Job {
     const { time } = this.#host.base;
-    // Something else may be what the process dies of: a risky run waits a little, and longer the second
-    // time, so that it is not at work when that strikes again.
+    // The cause of the crashes may be something else: a risky run pauses, each time longer, so that it is not running when
+    // the process dies of that again.
     const notBefore = isRisky(place) ? time.now() + riskyPauseMs * 2 ** (place.crashes - 3) : 0;
     return {
       id: place.run_id,
@@ -85,7 +85,7 @@ export class RunJobs {
     }
   }
 
-  /** Records what has become of a run, once the store can be written: no result is to be worked for twice. */
+  /** Records the end of an execution; retries until the store can be written, because a finished run must not run again. */
   async #settle(
     run: RunRow,
     outcome: { readonly end: ExecutionEnd; readonly failure: string | null },
@@ -108,7 +108,7 @@ export class RunJobs {
     }
   }
 
-  /** Gives the status that the run has then. */
+  /** Returns the run's status after the write. */
   async #write(
     run: RunRow,
     { end, failure }: { readonly end: ExecutionEnd; readonly failure: string | null },
@@ -135,8 +135,8 @@ function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineH
 }
 
 /**
- * Ends the stream of a run that was cancelled while nothing of it was at work: its handler, who says so as a
- * rule, is not there. A process that does not hold the lease cannot write it, and the stream just ends.
+ * Emits `run_end` for a run that was cancelled while it was not executed: its handler, which emits the event otherwise, is
+ * not running. A process that does not hold the lease cannot write the event; then the stream just ends.
  */
 export async function recordCancelled(events: EventLog, run: RunRow, now: number): Promise<void> {
   const { run_id, workflow, started_at, accepted_at } = run;
@@ -156,6 +156,6 @@ export async function recordCancelled(events: EventLog, run: RunRow, now: number
       run_id,
     });
   } catch {
-    // The run is cancelled all the same, and its record says so.
+    // The run is cancelled even without the event; its record has the status.
   }
 }

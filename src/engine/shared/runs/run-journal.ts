@@ -12,30 +12,30 @@ export interface BegunWait {
 /** The journals of runs. */
 export interface RunJournals {
   /**
-   * Opens the journal of a run for the process that has claimed it under a fence. What the journal writes from then on
-   * rejects with `lease_lost` once another process has taken over.
+   * Opens the journal of a run for the process that has claimed the run under a fence. Writes reject with `lease_lost`
+   * once another process has taken over.
    */
   open(run: { readonly id: number; readonly run_id: string }, fence: number): Promise<RunJournal>;
 }
 
 /**
- * The journal of one run, for the process that executes it. A write resolves once it is on disk; what is asked for in one
- * turn of the event loop may be written together. The journal numbers the ends, from 1 and without gaps, in the order in
- * which they are on disk.
+ * The journal of one run, for the process that executes it. A write resolves once it is on disk; writes of one turn of the
+ * event loop can share a transaction. The journal numbers the ends, from 1 and without gaps, in the order in which they
+ * are written.
  */
 export interface RunJournal {
-  /** The entries that it had when it was opened, in the order of positions. */
+  /** The entries at the time of opening, in the order of positions. */
   readonly entries: readonly JournalEntry[];
-  /** Records how a position has ended. */
+  /** Records the outcome of a position. */
   end(head: EntryHead, outcome: Omit<EntryEnd, "ended_as">): Promise<EntryEnd>;
   /**
-   * Records that a wait has begun; gives its end, recorded too, where its signal is there already or its time has come.
-   * `schema` is as the blobs stored it.
+   * Records that a wait has begun. If its signal has arrived or its deadline has passed, records and returns its end
+   * instead. `schema` is the stored form of `Blobs.store`.
    */
   beginWait(wait: BegunWait, schema: string | null): Promise<EntryEnd | undefined>;
-  /** Whether one of some waits can end, as far as can be seen without a write. */
+  /** Whether one of the waits can end, checked without a write. */
   hasDue(waits: readonly BegunWait[]): boolean | Promise<boolean>;
-  /** Ends those waits whose signal or time has come, in their order; a signal goes to the first that waits for it. */
+  /** Ends the waits whose signal has arrived or whose deadline has passed, in order; a signal ends the first wait for it. */
   endWaits(waits: readonly BegunWait[]): Promise<readonly EndedWait[]>;
 }
 
@@ -44,17 +44,17 @@ export interface EndedWait {
   readonly end: EntryEnd;
 }
 
-/** A run's way along its journal: which position is next, and what was recorded there. */
+/** The position of a run in its journal, and the entries that were recorded. */
 export interface Replay {
-  /** Takes the next position. Throws `replay_mismatch` when it was recorded as something else. */
+  /** Moves to the next position, and returns its entry. Throws `replay_mismatch` if another call was recorded there. */
   ask(kind: CallKind, name: string): Asked;
   /** Whether the run takes the new branch of a change of its code. The first answer holds for the whole run. */
   patched(id: string): PatchAnswer;
-  /** Whether positions that were recorded are still to be asked for. */
+  /** Whether recorded positions are left that the run has not reached yet. */
   readonly behind: boolean;
-  /** The first recorded position that was not asked for. */
+  /** The first recorded entry that the run has not reached. */
   readonly next: JournalEntry | undefined;
-  /** Throws `replay_mismatch` when the run has ended before it came to what was recorded. */
+  /** Throws `replay_mismatch` if the run has ended before it reached all recorded entries. */
   checkEnd(): void;
 }
 
@@ -64,16 +64,16 @@ export interface Asked {
 }
 
 /**
- * `new`: the run has got to where nothing is recorded, and takes the new branch once its marker is recorded at the position.
- * `marker` is the end of a recorded marker, the first time that it is asked for.
+ * `new`: no later entry is recorded, so the run takes the new branch once its marker is recorded at the position.
+ * `marker` is the end of a recorded marker, at the first call for its id.
  */
 export type PatchAnswer =
   | { readonly is: "new"; readonly position: number }
   | { readonly is: "known"; readonly value: boolean; readonly marker?: EntryEnd | undefined };
 
 /**
- * Begins at the first position of a journal. `onPassed` is called with the ends of markers on the way whose patches the code
- * no longer asks about.
+ * Starts before the first position of a journal. `onPassed` is called with the end of each marker that the run passes
+ * without a call of `patched` for it.
  */
 export function createReplay(
   entries: readonly JournalEntry[],
@@ -83,7 +83,7 @@ export function createReplay(
   const markers = new Map<number, JournalEntry>();
   const consumed = new Set<JournalEntry>();
   const answers = new Map<string, boolean>();
-  /** A marker asks for nothing itself: a run is not behind when only markers are left. */
+  /** The last recorded position that is not a marker's: a run is not behind if only markers are left. */
   let last = 0;
   let position = 0;
   for (const entry of entries) {
@@ -91,7 +91,7 @@ export function createReplay(
     if (entry.kind !== "patch") last = Math.max(last, entry.position);
   }
 
-  /** To the next position that is not a marker's. */
+  /** Moves to the next position that is not a marker's. */
   function advance(): void {
     for (position += 1; ; position += 1) {
       const marker = markers.get(position);
@@ -101,7 +101,7 @@ export function createReplay(
     }
   }
 
-  /** The end of a marker, once. */
+  /** Returns the end of a marker at the first call for it. */
   function consume(marker: JournalEntry): EntryEnd | undefined {
     if (consumed.has(marker) || marker.outcome.state === "pending") return undefined;
     consumed.add(marker);
@@ -114,7 +114,7 @@ export function createReplay(
       const entry = recorded.get(position);
       if (entry === undefined) return { position, recorded: undefined };
       if (entry.kind !== kind || entry.name !== name) throw mismatch(entry, describe(kind, name));
-      // A result is asked for once; a long run need not hold it any longer.
+      // Each entry is read once, so a long run need not keep it in memory.
       recorded.delete(position);
       return { position, recorded: entry };
     },
@@ -144,13 +144,13 @@ export function createReplay(
   };
 }
 
-function mismatch(entry: JournalEntry, asked: string): KitError {
+function mismatch(entry: JournalEntry, actual: string): KitError {
   const was = describe(entry.kind, entry.name);
   return new KitError({
     code: "replay_mismatch",
-    message: `Position ${entry.position} of the run was recorded as ${was}, and the workflow now asks for ${asked}.`,
-    hint: "The workflow's code has changed under a run that had begun, or does not do the same each time: put what differs (time, chance, the world) into steps.",
-    meta: { position: entry.position, recorded: was, asked },
+    message: `Position ${entry.position} of the run was recorded as ${was}, but the workflow's code now asks for ${actual}.`,
+    hint: "The code of the workflow has changed since the run began, or it is not deterministic: put everything that can differ between two executions (time, random values, requests) into steps.",
+    meta: { position: entry.position, recorded: was, asked: actual },
   });
 }
 
@@ -166,7 +166,7 @@ export type CallKind = Exclude<EntryKind, "patch">;
 
 /** The journal entry of one position. */
 export interface JournalEntry {
-  /** From 1, in the order in which the run asked. */
+  /** From 1, in the order of the run's calls. */
   readonly position: number;
   readonly kind: EntryKind;
   /** The name of a step or a signal, the agent of a dispatch, or the id of a patch; empty for other kinds. */
@@ -175,8 +175,8 @@ export interface JournalEntry {
 }
 
 /**
- * `pending` is a wait that has begun; the rest is recorded when it ends. `ended_as` counts the ends from
- * 1, in the order in which the run was told of them. `value` is as the blobs stored it; null is undefined.
+ * `pending` is a wait that has begun; other calls are recorded when they end. `ended_as` numbers the ends from 1, in the
+ * order in which the run got them. `value` is the stored form of `Blobs.store`; null stands for `undefined`.
  */
 type EntryOutcome = { readonly state: "pending"; readonly deadline: number | undefined } | EntryEnd;
 

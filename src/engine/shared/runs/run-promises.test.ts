@@ -5,7 +5,7 @@ import { createDeliveries } from "./run-promises.ts";
 
 const never = () => () => undefined;
 
-test("ends are reported in their order, whatever order they come in", async () => {
+test("ends are delivered in order, whatever order they are added in", async () => {
   await fc.assert(
     fc.asyncProperty(fc.shuffledSubarray([1, 2, 3, 4, 5, 6, 7, 8], { minLength: 8 }), async (order) => {
       const reported: number[] = [];
@@ -25,7 +25,7 @@ test("ends are reported in their order, whatever order they come in", async () =
   );
 });
 
-test("all that hangs on one end is done before the next is told", async () => {
+test("all code that awaits one end runs before the next is delivered", async () => {
   const order: string[] = [];
   const done = Promise.withResolvers<void>();
   const deliveries = createDeliveries({ whenStalled: never, onIdle: () => undefined });
@@ -40,7 +40,7 @@ test("all that hangs on one end is done before the next is told", async () => {
   expect(order).toEqual(["first", "second"]);
 });
 
-test("an outcome that the workflow does not ask for delays later outcomes for a limited time only", async () => {
+test("an outcome that the workflow does not request delays later outcomes only for a limited time", async () => {
   const reported: number[] = [];
   let giveUp: () => void = () => undefined;
   const deliveries = createDeliveries({
@@ -62,7 +62,7 @@ test("an outcome that the workflow does not ask for delays later outcomes for a 
   expect(reported).toEqual([2, 1, 3]);
 });
 
-test("once closed it tells nothing", async () => {
+test("nothing is delivered once it is closed", async () => {
   const deliveries = createDeliveries({ whenStalled: never, onIdle: () => undefined });
   deliveries.add(1, () => {
     throw new Error("told");

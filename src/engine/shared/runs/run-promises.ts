@@ -1,24 +1,23 @@
 /**
- * Tells a run of the ends of what it asked for: one at a time, in the order in which they were
- * recorded, and after each lets the run go on as far as it can. So branches that work side by side see
- * the same order in every replay, and ask for the same positions.
+ * Delivers the ends of a run's calls: one at a time, in the order in which they were recorded. After each end the run
+ * continues as far as it can. So parallel branches see the same order in every replay, and use the same positions.
  */
 export interface Deliveries {
-  /** An end with its place in the order (from 1, without gaps); `tell` is called when it is its turn. */
+  /** Adds an end with its number (from 1, without gaps); `notify` is called when it is its turn. */
   add(endedAs: number, notify: () => void): void;
-  /** Whether something is left to be told. */
+  /** Whether an end is left to deliver. */
   readonly busy: boolean;
-  /** Tells nothing more. */
+  /** Delivers no more ends. */
   close(): void;
 }
 
 export interface DeliveryOptions {
   /**
-   * Called while ends are there and the one before them has not been asked for: calls back after a
-   * while. Gives the way to call that off.
+   * Called when ends wait for an earlier end that the run has not requested. Calls back after a while; returns the
+   * function that prevents it.
    */
   readonly whenStalled: (callback: () => void) => () => void;
-  /** Called after each, once nothing is left. */
+  /** Called once no end is left to deliver. */
   readonly onIdle: () => void;
 }
 
@@ -37,7 +36,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       scheduled = true;
       callOff?.();
       callOff = undefined;
-      // A turn of the event loop for each: what hangs on the end before it has been done by then.
+      // One turn of the event loop per end: by then the code that awaited the previous end has run.
       setImmediate(notifyNext);
     } else if (waiting.size > 0) callOff ??= options.whenStalled(passOver);
     else options.onIdle();
@@ -59,8 +58,8 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
   }
 
   /**
-   * The run awaits something else before it asks for what is next, or its code now asks in another
-   * order. It is told what is there, or each would wait for the other.
+   * The run awaits another end before it requests the next one, or its code now makes its calls in another order.
+   * Delivers the earliest available end, because otherwise the run and the journal would wait for each other.
    */
   function passOver(): void {
     callOff = undefined;
@@ -84,17 +83,17 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
   };
 }
 
-/** The promises that a run's calls have given to its code. */
+/** The promises that the calls of a run have returned to its code. */
 export interface GuardedCalls {
-  /** A call's promise: it settles while the run is alive, and is rejected when the run is cancelled. */
+  /** Returns a promise for the call that is rejected when the run is cancelled, and never settles once the execution has ended. */
   guard<Value>(call: () => Promise<Value>): Promise<Value>;
-  /** Rejects all that are open. */
+  /** Rejects all open promises. */
   reject(reason: unknown): void;
-  /** None of them settles any more, and none does anything: the run was left behind. */
+  /** Prevents all open promises from settling, and further calls from starting: the execution has ended. */
   close(): void;
 }
 
-/** `signal` is the run's: once it has fired, calls are rejected with its reason. */
+/** `signal` is the signal of the run: once it has fired, calls are rejected with its reason. */
 export function createGuardedCalls(signal: AbortSignal): GuardedCalls {
   const open = new Set<(reason: unknown) => void>();
   let closed = false;

@@ -8,26 +8,26 @@ import { causeOfStored, createRowReader } from "../stored-rows.ts";
 import type { EntryKind } from "./run-journal.ts";
 
 /**
- * The rows of runs, as their execution needs them. Each call resolves once it is on disk, and rejects with `lease_lost` once
- * another process has taken over.
+ * The rows of runs, for their execution. Each write resolves once it is on disk, and rejects with `lease_lost` once another
+ * process has taken over.
  */
 export interface RunStore {
-  /** Takes a queued run to work; one that was claimed and could not be begun is claimed again. Undefined for one that has ended. */
+  /** Claims a queued run, or claims a run again that could not be started. `undefined` for a run that has ended. */
   claim(place: RunPlace, fence: number): Promise<RunRow | undefined>;
-  /** Whether a caller has cancelled it. */
+  /** Whether a caller has cancelled a running run. */
   isCancelling(run: RunRow): Promise<boolean>;
-  /** Ends a run; one that is to be cancelled becomes `cancelled`. */
+  /** Ends a run. If a caller has cancelled it, its status becomes `cancelled`. */
   settle(run: RunRow, end: RunEnd, fence: number): Promise<void>;
   /**
-   * Puts a run back into the queue, or has it wait for a time or a signal. Gives the status that it has then: `queued` where
-   * its signal came while it was being suspended, `cancelled` where a caller has cancelled it.
+   * Requeues a run, or suspends it until a time or a signal. Returns its status after the write: `queued` if its signal
+   * arrived during the suspension, `cancelled` if a caller has cancelled it.
    */
   putBack(run: RunRow, how: PutBack, fence: number): Promise<RunStatus>;
 }
 
 export interface RunEnd {
   readonly status: "completed" | "failed" | "cancelled";
-  /** As the blobs stored it. */
+  /** The stored form of `Blobs.store`. */
   readonly result: string | null;
   /** JSON. */
   readonly error: string | null;
@@ -56,11 +56,11 @@ export interface RunRow {
   readonly owner: string;
   /** `toStoredTrace`. */
   readonly trace: string | null;
-  /** The run that has started it. */
+  /** The id of the run that has started this run. */
   readonly parent: string | null;
 }
 
-/** Which run it is, without what it says. */
+/** The fields of a run that the queue needs, without its payload. */
 export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
 
 export function toRunRecord(
@@ -89,10 +89,10 @@ export function toRunRecord(
   };
 }
 
-/** The last time that a date can be (ECMA-262, 21.4.1.1): what waits for longer waits for no date. */
+/** The latest time that a `Date` can hold (ECMA-262, 21.4.1.1): records of longer waits have no `until`. */
 const latestMs = 8.64e15;
 
-/** A wait of a run's record. `deadline` is of `EngineBase.time`. */
+/** A wait in a run's record. `deadline` is a time of `EngineBase.time`. */
 export function toRunWait(
   {
     kind,
@@ -108,10 +108,10 @@ export function toRunWait(
   };
 }
 
-/** Characters of a value that a reader of the journal gets. */
-const maxShown = 65_536;
+/** The longest JSON of a value in a journal entry, in characters; for longer values the entry has only the length. */
+const maxValueLength = 65_536;
 
-/** An entry of a journal as its readers get it: large values by their size. */
+/** An entry of a journal for its readers; a large value is replaced by its length. */
 export function toJournalRecord(
   row: {
     readonly position: number;
@@ -141,7 +141,7 @@ export function toJournalRecord(
     };
   }
   const size = loaded === undefined ? 0 : JSON.stringify(loaded).length;
-  if (size > maxShown) return { ...ended, value_omitted: size };
+  if (size > maxValueLength) return { ...ended, value_omitted: size };
   return loaded === undefined ? ended : { ...ended, value: loaded };
 }
 
@@ -150,8 +150,8 @@ export function hasEnded(status: RunStatus): boolean {
 }
 
 /**
- * A run has a line of its own, but for those under which the process has died several times: they go one
- * at a time, so that the one to blame is found out, and the others are not given up with it.
+ * The line of a run. Each run has a separate line, except for risky runs, during which the process has died several times:
+ * these share one line and run one at a time, so that a run that kills the process does not cause the others to fail.
  */
 export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes">): string {
   return isRisky({ crashes }) ? "runs/suspects" : `run/${run_id}`;
@@ -161,19 +161,19 @@ export function isRisky({ crashes }: Pick<RunRow, "crashes">): boolean {
   return crashes > 2;
 }
 
-/** How often a process may die under a run, at one place of its journal, before the run is given up. */
+/** How often a process can die while a run makes no progress in its journal, before the run fails. */
 export const mostCrashes = 5;
 
-/** The error of a run that was given up. */
+/** The stored error of a run that failed because of crashes. */
 export const crashText = JSON.stringify({
   type: "internal_error",
   message: `The process ended ${mostCrashes} times while the run was at the same place.`,
 });
 
-/** Signals that a run may have which it has not taken yet. */
+/** The most signals that can wait for a run. */
 export const mostUntaken = 1_000;
 
-/** Throws `invalid_request` for what the open wait of a name does not take; `schema` is as the blobs stored it. */
+/** Throws `invalid_request` if the payload does not fit the schema of the open wait for the signal. */
 export async function checkSignalFits(
   signal: { readonly run_id: string; readonly name: string; readonly payload: unknown },
   schema: unknown,
@@ -187,8 +187,8 @@ export async function checkSignalFits(
 function unfit(name: string, issues: readonly string[]): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `The signal ${JSON.stringify(name)} is not what the run waits for: ${issues.join("; ")}.`,
-    hint: "The run keeps waiting.",
+    message: `The payload of the signal ${JSON.stringify(name)} does not fit the schema of the run's wait: ${issues.join("; ")}.`,
+    hint: "The run keeps waiting. Send the signal again with a payload that fits.",
     meta: { issues: issues.map((message) => ({ path: "payload", message })) },
   });
 }
@@ -196,7 +196,7 @@ function unfit(name: string, issues: readonly string[]): KitError {
 export function badSignalName(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The name of a signal is a text of 1 to 256 characters.",
+    message: "The name of a signal must be a string of 1 to 256 characters.",
   });
 }
 
@@ -205,13 +205,13 @@ export function unknownRun(): KitError {
 }
 
 export function alreadyEnded(): KitError {
-  return new KitError({ code: "conflict", message: "The run has ended, and takes no signal any more." });
+  return new KitError({ code: "conflict", message: "The run has ended, so it accepts no signals." });
 }
 
 export function tooManySignals(): KitError {
   return new KitError({
     code: "too_many_requests",
-    message: `The run has ${mostUntaken} signals that it has not taken yet.`,
+    message: `${mostUntaken} signals are already waiting for this run.`,
     meta: { retry_after_s: 60 },
   });
 }

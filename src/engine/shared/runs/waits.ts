@@ -11,7 +11,7 @@ export class Waits {
   readonly #core: ExecutionCore;
   readonly #open = new Map<number, OpenWait>();
   #isChecking = false;
-  /** A signal may have come while the waits were being checked. */
+  /** Whether a signal may have arrived since the current check began. */
   #isStale = false;
   #closed = false;
   #timer: AbortController | undefined;
@@ -20,12 +20,12 @@ export class Waits {
     this.#core = core;
   }
 
-  /** How many are open. */
+  /** The number of open waits. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** When the first of them ends by itself. */
+  /** The earliest deadline of the open waits. */
   get earliest(): number | undefined {
     let first: number | undefined;
     for (const { deadline } of this.#open.values()) {
@@ -34,7 +34,7 @@ export class Waits {
     return first;
   }
 
-  /** Begins a wait, or goes on with one that the journal knows. Gives what it ended with. */
+  /** Begins a wait, or continues a recorded one. Resolves with the payload of its signal. */
   async wait(
     kind: "sleep" | "wait",
     name: string,
@@ -53,14 +53,14 @@ export class Waits {
     if (this.#closed) return await new Promise<never>(() => undefined);
     const end = await new Promise<EntryEnd>((resolve) => {
       this.#open.set(position, { head, deadline, end: resolve });
-      // A signal may have come before this wait was registered.
+      // A signal may have arrived before this wait was registered.
       this.checkWaits();
-      core.settle();
+      core.checkRest();
     });
     return await core.deliver(end);
   }
 
-  /** Ends those whose time or signal has come. */
+  /** Ends the waits whose deadline has passed or whose signal has arrived. */
   checkWaits(): void {
     this.#isStale = true;
     if (this.#closed || this.#isChecking) return;
@@ -71,7 +71,7 @@ export class Waits {
     });
   }
 
-  /** They never end. */
+  /** Drops all open waits: their promises never settle. */
   close(): void {
     this.#closed = true;
     this.#timer?.abort();
@@ -104,7 +104,7 @@ export class Waits {
 
   async #endThoseDue(): Promise<void> {
     const { journal, insist } = this.#core;
-    // By position, so that of two waits for one name the first gets the first signal.
+    // Sorted by position, so that the first of two waits for the same name gets the first signal.
     const candidates = [...this.#open.values()].sort((one, other) => one.head.position - other.head.position);
     for (const { position, end } of await insist(() => journal.endWaits(candidates))) {
       const wait = this.#open.get(position);
@@ -113,7 +113,7 @@ export class Waits {
     }
   }
 
-  /** Records that a wait has begun, or its end when it ends at once. */
+  /** Records that a wait has begun. If it ends at once, records and returns its end. */
   async #begin(
     head: EntryHead,
     deadline: number | undefined,

@@ -3,7 +3,7 @@ import type { RunContext, StepWork } from "../../../contract.ts";
 /** The flow of a run of `run-process.ts`. */
 export interface FlowPayload {
   readonly steps: number;
-  /** When its process kills itself under it. */
+  /** After how many steps the process kills itself. */
   readonly dies?: "at once" | "one step further each time";
 }
 
