@@ -1,6 +1,6 @@
 /**
- * `node bench/cluster/hop.ts`: what a hop to the owner adds. Two servers in processes of their own over one Postgres; the
- * same prompts, asked of the owner and of the other one in turns: whole replies, and the way of each delta (from the time in its
+ * `node bench/cluster/hop.ts`: the cost of a hop to the owner. Two servers in processes of their own over one Postgres get the
+ * same prompts, sent to the owner and to the other server in turns: whole replies, and the delay of each delta (from the time in its
  * event to its arrival). About twenty seconds.
  */
 import { fork } from "node:child_process";
@@ -18,7 +18,7 @@ const [, , databaseUrl] = process.argv;
 if (databaseUrl !== undefined) await serve(databaseUrl);
 else await measure();
 
-/** A server of the cluster; answers each instance that it is asked about with whether it owns it. */
+/** A server of the cluster, which answers for each instance whether it owns it. */
 async function serve(url: string): Promise<void> {
   const node = await serveNode({ url, schema: "hop_bench" });
   process.on("message", (instance_id: string) =>
@@ -54,7 +54,7 @@ async function measure(): Promise<void> {
     await database.remove();
   }
 
-  /** Instances of the first server, once the second one has its share. */
+  /** Instances of the first server, once the second server has its share. */
   async function ownedByFirst(): Promise<readonly string[]> {
     for (;;) {
       const found: string[] = [];
@@ -87,7 +87,7 @@ async function prompt(url: string, id: string): Promise<number> {
   return performance.now() - began;
 }
 
-/** How long a hundred deltas were on their way, in ms. Events tell whole milliseconds: half of one is added to each, on both ways. */
+/** The delays of a hundred deltas, in ms. Events have times in whole milliseconds, so half a millisecond is added to each, for both servers. */
 async function deltas(url: string, id: string): Promise<readonly number[]> {
   const ways: number[] = [];
   for await (const { event, data } of readEventStream(

@@ -1,4 +1,4 @@
-/** `node bench/cluster/idle.ts [nodes …]` (5 20): what nodes that have nothing to do cost Postgres. All nodes are in this process. */
+/** `node bench/cluster/idle.ts [nodes …]` (5 20): the load of idle nodes on Postgres. All nodes are in this process. */
 import { setTimeout as delay } from "node:timers/promises";
 import { createPostgresEngine } from "../../src/engine/postgres/create-postgres-engine.ts";
 import { Database } from "../../tests/cluster/harness/database.ts";

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:cluster`: what several machines carry that share one Postgres, beside the embedded engine and beside Restate and
- * DBOS alone, in one run: inputs that do nothing, with two workers; processor time of each; and how long the others wait
- * when a worker is killed or freezes. Exits with 1 when a target is missed.
+ * `npm run bench:cluster`: the throughput of several machines over one Postgres, compared with the embedded engine, Restate alone and
+ * DBOS alone, in one run: inputs without work, with two workers; the processor time of each process; and how long work waits
+ * after a worker was killed or has frozen. Exits with 1 if a target is missed.
  *
  * `--inputs N` (2,000), `--rounds N` (1; 3 for figures), `--only postgres,restate`, `--no-faults`.
  */
@@ -33,13 +33,13 @@ interface Throughput {
   readonly admittedPerSecond: number;
   readonly receiptMs: number;
   readonly endToEndMs: number;
-  /** Milliseconds of processor time for each input, by process. */
+  /** Milliseconds of processor time per input, by process. */
   readonly cpu: Readonly<Record<string, number>>;
 }
 
 const figures = new Map<SubjectName, Throughput[]>();
 const misses: string[] = [];
-// Accepted work must be on disk, for kit as for the others.
+// Accepted work must be on disk, in kit as in the other engines.
 const database = await Database.start(["fsync=on", "shared_buffers=256MB"]);
 
 try {
@@ -166,7 +166,7 @@ function totalOf({ cpu }: Throughput): number {
   return Object.values(cpu).reduce((sum, ms) => sum + ms, 0);
 }
 
-/** From the end of a worker to the next begin of what it had at work. */
+/** The time from the end of a worker until another worker begins its running inputs. */
 async function takeover(signal: "SIGKILL" | "SIGSTOP", limitMs: number): Promise<void> {
   const waits: number[] = [];
   const subject = await startSubject("postgres", { database, workers: 3 });

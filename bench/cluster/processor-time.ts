@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Ticks of the system's clock in a second, on Linux. */
+/** Ticks of the system's clock per second, on Linux. */
 const ticksPerSecond = 100;
 
-/** Milliseconds of processor time that processes have had so far; a parent also has that of its children which have ended. Linux only. */
+/** Milliseconds of processor time of processes so far; that of a parent includes its ended children. Linux only. */
 export function processorMs(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) * (1_000 / ticksPerSecond);
 }
 
-/** A process and all below it. */
+/** A process and its descendants. */
 export function withChildren(pid: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
@@ -27,7 +27,7 @@ function ticksOf(pid: number): number {
   return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0);
 }
 
-/** The fields behind a process's name: its state, its parent, …; 11 to 14 are its time and that of its children. */
+/** The fields after a process's name: its state, its parent, …; 11 to 14 are its processor time and that of its children. */
 function fieldsOf(pid: number): readonly string[] | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ");

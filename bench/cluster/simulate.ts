@@ -1,11 +1,11 @@
 /**
- * `node bench/cluster/simulate.ts`: what one Postgres carries, on paper, for clusters of up to 100 nodes: a model of the queueing, with
- * the times of statements that `npm run bench:cluster` has measured in the place of a database. No process and no database is
- * started; the whole takes seconds.
+ * `node bench/cluster/simulate.ts`: estimates the throughput of one Postgres for clusters of up to 100 nodes: a model of the queueing, with
+ * the statement times that `npm run bench:cluster` has measured instead of a database. No process and no database is
+ * started; it takes seconds.
  *
- * `--dispatch-ms 0.14` processor time of Postgres for each input, `--node-ms 0.24` of a node, `--cores 4` of Postgres,
- * `--beat-ms 1.2` of a heartbeat with its look for dead nodes, `--sweep-ms 1.1` of a look for work: `node bench/cluster/idle.ts`
- * measures what a node at rest costs, of which these are the parts.
+ * `--dispatch-ms 0.14` processor time of Postgres per input, `--node-ms 0.24` of a node per input, `--cores 4` of Postgres,
+ * `--beat-ms 1.2` of a heartbeat with its search for dead nodes, `--sweep-ms 1.1` of a search for work: `node bench/cluster/idle.ts`
+ * measures the cost of an idle node, which consists of these.
  */
 import { parseArgs } from "node:util";
 
@@ -23,13 +23,13 @@ const nodeMs = Number(values["node-ms"]);
 const beatMs = Number(values["beat-ms"]);
 const sweepMs = Number(values["sweep-ms"]);
 const cores = Number(values.cores);
-/** As in the engine: heartbeats, and looks for dispatches and for runs. */
+/** Periods of the engine: heartbeats, and searches for dispatches and runs. */
 const beatsPerSecond = 5;
 const sweepsPerSecond = 8;
 const connectionsPerNode = 22;
 const simulatedMs = 5_000;
 
-/** Statements wait for a core of Postgres in the order in which they come. Deterministic: the same in every run. */
+/** Statements wait for a core of Postgres in the order of their arrival. Deterministic: every run has the same result. */
 class Server {
   readonly #free: number[];
   busyMs = 0;
@@ -38,7 +38,7 @@ class Server {
     this.#free = Array.from({ length: count }, () => 0);
   }
 
-  /** Gives the time at which the statement has ended. */
+  /** Returns the time at which the statement ends. */
   run(at: number, ms: number): number {
     const first = this.#free.indexOf(Math.min(...this.#free));
     const end = Math.max(at, this.#free[first] ?? 0) + ms;
@@ -56,7 +56,7 @@ interface Result {
   readonly lateBeats: number;
 }
 
-/** Inputs come evenly, `load` a second in all; each costs Postgres its share in two groups, accepting and doing. */
+/** Inputs arrive evenly, `load` per second in total; each has a share in two groups of statements: acceptance and execution. */
 function simulate(nodes: number, load: number): Result {
   const server = new Server(cores);
   const statements: { at: number; ms: number; kind: "beat" | "sweep" | "input" }[] = [];
@@ -75,7 +75,7 @@ function simulate(nodes: number, load: number): Result {
   for (const { at, ms, kind } of statements) {
     const wait = server.run(at, ms) - at - ms;
     if (kind === "input") waits.push(wait);
-    // A node whose beat takes two seconds gives its work up.
+    // A node whose heartbeat takes two seconds gives up its work.
     if (kind === "beat" && wait > 2_000) late += 1;
   }
   waits.sort((left, right) => left - right);
@@ -88,10 +88,10 @@ function simulate(nodes: number, load: number): Result {
   };
 }
 
-/** The most inputs a second that the nodes do, at which 99 of 100 wait less than 50 ms and no beat is late. */
+/** The most inputs per second of the nodes at which 99 of 100 wait less than 50 ms and no heartbeat is late. */
 function most(nodes: number): Result {
   let best = simulate(nodes, 1);
-  // A node does all its inputs on one core.
+  // A node works on one core.
   let above = Math.min(100_000, Math.floor((nodes * 1_000) / nodeMs));
   for (let round = 0; round < 12; round += 1) {
     const result = simulate(nodes, Math.round((best.load + above) / 2));

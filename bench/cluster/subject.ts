@@ -1,7 +1,7 @@
 export interface BenchInput {
   readonly id: string;
   readonly session: string;
-  /** How long the work takes; without it nothing is done. */
+  /** The duration of the work; without it the work ends at once. */
   readonly ms?: number;
 }
 
@@ -9,28 +9,28 @@ export interface WorkerSettings {
   readonly kind: "embedded" | "postgres" | "restate" | "dbos";
   readonly url: string;
   readonly schema: string;
-  /** Facts of the embedded engine. */
+  /** Settings of the embedded engine. */
   readonly folder?: string;
-  /** Where Restate reaches the worker. */
+  /** The URL under which Restate reaches the worker. */
   readonly port?: number;
 }
 
 export interface WorkerReport {
   readonly done: number;
-  /** Inputs with a length that have begun since the last report. */
+  /** Inputs with a duration that have begun since the last report. */
   readonly begun: readonly { readonly id: string; readonly at: number }[];
 }
 
-/** The answer that a benchmark waits for must fit. */
+/** The limits for the result of a benchmark. */
 export const limits = { waiting: 1_000_000, waitingPerSession: 100_000, running: 256 } as const;
 
 /** An engine with its workers, as the benchmark drives it. */
 export interface Subject {
-  /** Resolves once the input is accepted for good. */
+  /** Resolves once the input is durably accepted. */
   admit(input: BenchInput): Promise<unknown>;
-  /** How many inputs were done for good. */
+  /** The number of durably finished inputs. */
   done(): Promise<number>;
-  /** Processes that belong to it, by what they do. */
+  /** The subject's processes, by role. */
   readonly processes: Readonly<Record<string, () => readonly number[]>>;
   readonly workers: readonly Worker[];
   stop(): Promise<void>;

@@ -30,7 +30,7 @@ export type SubjectName = "embedded" | "postgres" | keyof typeof peers;
 
 let schemas = 0;
 
-/** Asks over one connection that stays: opening one costs Postgres more than the question. */
+/** Queries over one permanent connection: opening a connection costs Postgres more than the query. */
 async function openCount(database: Database, statement: string) {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -40,7 +40,7 @@ async function openCount(database: Database, statement: string) {
   };
 }
 
-/** Starts an engine with so many workers; gives the reason where its packages cannot be had. */
+/** Starts an engine with a number of workers; returns the reason if its packages cannot be installed. */
 export async function startSubject(
   name: SubjectName,
   { database, workers }: { readonly database: Database; readonly workers: number },
@@ -65,7 +65,7 @@ const starters: Readonly<Record<SubjectName, (start: Start) => Promise<Subject>>
     const folder = mkdtempSync(join(tmpdir(), "kit-bench-embedded-"));
     const worker = await startWorker({ ...settings, folder });
     return {
-      // It accepts and works in one process: what it accepts is told to it in messages, and their cost is its own.
+      // It accepts and works in one process, which gets the inputs in messages, so their cost counts for it.
       admit: async (input) => void worker.child.send({ admit: [input] }),
       done: async () => worker.report.done,
       processes: { worker: () => [worker.pid] },
@@ -246,7 +246,7 @@ async function untilHealthy(url: string): Promise<void> {
   throw new Error(`Nothing answers at ${url}.`);
 }
 
-/** Connections to the workers, one after the other: Restate knows one address. */
+/** Forwards connections to the workers in turn, because Restate gets one address. */
 async function balance(ports: readonly number[]) {
   let next = 0;
   const server = createServer((near) => {

@@ -1,6 +1,6 @@
 /**
- * One process that works, for `npm run bench:cluster`. Arguments: the engine and its settings as JSON. It says when it is ready, and
- * tells every 20 ms how many inputs it has done, and when those with a length began.
+ * One worker process of `npm run bench:cluster`. Arguments: the engine and its settings as JSON. It reports when it is ready, and
+ * every 20 ms how many inputs it has done, and when those with a duration began.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { createEmbeddedEngine } from "../../src/engine/embedded/create-embedded-engine.ts";

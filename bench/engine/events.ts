@@ -1,6 +1,6 @@
 /**
- * `node bench/engine/events.ts`: what the event log costs per append and per delivered event, beside
- * the floor of pushing an event into an array and making its JSON, which any log has to do.
+ * `node bench/engine/events.ts`: the cost of the event log per append and per delivered event, compared with
+ * the floor, an array push and the JSON of the event, which any log needs.
  *
  * Cases take turns over `--rounds` (5); the table has medians.
  */
@@ -17,7 +17,7 @@ import type { KitEvent } from "../../src/protocol/event.ts";
 import { medianOf } from "../runtime/timing.ts";
 
 const events = 50_000;
-/** Events between two turns of the event loop: about what a fast model gives at once. */
+/** Events between two turns of the event loop: about as many as a fast model sends at once. */
 const burst = 100;
 const idleReaders = 1_000;
 
@@ -38,7 +38,7 @@ const samples = new Map<string, number[]>();
 for (let round = 0; round <= Number(values.rounds); round += 1) {
   for (const [name, measure] of Object.entries(cases)) {
     const micros = await measure();
-    // The first round warms up.
+    // The first round is a warm-up.
     if (round > 0) samples.set(name, [...(samples.get(name) ?? []), micros]);
   }
 }
@@ -114,7 +114,7 @@ function wait(log: EmbeddedEventLog, stream: string): void {
   log.subscribe(stream)[Symbol.asyncIterator]().next().catch(console.error);
 }
 
-/** Per delivered event, the append shared among the readers. */
+/** The cost per delivered event; the readers share the cost of the append. */
 function deliver(readers: number): Promise<number> {
   return withLog(async (log) => {
     const stream = "agent/reviewer/1";
@@ -146,7 +146,7 @@ function readBack(): Promise<number> {
   });
 }
 
-/** Bytes of memory per subscription that waits. */
+/** Bytes of memory per waiting subscription. */
 function idleCost(): Promise<number> {
   return withLog(async (log) => {
     collect();

@@ -6,7 +6,7 @@ export interface Floor {
   close(): void;
 }
 
-/** The floor, which no engine can beat: one table without an index, one transaction per turn, no promise kept but one. */
+/** The floor, which no engine can beat: one table without an index, one transaction per turn of the event loop, and no other promise than durability. */
 export function openFloor(file: string): Floor {
   const database = new DatabaseSync(file);
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");

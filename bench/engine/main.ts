@@ -1,7 +1,7 @@
 /**
- * `npm run bench:engine`: what the embedded engine takes to accept inputs and to see them through, beside
- * the floor: bare inserts into one table of SQLite, grouped by hand, with the same fsync per group. Floor
- * and engine take turns in one process; the table shows medians over the rounds. Exits with 1 when a
+ * `npm run bench:engine`: the time in which the embedded engine accepts inputs and finishes them, compared with
+ * the floor: plain inserts into one table of SQLite, grouped by hand, with the same fsync per group. Floor
+ * and engine take turns in one process; the table has medians over the rounds. Exits with 1 if a
  * target is missed.
  *
  * `--rounds N` (5), `--inputs N` (6,000 per round).
@@ -69,7 +69,7 @@ async function measureRound(round: number): Promise<void> {
   await busy.drain();
 }
 
-/** So many callers at once, each with one request after the other. */
+/** Concurrent callers, each of which sends one request after the other. */
 async function measureLoad(name: string, work: (id: number) => Promise<unknown>): Promise<void> {
   const times: number[] = [];
   let next = 0;

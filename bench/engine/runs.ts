@@ -1,6 +1,6 @@
 /**
- * Runs: steps beside the same inserts by hand with the same fsync per group, the replay of a long run,
- * and what runs cost that wait. `node --expose-gc bench/engine/runs.ts`
+ * Runs: steps compared with the same inserts by hand and the same fsync per group, the replay of a long run,
+ * and the cost of waiting runs. `node --expose-gc bench/engine/runs.ts`
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ async function walk(context: RunContext, steps: number): Promise<void> {
   for (let step = 0; step < steps; step += 1) await context.step("step", () => ({ step }));
 }
 
-/** Steps per second of so many runs side by side. */
+/** Steps per second of a number of concurrent runs. */
 function stepsPerSecond(runs: number, steps: number): Promise<number> {
   return withEngine(
     (context) => walk(context, steps),
@@ -48,7 +48,7 @@ function stepsPerSecond(runs: number, steps: number): Promise<number> {
   );
 }
 
-/** The same rows by hand: one insert per caller and turn, one fsync for all of a turn. */
+/** The same rows by hand: one insert per caller and turn, one fsync per turn. */
 async function insertsPerSecond(callers: number, turns: number): Promise<number> {
   const floor = openFloor(`${newPlace()}.db`);
   const started = performance.now();
@@ -66,7 +66,7 @@ async function insertsPerSecond(callers: number, turns: number): Promise<number>
   return perSecond;
 }
 
-/** From the signal that wakes a run of so many steps to its next one, in ms. */
+/** The time from the signal that wakes a run with a number of recorded steps to its next step, in ms. */
 function resumeMs(steps: number): Promise<number> {
   let resumed = 0;
   const run = async (context: RunContext): Promise<void> => {
@@ -84,7 +84,7 @@ function resumeMs(steps: number): Promise<number> {
   });
 }
 
-/** Memory per run that waits, in bytes, and what part of a core they all take. */
+/** Memory per waiting run, in bytes, and the share of a core that all of them use. */
 function costOfWaiting(runs: number): Promise<{ readonly bytes: number; readonly cpu: number }> {
   const run = async (context: RunContext): Promise<void> => {
     const held = Array.from({ length: 1_000 }, (_, index) => index);

@@ -48,7 +48,7 @@ const faults: Readonly<
 };
 
 test(
-  `faults at random for ${minutes} minutes lose nothing and do nothing twice (seed ${seed}: --seed ${seed})`,
+  `random faults for ${minutes} minutes lose no work and repeat none (seed ${seed}: --seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const cluster = await Kits.start(chosenEngine());

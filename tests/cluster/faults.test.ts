@@ -20,14 +20,14 @@ async function checkEnd(load: Load): Promise<void> {
   expect(await cluster.findings(load)).toEqual([]);
 }
 
-test("a node that is killed in mid-step loses nothing, and the others do its work", async () => {
+test("a node that is killed during a step loses nothing, and the others do its work", async () => {
   const load = cluster.load({ lines: 12, each: 4, ms: 150 });
   await cluster.begun(load, 14);
   await cluster.kill(kits[0]);
   await checkEnd(load);
 });
 
-test("a node that is frozen for five seconds is told that its leases are lost, and settles and appends nothing more", async () => {
+test("a node that was frozen for five seconds loses its leases, and settles and appends nothing more", async () => {
   const short = cluster.load({ lines: 9, each: 3, ms: 300 });
   const long = cluster.load({ lines: 9, each: 1, ms: 5_700 });
   await cluster.begun(short, 10);
@@ -38,7 +38,7 @@ test("a node that is frozen for five seconds is told that its leases are lost, a
   cluster.thaw(kits[1]);
   await cluster.settled(long);
   const own = cluster.effects().filter(({ node, line }) => node === pid && long.lines.includes(line));
-  // Its work came to its end there, heard `lease_lost` before that, and was done by another node.
+  // Its work ended there after it got `lease_lost`, and was done by another node.
   expect(own.length).toBeGreaterThan(0);
   for (const { effect } of own) {
     const steps = own.filter((one) => one.effect === effect).map(({ what }) => what);
@@ -63,7 +63,7 @@ test.each([
   await checkEnd(long);
 });
 
-test("when Postgres is killed and started again, the nodes go on by themselves", async () => {
+test("when Postgres is killed and restarted, the nodes continue without help", async () => {
   const load = cluster.load({ lines: 12, each: 4, ms: 150 });
   await cluster.begun(load, 14);
   await cluster.database.kill();
@@ -72,7 +72,7 @@ test("when Postgres is killed and started again, the nodes go on by themselves",
   await checkEnd(load);
 });
 
-test("when all connections are dropped, again and again, the nodes go on", async () => {
+test("when all connections are dropped again and again, the nodes continue", async () => {
   const load = cluster.load({ lines: 12, each: 4, ms: 100 });
   await cluster.begun(load, 14);
   for (let time = 0; time < 3; time += 1) {
@@ -84,7 +84,7 @@ test("when all connections are dropped, again and again, the nodes go on", async
   await checkEnd(load);
 });
 
-test("nodes that hear no notification find all work in the rows", async () => {
+test("nodes without notifications find all work in the rows", async () => {
   for (const { way } of kits) way.mute(true);
   await delay(500);
   await cluster.untilBalanced();
@@ -94,7 +94,7 @@ test("nodes that hear no notification find all work in the rows", async () => {
   await checkEnd(load);
 });
 
-test("runs whose node is killed in mid-step go on after their last finished step, and a signal to any node reaches them", async () => {
+test("runs whose node is killed during a step continue after their last finished step, and get signals that are sent to any node", async () => {
   const numbers = Array.from({ length: 9 }, (_, number) => number);
   const started = numbers.map((number) =>
     cluster.ask("/workflows/steps", { body: { number, waits: true }, from: number, key: `run ${number}` }),
@@ -110,13 +110,13 @@ test("runs whose node is killed in mid-step go on after their last finished step
     await cluster.until(async () => (await cluster.ask(`/runs/${run_id}`)).status === "completed");
     expect((await cluster.ask(`/runs/${run_id}`)).result).toEqual({ number });
     const begun = stepsOf(number).filter(({ what }) => what === "begin");
-    // Only the step that was cut off may have begun twice.
+    // Only the interrupted step can have begun twice.
     expect(begun.length).toBeLessThanOrEqual(6);
     expect(new Set(begun.map(({ effect }) => effect)).size).toBe(5);
   }
 });
 
-test("a schedule of every second, while its node is killed, starts each of its runs, and none twice", async () => {
+test("a schedule of every second starts each of its runs once while nodes are killed", async () => {
   const from = Date.now();
   await delay(2_500);
   for (const kit of [kits[0], kits[1]]) {
@@ -136,7 +136,7 @@ test("a schedule of every second, while its node is killed, starts each of its r
   }
 });
 
-test("a node that is told to stop under load ends in order, and nothing that it did is done again", async () => {
+test("a node that is stopped under load exits cleanly, and none of its work is done again", async () => {
   const load = cluster.load({ lines: 12, each: 5, ms: 150 });
   await cluster.begun(load, 14);
   expect(await cluster.end(kits[0])).toBe(0);
@@ -147,7 +147,7 @@ test("a node that is told to stop under load ends in order, and nothing that it 
   expect(begun.length).toBe(60);
 });
 
-test("when a replica is promoted, what had a receipt is there, and the nodes go on with it", async () => {
+test("when a replica is promoted, it has all accepted work, and the nodes continue it", async () => {
   const replica = await cluster.database.replicate();
   const before = cluster.database;
   const load = cluster.load({ lines: 12, each: 5, ms: 150 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkHistory, type HistoryEntry } from "./harness/history.ts";
 
-/** Two inputs of a line: the first is cut off with its node, and done again on another one, which then does the second. */
+/** Two inputs of a line: the first is interrupted with its node, and repeated by another node, which then does the second. */
 const sound: readonly HistoryEntry[] = [
   { what: "owned", at: 1, shard: 7, fence: 10 },
   { what: "accepted", at: 10, id: "a", line: "x" },
@@ -20,12 +20,12 @@ const sound: readonly HistoryEntry[] = [
   { what: "settled", at: 262, id: "b", line: "x", shard: 7, fence: 11, status: "completed" },
 ];
 
-/** The sound history with one entry left out, changed, or more. */
+/** The valid history with entries removed, changed or added. */
 function broken(change: (entry: HistoryEntry) => readonly HistoryEntry[]): readonly string[] {
   return checkHistory(sound.flatMap(change)).map(({ kind }) => kind);
 }
 
-test("a history in which a node was killed and another did its work is sound", () => {
+test("a history in which a node was killed and another did its work is valid", () => {
   expect(checkHistory(sound)).toEqual([]);
 });
 
@@ -33,7 +33,7 @@ test("an input with a receipt that is never settled is lost", () => {
   expect(broken((entry) => (entry.what === "settled" && entry.id === "b" ? [] : [entry]))).toEqual(["lost"]);
 });
 
-test("an input that no sender knows and that was done is found", () => {
+test("an executed input that no sender knows is found", () => {
   expect(broken((entry) => (entry.what === "accepted" && entry.id === "b" ? [] : [entry]))).toEqual([
     "unknown",
   ]);
@@ -51,13 +51,13 @@ test("a settlement under the fence of an owner that was replaced is found", () =
   expect(broken(stale)).toEqual(["settled by a stale owner"]);
 });
 
-test("an input that is claimed before the one ahead of it in its line is settled is found", () => {
+test("an input that is claimed before the previous one of its line is settled is found", () => {
   const early = (entry: HistoryEntry) =>
     entry.what === "claimed" && entry.id === "b" ? [{ ...entry, at: 230 }] : [entry];
   expect(broken(early)).toEqual(["out of order"]);
 });
 
-test("effects of two nodes in one line at a time are an overlap, unless the first was killed, frozen or told so", () => {
+test("concurrent effects of two nodes in one line are an overlap, unless the first node was killed, frozen or had lost its lease", () => {
   const alive = (entry: HistoryEntry) => (entry.what === "killed" ? [] : [entry]);
   expect(new Set(broken(alive))).toEqual(new Set(["overlap"]));
   const loss: HistoryEntry = { what: "lost", at: 40, line: "x", node: 1, effect: "a" };

@@ -28,7 +28,7 @@ async function owners(): Promise<ReadonlyMap<number, number>> {
   return new Map(rows.map(({ shard, address }) => [Number(shard), Number(new URL(String(address)).port)]));
 }
 
-/** An instance that a node other than the front owns, whose effects take so many ms. */
+/** An instance of another node than the front, whose effects take `ms`. */
 async function ownedElsewhere(ms: number): Promise<{ readonly path: string; readonly owner: Kit }> {
   const ports = await owners();
   for (;;) {
@@ -56,7 +56,7 @@ async function begun(path: string): Promise<void> {
   await cluster.until(() => cluster.effects().some((effect) => effect.line === line));
 }
 
-test("a prompt without a key ends with an error that says to try again when its owner is killed", async () => {
+test("a prompt without a key ends with a retryable error when its owner is killed", async () => {
   for (const headers of [{}, sse]) {
     const { path, owner } = await ownedElsewhere(3_000);
     const reply = ask(path, { message: "#1" }, headers);
@@ -67,14 +67,14 @@ test("a prompt without a key ends with an error that says to try again when its 
     expect(text).toContain("The machine that worked on this is gone");
     expect(text).toContain('"type":"unavailable"');
     if (headers !== sse) expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
-    // The session goes on elsewhere.
+    // The session continues on another node.
     const again = await ask(`/agents/worker/${path.split("/").at(-1)}`, { message: "#2", session: "next" });
     expect(await again.text()).toContain(answerTo("#2"));
     await cluster.heal();
   }
 });
 
-test("a prompt under a key is finished on another node when its owner is killed, and its events go on", async () => {
+test("a prompt with a key is finished on another node when its owner is killed, and its events continue", async () => {
   const { path, owner } = await ownedElsewhere(1_500);
   const live = await fetch(`${front.process.url}${path}/events`, { headers: sse });
   const seen: string[] = [];
@@ -93,7 +93,7 @@ test("a prompt under a key is finished on another node when its owner is killed,
   expect(seen[0]).toBe("operation_start");
 });
 
-test("a prompt whose owner is frozen is given up, and the next one is answered by another node", async () => {
+test("a prompt whose owner is frozen fails, and the next prompt is answered by another node", async () => {
   const { path, owner } = await ownedElsewhere(15_000);
   const began = Date.now();
   const reply = ask(path, { message: "#1" });
@@ -105,7 +105,7 @@ test("a prompt whose owner is frozen is given up, and the next one is answered b
   expect((await ask(other.path, { message: "#1" })).status).toBe(200);
 });
 
-test("a prompt that goes to a node which is told to stop comes to its end", async () => {
+test("a prompt at a node that is stopped still finishes", async () => {
   const { path, owner } = await ownedElsewhere(700);
   const reply = ask(path, { message: "#1" }, sse);
   await begun(path);
@@ -117,7 +117,7 @@ test("a prompt that goes to a node which is told to stop comes to its end", asyn
   expect(await again.text()).toContain(answerTo("#2"));
 });
 
-test("a WebSocket outlives the node that worked for it", async () => {
+test("a WebSocket stays open when the node that owns its instance is killed", async () => {
   const { path, owner } = await ownedElsewhere(2_000);
   const client = await openSocket(`${front.process.url}${path}`);
   await client.until("ready");
@@ -136,7 +136,7 @@ test("a WebSocket outlives the node that worked for it", async () => {
   client.socket.close();
 });
 
-test("runs are followed to their end on a node that does not work on them, whoever is killed", async () => {
+test("a node that does not own a run streams its events to the end, whichever other node is killed", async () => {
   const started = await ask("/workflows/steps", { number: 900 + count, steps: 6, ms: 300 });
   const { run_id } = (await started.json()) as { run_id: string };
   const ports = await owners();

@@ -34,14 +34,14 @@ async function work(engine: Engine, result?: string): Promise<void> {
 
 const key = { agent: "worker", instance_id: "one", session: "default" };
 
-/** A role that may log in, with settings of its own; gives its address. */
+/** Creates a login role with settings; returns its address. */
 async function createRole(name: string, ...settings: readonly string[]): Promise<string> {
   await database.query(`CREATE ROLE ${name} LOGIN PASSWORD 'secret'`);
   for (const setting of settings) await database.query(`ALTER ROLE ${name} SET ${setting}`);
   return addressOf(database.port, { user: name, secret: "secret" });
 }
 
-test("a node of an older version beside a newer schema does not start, says so, and changes nothing", async () => {
+test("a node of an older version refuses to start with a newer schema, and changes nothing", async () => {
   const running = await openEngine("newer");
   await work(running);
   await database.query("INSERT INTO newer.engine_migrations (version) VALUES (99)");
@@ -62,7 +62,7 @@ test("a node of an older version beside a newer schema does not start, says so, 
   expect(await running.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
-test("clusters of two projects on one schema are told of each other, and lose nothing; in schemas of their own they do not meet", async () => {
+test("clusters of two projects on one schema are reported and lose nothing; in separate schemas they do not affect each other", async () => {
   const shop = await openEngine("mistaken", database.url, "shop");
   const billing = await openEngine("mistaken", database.url, "billing");
   const apart = await openEngine("apart", database.url, "billing");
@@ -87,7 +87,7 @@ test("clusters of two projects on one schema are told of each other, and lose no
   expect(await shop.getDispatch(dispatch_id)).toBeUndefined();
 });
 
-test("a role that may make nothing is told which right it lacks", async () => {
+test("for a role that cannot create tables the error names the missing right", async () => {
   const url = await createRole("poor");
   await expect(openEngine("of_poor", url)).rejects.toMatchObject({
     code: "store_unavailable",
@@ -95,7 +95,7 @@ test("a role that may make nothing is told which right it lacks", async () => {
   });
 });
 
-test("a role that may only read is told so with the first write, and nothing is half accepted", async () => {
+test("for a read-only role the first write fails with the reason, and nothing is partly accepted", async () => {
   const owner = await openEngine("read_only");
   const url = await createRole("reader", "default_transaction_read_only = on");
   await database.query(
@@ -109,7 +109,7 @@ test("a role that may only read is told so with the first write, and nothing is 
   expect((await owner.load()).queued_dispatches).toBe(0);
 });
 
-test("where all connections are taken the error names max_connections, and the engine goes on once there are some", async () => {
+test("if all connections are in use the error names max_connections, and the engine continues once some are free", async () => {
   const small = await Database.start(["max_connections=12", "superuser_reserved_connections=0"]);
   onTestFinished(() => small.remove());
   const engine = await openEngine("kit", small.url);
@@ -134,7 +134,7 @@ test("where all connections are taken the error names max_connections, and the e
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
-test("limits of time that a role has do not keep the tables from being made, nor work from being done", async () => {
+test("time limits of a role do not prevent the migration or work", async () => {
   const url = await createRole(
     "hurried",
     "statement_timeout = '40ms'",
@@ -148,7 +148,7 @@ test("limits of time that a role has do not keep the tables from being made, nor
   const ids: string[] = [];
   for (let number = 0; number < 40; number += 1) {
     const input = { ...key, instance_id: `i${number % 8}`, input: number };
-    // On a busy machine a statement may take longer than that: its caller is told so, and asks again.
+    // On a busy machine a statement can exceed the limit: its caller gets an error, and retries.
     for (;;) {
       const receipt = await first.admit({ ...input, idempotency_key: `${number}` }).catch(() => undefined);
       if (receipt !== undefined) {
@@ -173,7 +173,7 @@ const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .find((file) => file.endsWith("libfaketimeMT.so.1"));
 
 test.skipIf(library === undefined)(
-  "a node whose clock is an hour off works like the others, and takes over as they do",
+  "a node whose clock is an hour off works and takes over like the others",
   async () => {
     const cluster = await Kits.start(chosenEngine(), 2);
     onTestFinished(() => cluster.stop());
@@ -195,7 +195,7 @@ test.skipIf(library === undefined)(
   },
 );
 
-/** A small disk of its own, where the system allows to make one. */
+/** A small disk, if the system allows to create one. */
 function mountDisk(mb: number): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), "kit-cluster-disk-"));
   try {
@@ -212,7 +212,7 @@ function mountDisk(mb: number): string | undefined {
 const disk = userInfo().uid === 0 ? mountDisk(220) : undefined;
 
 test.skipIf(disk === undefined)(
-  "a full disk of the database loses nothing: callers are told, and work goes on once there is room",
+  "a full disk of the database loses nothing: callers get errors, and work continues once there is room",
   async () => {
     const folder = `${disk}`;
     mkdirSync(join(folder, "database"), { mode: 0o700 });
@@ -246,7 +246,7 @@ test.skipIf(disk === undefined)(
     }
     expect(refusal).toMatchObject({ code: "store_unavailable" });
     rmSync(ballast);
-    // Postgres itself may have stopped where it could not write its log.
+    // Postgres itself can have stopped, because it could not write its log.
     await database.revive();
     for (const id of accepted) {
       await expect

@@ -14,7 +14,7 @@ afterAll(() => cluster?.stop());
 
 const statusOf = async (path: string): Promise<number> => (await fetch(`${kit.process.url}${path}`)).status;
 
-test("a node that is told to stop says so under /health for server.drain_seconds, and lives until then", async () => {
+test("a stopped node reports its drain under /health for server.drain_seconds, and works until then", async () => {
   await cluster.end(kit);
   await cluster.startKit(kit, { KIT_DRAIN_SECONDS: "3" });
   expect([await statusOf("/health"), await statusOf("/health/live")]).toEqual([200, 200]);
@@ -22,7 +22,7 @@ test("a node that is told to stop says so under /health for server.drain_seconds
   const ended = cluster.end(kit);
   await cluster.until(async () => (await statusOf("/health")) === 503);
   expect(await statusOf("/health/live")).toBe(200);
-  // The node goes on accepting: balancers have not looked yet.
+  // The node still accepts work, because balancers have not checked it yet.
   const reply = await fetch(`${kit.process.url}/agents/worker/leaving-0ms/dispatch`, {
     method: "POST",
     body: JSON.stringify({ input: "#1" }),

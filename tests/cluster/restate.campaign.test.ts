@@ -16,7 +16,7 @@ async function checkEnd(load: Load): Promise<void> {
   expect(await cluster.findings(load)).toEqual([]);
 }
 
-/** The node that does the work of an instance at this moment. */
+/** The node that owns an instance now. */
 async function ownerOf(kit: Kit, path: string): Promise<Kit> {
   let owner: Kit | undefined;
   await cluster.until(() => {
@@ -84,12 +84,12 @@ describe.skipIf(!hasRestate)(
       expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: answerTo("#3") } } });
     });
 
-    test("an instance that no node works for, at first and once it rests, is answered by whichever node is asked", async () => {
+    test("any node answers for an instance without an owner, at first and once the instance rests", async () => {
       const path = "/agents/worker/rest-0ms";
       const first = await post(kits[0], path, { body: { message: "#1" } });
       expect(await first.text()).toContain(answerTo("#1"));
       const shard = shardOf({ agent: "worker", instance_id: "rest-0ms" });
-      // A node gives up what has rested for ten seconds.
+      // A node releases a shard that has rested for ten seconds.
       await cluster.until(async () => {
         const { rows } = await cluster.database.query(
           "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND classid = hashtext('kit shards of \"kit\"')::oid",
@@ -107,7 +107,7 @@ describe.skipIf(!hasRestate)(
       expect(await third.text()).toContain(answerTo("#3"));
     });
 
-    test("dispatches and a run with a timer and a signal outlive a node that is killed", async () => {
+    test("dispatches and a run with a timer and a signal survive the kill of a node", async () => {
       const load = cluster.load({ lines: 6, each: 3, ms: 100 });
       const run = { number: 1, waits: true, steps: 5, ms: 150 };
       const { run_id } = await cluster.ask("/workflows/steps", { body: run, key: "run 1" });
@@ -117,13 +117,13 @@ describe.skipIf(!hasRestate)(
       await cluster.ask(`/runs/${run_id}/signal`, { body: { name: "go", payload: { went: true } } });
       await cluster.until(async () => (await cluster.ask(`/runs/${run_id}`)).status === "completed");
       expect((await cluster.ask(`/runs/${run_id}`)).result).toEqual({ went: true });
-      // Only the step that was cut off may have begun twice.
+      // Only the interrupted step can have begun twice.
       expect(steps().length).toBeLessThanOrEqual(6);
       expect(new Set(steps().map(({ effect }) => effect)).size).toBe(5);
       await checkEnd(load);
     });
 
-    test("nodes that are told to stop under load, one after the other, end in order, and nothing is done again", async () => {
+    test("nodes that are stopped under load one after the other exit cleanly, and nothing is done again", async () => {
       const load = cluster.load({ lines: 8, each: 4, ms: 100 });
       await cluster.begun(load, 8);
       expect(await cluster.end(kits[0])).toBe(0);
@@ -137,7 +137,7 @@ describe.skipIf(!hasRestate)(
       expect(begun.length).toBe(32);
     });
 
-    test("when Postgres is killed and started again, work goes on by itself", async () => {
+    test("when Postgres is killed and restarted, work continues without help", async () => {
       const load = cluster.load({ lines: 8, each: 3, ms: 100 });
       await cluster.begun(load, 8);
       await cluster.database.kill();
@@ -146,7 +146,7 @@ describe.skipIf(!hasRestate)(
       await checkEnd(load);
     });
 
-    test("a node that is cut off from Restate goes on with what it holds, and the rest is done elsewhere", async () => {
+    test("a node that is cut off from Restate continues its own work, and other nodes do the rest", async () => {
       const load = cluster.load({ lines: 8, each: 3, ms: 150 });
       const long = cluster.load({ lines: 4, each: 1, ms: 3_000 });
       await cluster.begun(load, 6);

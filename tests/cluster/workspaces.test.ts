@@ -7,7 +7,7 @@ import { type Kit, Kits } from "./harness/kits.ts";
 
 const calls = 4;
 
-/** Says which change it finds, whole or not, and makes the next one: three files and a line of a list, in one call. */
+/** Reports which change it finds, complete or not, and makes the next one: three files and a line of a list, in one call. */
 const command = (label: string, ms: number): string =>
   [
     'echo "found $(tail -n 1 list 2>/dev/null || echo none): $(for i in 1 2 3; do uniq -c part$i 2>/dev/null; done | tr -s " \\n" " ")"',
@@ -16,7 +16,7 @@ const command = (label: string, ms: number): string =>
     `echo "made ${label}"`,
   ].join("\n");
 
-/** `build 7 300`: four calls, each of which takes so many ms; `list`: what is there. */
+/** `build 7 300`: four calls of 300 ms each; `list`: the content of the workspace. */
 function script(asked: string, results: number): ProviderAnswer {
   const [what, number, ms] = asked.split(" ");
   const call = (text: string): ProviderAnswer => ({
@@ -48,7 +48,7 @@ afterEach(() => cluster.heal());
 
 afterAll(() => cluster?.stop());
 
-/** Sends inputs to some sessions, until it is told to stop; gives their names once all have ended. */
+/** Sends inputs to several sessions until it is stopped; returns their names once all inputs have ended. */
 function build(ms: number): { readonly lines: readonly string[]; readonly stop: () => Promise<void> } {
   count += 1;
   const lines = Array.from({ length: 3 }, (_, line) => `build${count}-${line}`);
@@ -71,7 +71,7 @@ function build(ms: number): { readonly lines: readonly string[]; readonly stop: 
   };
 }
 
-/** Waits for a moment in which pieces of a change are in the database, and the change is not. */
+/** Waits for a moment in which parts of a change are in the database, but not the change. */
 async function inTheMiddleOfASave(): Promise<void> {
   await cluster.until(async () => {
     const { rows } = await cluster.database.query(
@@ -84,13 +84,13 @@ async function inTheMiddleOfASave(): Promise<void> {
 
 interface Call {
   readonly label: string;
-  /** Undefined where the call was cut off. */
+  /** `undefined` if the call was interrupted. */
   readonly result: string | undefined;
 }
 
 const textOf = (content: Message["content"]): string => JSON.stringify(content);
 
-/** The calls of a session in their order, as its history has them. */
+/** The calls in the history of a session, in order. */
 async function callsOf(line: string): Promise<readonly Call[]> {
   const { messages }: { readonly messages: readonly Message[] } = await cluster.ask(
     `/agents/builder/${line}/history`,
@@ -105,8 +105,8 @@ async function callsOf(line: string): Promise<readonly Call[]> {
 }
 
 /**
- * Reads the histories, and what lies in the workspaces now. Each call finds the change of the last one that has a result, or of one that
- * was cut off after that, and finds it whole; the list has every change that has a result, once, in order.
+ * Reads the histories, and the content of the workspaces. Each call finds the change of the last call with a result, or of one that
+ * was interrupted after that, and finds it complete; the list has every change with a result, once, in order.
  */
 async function findings(lines: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];
@@ -145,7 +145,7 @@ async function findings(lines: readonly string[]): Promise<readonly string[]> {
   return found;
 }
 
-test("the files of every call that has a result are there after its node was killed, between calls and in the middle of a save", async () => {
+test("the files of every call with a result survive the kill of its node, between calls and during a save", async () => {
   const { lines, stop } = build(90);
   for (let round = 0; round < 3; round += 1) {
     const kit = kits[round % 2] as Kit;
@@ -159,7 +159,7 @@ test("the files of every call that has a result are there after its node was kil
   expect(await findings(lines)).toEqual([]);
 });
 
-test("a node that was frozen in a call keeps nothing of it, and its folder is brought to what the other one has made", async () => {
+test("a node that was frozen during a call drops the changes of the call, and its folder gets those of the other node", async () => {
   const { lines, stop } = build(300);
   await inTheMiddleOfASave();
   cluster.freeze(kits[0]);

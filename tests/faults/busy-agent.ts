@@ -9,8 +9,8 @@ import { createTestAgent } from "../../src/testing/test-runtime.ts";
 export const answerTo = (prompt: string): string => `Done with ${prompt}.`;
 
 /**
- * An agent whose model calls tools at random, alone and side by side, starts tasks, and has a window so
- * small that its history is shortened again and again. As a provider does, the model refuses a history
+ * An agent whose model calls tools at random, one or several at a time, starts tasks, and has a window so
+ * small that its history is compacted again and again. Like a provider, the model refuses a history
  * in which a call has no result.
  */
 export function createBusyAgent(
@@ -86,9 +86,9 @@ function idsOf(
   return message.content.flatMap((part) => (part.type === type ? [part.toolCallId] : []));
 }
 
-/** An error as providers give it, which nothing repeats. */
+/** A permanent error of a provider, which is not retried. */
 function refusal(why: string): Error {
-  return Object.assign(new Error(`The history is not one: ${why}.`), { statusCode: 400 });
+  return Object.assign(new Error(`The history is invalid: ${why}.`), { statusCode: 400 });
 }
 
 function textOf(message: LanguageModelV4Message | undefined): string {

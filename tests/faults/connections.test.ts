@@ -12,7 +12,7 @@ const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const open = rounds > 0 ? 1_000 : 200;
 
-/** A raw connection, as a client is that does not read, or goes without a word. */
+/** A raw connection of a client that stops reading, or vanishes. */
 async function request(port: number, lines: string, body = ""): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port });
   socket.on("error", () => undefined);
@@ -22,7 +22,7 @@ async function request(port: number, lines: string, body = ""): Promise<Socket> 
   return socket;
 }
 
-test(`${open} idle event streams and ${open} WebSockets leave room for work, and nothing behind`, async () => {
+test(`${open} idle event streams and ${open} WebSockets leave room for work, and are cleaned up`, async () => {
   const { kit } = await createFaultProject(createRandom(seed));
   await kit.start();
   await send(`${kit.url}/agents/worker/warm`, { message: "Hello?" });
@@ -67,7 +67,7 @@ test("prompts of clients that vanish are aborted, and their sessions are free fo
       request(kit.port, `POST /agents/worker/left-${index % 20}`, prompt),
     ),
   );
-  // One prompt of each session is at the model, and another waits behind it.
+  // One prompt of each session waits for the model, and another waits in line.
   await model.asked(20);
   for (const client of clients) {
     await delay(random(5));
@@ -83,7 +83,7 @@ test("prompts of clients that vanish are aborted, and their sessions are free fo
   expect(model.abandoned).toBeGreaterThanOrEqual(20);
 });
 
-test("readers that stop reading cost little, keep no other reader waiting, and can ask for all that they missed", async () => {
+test("readers that stop reading cost little memory, do not delay other readers, and can read all missed events later", async () => {
   const { kit } = await createFaultProject(createRandom(seed));
   await kit.start();
   await send(`${kit.url}/agents/worker/loud`, { message: "long" });
@@ -97,10 +97,10 @@ test("readers that stop reading cost little, keep no other reader waiting, and c
     const { body } = await send(`${kit.url}/agents/worker/loud`, { message: "long" });
     expect(body.result.text.length).toBe(longAnswer);
   }
-  // 100 readers of some 9 MB each: without bounds, the server would hold 900 MB for them.
+  // 100 readers of about 9 MB each: without limits, the server would buffer 900 MB for them.
   expect(kit.memoryMb() - before).toBeLessThan(500);
 
-  // A reader that reads again gets all events, or is cut off and can resume where it was.
+  // A reader that continues gets all events, or is disconnected and can resume.
   const [reader] = slow;
   let text = "";
   for await (const chunk of reader ?? []) {

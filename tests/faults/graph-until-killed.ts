@@ -1,7 +1,7 @@
 /**
- * Runs a graph of four steps as one operation, and hangs at a place until it is killed: `node graph-until-killed.ts
- * <database> <place>`, where a place is `step 2` (after its answer and its call) or `tool 3` (inside of its call). Says
- * what the model is asked, which calls run, and the answer.
+ * Runs a graph of four steps as one operation, and hangs at one place until it is killed: `node graph-until-killed.ts
+ * <database> <place>`, where a place is `step 2` (after its answer and its call) or `tool 3` (inside its call). Prints
+ * the requests to the model, the calls that run, and the answer.
  */
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -22,7 +22,7 @@ function print(line: string): void {
 
 async function pass(here: string): Promise<void> {
   if (here !== place) return;
-  // The log has what was done a moment after the work goes on.
+  // The log is written a moment after the work has continued.
   await delay(250);
   print("hangs");
   await new Promise(() => setInterval(() => undefined, 1_000));

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { resultsOf } from "../../src/testing/backend/backend-stage.ts";
 
-test("a graph whose process is killed with SIGKILL goes on where it was: nothing is asked or run again", async () => {
+test("a graph whose process is killed with SIGKILL resumes where it was: no request and no call is repeated", async () => {
   const folder = mkdtempSync(join(tmpdir(), "kit-graph-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "sessions.db");
@@ -20,11 +20,11 @@ test("a graph whose process is killed with SIGKILL goes on where it was: nothing
   const log = store.read({ agent: "tester", instance_id: "1", session: "default" });
   const results = resultsOf(log);
   expect(results.slice(0, 3)).toEqual(["marked 1", "marked 2", "marked 3"]);
-  // The outcome of a call that was cut off is not known: the tool may not run twice.
+  // The outcome of the interrupted call is unknown, and the tool must not run twice.
   expect(results.slice(3)).toEqual([expect.stringMatching(/interrupted|unknown|not known/i)]);
 });
 
-/** One life of the process: what it says until it hangs and is killed, or ends. */
+/** Runs the process until it hangs and is killed, or ends; returns what it prints. */
 async function live(file: string, place: string | undefined): Promise<readonly string[]> {
   const script = join(import.meta.dirname, "graph-until-killed.ts");
   const child = spawn(process.execPath, [script, file, ...(place === undefined ? [] : [place])]);

@@ -13,13 +13,13 @@ import { createRandom } from "./seeded-random.ts";
 
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 8);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
-/** Kills of one database; then a new one, so that reading it all each time stays quick. */
+/** Kills per database: a new database keeps the complete read after each kill quick. */
 const killsPerDatabase = 25;
 
 const identity = { agent: "tester", instance_id: "1" };
 
 test(
-  `killed with SIGKILL at any moment, sessions are readable and go on (${rounds} rounds, seed ${seed})`,
+  `after SIGKILL at any moment, sessions are readable and continue (${rounds} rounds, seed ${seed})`,
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "kit-kill-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -27,7 +27,7 @@ test(
     const seen = { answered: 0, open: 0, tasks: 0, compactions: 0 };
     let acknowledged: (readonly [session: string, prompt: string])[] = [];
     const ended = new Set<string>();
-    // The kills are to hit work of every kind.
+    // The kills must hit work of every kind.
     for (let round = 0; round < rounds || Object.values(seen).includes(0); round += 1) {
       if (round % killsPerDatabase === 0) acknowledged = [];
       const file = join(folder, `${Math.floor(round / killsPerDatabase)}.db`);
@@ -39,7 +39,7 @@ test(
       try {
         const agent = createBusyAgent(store, random, { startsTasks: false });
         for (const { session, position, parent } of store.list(identity)) {
-          // The test looks at a task's session once: no round prompts it again.
+          // The test checks a task's session once, because no round prompts it again.
           if (ended.has(session)) continue;
           if (parent !== undefined) ended.add(session);
           const key = { ...identity, session };
@@ -48,7 +48,7 @@ test(
           seen.open += openCalls(entries).length;
           seen.tasks += parent === undefined ? 0 : 1;
           seen.compactions += entries.filter((entry) => entry.type === "compaction").length;
-          // Only the last call of a model may be without its results.
+          // Only the last model call can lack its results.
           expect(openCalls(entries)).toEqual(callsOf(entries.at(-1)));
           const mine = acknowledged.filter(([name]) => name === session).map(([, prompt]) => prompt);
           expect(unanswered(entries, mine)).toEqual([]);
@@ -64,7 +64,7 @@ test(
   600_000 + rounds * 5_000,
 );
 
-/** Lets a child work until so many prompts were answered and a while longer, kills it, and gives what it said was answered. */
+/** Lets a child work until a number of prompts were answered and a while longer, kills it, and returns the answered prompts. */
 async function promptAndKill(
   args: readonly string[],
   { answers, thenMs }: { readonly answers: number; readonly thenMs: number },
@@ -97,7 +97,7 @@ async function promptAndKill(
     .map((line) => line.split(" ") as [string, string]);
 }
 
-/** The tool calls of a log that have no result right behind them. */
+/** The tool calls of a log without a result right after them. */
 function openCalls(entries: readonly SessionEntry[]): readonly string[] {
   const messages = entries.filter((entry) => entry.type === "message");
   return messages.flatMap((entry, index) => {
@@ -112,7 +112,7 @@ function callsOf(entry: SessionEntry | undefined): readonly string[] {
   return entry.message.content.flatMap((part) => (part.type === "tool_call" ? [part.tool_call_id] : []));
 }
 
-/** The prompts that a log does not hold with their answers. */
+/** The prompts that are missing in a log, or lack their answers. */
 function unanswered(entries: readonly SessionEntry[], prompts: readonly string[]): readonly string[] {
   const texts = new Set(entries.map((entry) => (entry.type === "message" ? textOf(entry.message) : "")));
   return prompts.filter((prompt) => !texts.has(prompt) || !texts.has(answerTo(prompt)));

@@ -13,7 +13,7 @@ const isLarge = rounds > 0;
 const [instances, each, kills] = isLarge ? [50, 20, Math.max(4, Math.min(rounds, 60))] : [20, 10, 4];
 
 test(
-  `of ${instances * each} inputs that were accepted while the server is killed and stopped ${kills} times, none is lost, done twice or overtaken (seed ${seed})`,
+  `of ${instances * each} inputs that were accepted while the server is killed and stopped ${kills} times, none is lost, done twice or overtaken by a later one (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
@@ -24,10 +24,10 @@ test(
     );
     const all = Promise.all(senders);
     for (let round = 0; round < kills; round += 1) {
-      // While there is work: counted, for a slow machine takes its time to begin it.
+      // Waits by count until there is work, because a slow machine begins it late.
       await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
       await delay(random(50));
-      // Told to stop, it ends by itself, and with the code of success, whatever is under way.
+      // After the signal it exits with the code of success, whatever is running.
       if (random(3) === 0) expect(await kit.end("SIGTERM")).toBe(0);
       else await kit.end("SIGKILL");
       await kit.start();
@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  `two servers of one project, each killed while it works and the other stands by, lose nothing either (seed ${seed})`,
+  `two servers of one project, each killed while it works and the other stands by, lose no work either (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
@@ -51,10 +51,10 @@ test(
       ),
     );
     for (let round = 0; round < kills; round += 1) {
-      // While there is work: counted, for a slow machine takes its time to begin it.
+      // Waits by count until there is work, because a slow machine begins it late.
       await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
       await delay(random(50));
-      // The one that works: the other took over when it was killed the time before.
+      // Kills the working server: the other one took over after the last kill.
       const server = servers[round % 2] ?? project.kit;
       await server.end("SIGKILL");
       await delay(random(200));
@@ -65,14 +65,14 @@ test(
   600_000 + kills * 5_000,
 );
 
-test(`a server that hangs is replaced by the one that stands by, and does no harm when it wakes (seed ${seed})`, async () => {
+test(`a server that hangs is replaced by its standby, and does no harm when it wakes (seed ${seed})`, async () => {
   const random = createRandom(seed);
   const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
   const { kit } = project;
   const beside = await project.another();
   await kit.start();
   await beside.start();
-  // The one that stands by accepts, the other works.
+  // The standby only accepts work, and the other server works.
   const all = Promise.all(
     Array.from({ length: instances }, (_, index) =>
       dispatchAll([beside.url], { instance: `worker-${index}`, count: each }),
@@ -81,7 +81,7 @@ test(`a server that hangs is replaced by the one that stands by, and does no har
   await project.model.asked(instances * 2);
   await stopBetweenWrites(kit.pid, project.root);
   const done = project.effects("keep").length;
-  // The lease runs out after ten seconds; the rest is for a slow machine.
+  // The lease expires after ten seconds; the rest is for a slow machine.
   await expect.poll(() => project.effects("keep").length).toBeGreaterThan(done);
   await delay(random(500));
   process.kill(kit.pid, "SIGCONT");
@@ -99,7 +99,7 @@ async function checkAllDone(project: FaultProject, accepted: readonly Accepted[]
     if (body.attempts > 1) repeated += 1;
   }
   expect(failed).toEqual([]);
-  // The kills have hit work.
+  // The kills must have hit work.
   expect(repeated).toBeGreaterThan(0);
   expect(new Set(accepted.map(({ id }) => id)).size).toBe(instances * each);
   expect(model.refused).toEqual([]);

@@ -11,7 +11,7 @@ const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const [sessions, each, runs, kills] = rounds > 0 ? [20, 25, 200, Math.min(rounds, 40)] : [8, 8, 40, 3];
 
 test(
-  `prompts under a key and workflows are answered over ${kills} kills, and each input and step counts once (seed ${seed})`,
+  `prompts with a key and workflows are answered across ${kills} kills, and each input and step counts once (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
@@ -32,7 +32,7 @@ test(
     expect(project.model.refused).toEqual([]);
     const noted = project.effects("note");
     expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
-    // A step that was cut off is done again, one that had ended is not: nothing comes after what follows it.
+    // Only an interrupted step is repeated, so no step runs after a later one.
     const steps = project.effects("steps");
     expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
     for (let number = 1; number <= runs; number += 1) {
@@ -47,7 +47,7 @@ test(
 
 const prompts = Array.from({ length: each }, (_, index) => `#${index + 1}`);
 
-/** A conversation whose next question waits for the answer to the one before. */
+/** A conversation in which each question waits for the previous answer. */
 async function converse({ url }: KitProcess, instance: string): Promise<void> {
   for (const message of prompts) {
     const path = `/agents/worker/${instance}`;

@@ -18,7 +18,7 @@ export default createAgent({ model: "local/any", instructions: "You wait.", tool
 
 const waiting = 400;
 
-test("400 inputs of one principal keep no other principal waiting, and leave room in the line, after a kill as well", async () => {
+test("400 inputs of one principal do not delay another principal, and leave room in the line, also after a kill", async () => {
   const { kit } = await createFaultProject(createRandom(1), {
     engine: `concurrency = 8\nmax_waiting = ${2 * waiting}\n\n[server]\napi_keys = ["loud-key", "shy-key"]`,
     files: { "src/agents/slow.ts": agent },
@@ -37,12 +37,12 @@ test("400 inputs of one principal keep no other principal waiting, and leave roo
     statuses.add(`${reply.status} ${Number(reply.headers.get("retry-after")) > 0}`);
   };
   let sent = 0;
-  // A slow machine does some of them while it accepts the others: the line is full once one is refused.
+  // A slow machine does some inputs while it accepts the others: the line is full once an input is refused.
   do {
     await Promise.all(Array.from({ length: sent === 0 ? waiting : 40 }, () => dispatch(sent++)));
   } while (statuses.size === 1 && sent < 10 * waiting);
   expect([...statuses].toSorted()).toEqual(["202 false", "429 true"]);
-  /** Waits for an answer, and counts inputs of the other one that still wait then, up to twenty. */
+  /** Waits for an answer, and then counts the waiting inputs of the other principal, up to twenty. */
   const passed = async (): Promise<number> => {
     const reply = await send("/agents/slow/shy", "shy", { message: "hello" });
     expect(reply.status).toBe(200);

@@ -1,5 +1,5 @@
 /**
- * Prompts several sessions side by side until it is killed, and says what was answered: `node
+ * Prompts several sessions at the same time until it is killed, and prints the answered prompts: `node
  * prompt-until-killed.ts <database> <seed> <first number>`. A line is `<session> <prompt>`.
  */
 import { writeSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Whole numbers from 0 to `below` - 1, the same for the same seed (mulberry32). */
+/** Returns whole numbers from 0 to `below` - 1, the same for the same seed (mulberry32). */
 export function createRandom(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

@@ -6,7 +6,7 @@ import { createRandom } from "./seeded-random.ts";
 import { createFaultProject } from "./service/fault-project.ts";
 import { send } from "./service/requests.ts";
 
-/** Debian's libfaketime: tells a process another time of day, while its timers go on. */
+/** Debian's libfaketime: sets the time of day of a process, while its timers continue. */
 const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .map((architecture) => `/usr/lib/${architecture}/faketime`)
   .filter((folder) => existsSync(folder))
@@ -28,7 +28,7 @@ export async function run(ctx) {
 `;
 
 test.skipIf(library === undefined)(
-  "a server whose clock is set an hour back, then two forward: sleeps take as long as they are to, schedules go on, work is kept",
+  "after its clock is set an hour back, then two forward, a server keeps the duration of sleeps, its schedules and its work",
   async () => {
     const { kit, root, effects } = await createFaultProject(createRandom(1), {
       files: { "src/workflows/sleeper.ts": sleeper, "src/workflows/tick.ts": tick },
@@ -53,7 +53,7 @@ test.skipIf(library === undefined)(
         .toBe("completed");
       const took = performance.now() - before;
       expect(took).toBeGreaterThan(3_990);
-      // Once it has noticed: within one beat of its lease. It starts one run a second, and not those of the hours that it did not see.
+      // The server notices within one heartbeat of its lease. It starts one run a second, and none for the skipped hours.
       const [count, from] = [ticks(), performance.now()];
       await expect.poll(() => ticks() - count, { timeout: 30_000 }).toBeGreaterThanOrEqual(2);
       await delay(2_000);

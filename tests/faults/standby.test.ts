@@ -10,7 +10,7 @@ const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const [runs, kills] = rounds > 0 ? [200, Math.min(rounds, 40)] : [30, 4];
 
-// Steps on both sides of a word from outside, and of a wait that is long enough to be put away.
+// Steps before and after a signal, and before and after a sleep that is long enough to suspend the run.
 const approval = `import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -35,7 +35,7 @@ export async function run(ctx) {
 `;
 
 test(
-  `of two servers one stands by, and takes over runs, words and schedules when the other is killed, ${kills} times (seed ${seed})`,
+  `of two servers one stands by, and takes over runs, signals and schedules when the other is killed, ${kills} times (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, {
@@ -47,7 +47,7 @@ test(
     const all = Promise.all(Array.from({ length: runs }, (_, index) => approve(urls, index + 1)));
     for (let round = 0; round < kills; round += 1) {
       await delay(300 + random(900));
-      // The one that works: the other took over when it was killed the time before.
+      // Kills the working server: the other one took over after the last kill.
       const server = servers[round % 2] ?? project.kit;
       await server.end("SIGKILL");
       await delay(random(300));
@@ -55,7 +55,7 @@ test(
     }
     await all;
 
-    // Nothing comes after what follows it, and only a step that was cut off comes twice.
+    // No step runs after a later one, and only an interrupted step runs twice.
     const steps = project.effects("steps");
     expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
     for (let number = 1; number <= runs; number += 1) {
@@ -69,7 +69,7 @@ test(
   600_000 + kills * 5_000,
 );
 
-/** Starts a run at one server, gives it its word at the other, and waits for its end. */
+/** Starts a run at one server, sends its signal to the other, and waits for its end. */
 async function approve(urls: readonly string[], number: number): Promise<void> {
   const key = `approval-${number}`;
   const ask = (path: string, body: unknown) => sendUntilAccepted(urls, { path, body, key, from: number });
@@ -79,12 +79,12 @@ async function approve(urls: readonly string[], number: number): Promise<void> {
   expect(result).toEqual({ number });
 }
 
-/** Each second's run is there once, has ended well, and they go on coming. */
+/** Checks that each second has one completed run, and that new runs are started. */
 async function checkTicks({ kit, root, effects }: FaultProject): Promise<void> {
   const before = effects("ticks").length;
   while (effects("ticks").length < before + 2) await delay(50);
   const { body } = await send(`${kit.url}/runs?workflow=tick&limit=1000`);
-  // The runs of the last seconds may be on their way, and one that a kill put back may be queued.
+  // The runs of the last seconds can be running, and one that a kill has requeued can be queued.
   const ended = body.runs.filter(
     ({ status }: { readonly status: string }) => !["queued", "running", "waiting"].includes(status),
   );
@@ -93,7 +93,7 @@ async function checkTicks({ kit, root, effects }: FaultProject): Promise<void> {
   );
   const done = new Set(effects("ticks").map(({ key }) => key));
   for (const { run_id } of ended) expect(done).toContain(run_id);
-  // By the time that each was due at: on a busy machine a late one is accepted in the second of the next one.
+  // Sorted by the due time: on a busy machine a late run is accepted in the second of the next one.
   const database = new DatabaseSync(join(root, ".kit/engine/engine.db"), { readOnly: true });
   const keys = database.prepare("SELECT idempotency_key AS key FROM runs WHERE workflow = 'tick'").all();
   database.close();

@@ -12,7 +12,7 @@ const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const rounds = Math.min(20, Number(process.env.KIT_FAULT_ROUNDS ?? 1));
 const instances = 10;
 
-/** Lets clients dispatch while something happens to the server, and looks that all of it is done in the end. */
+/** Lets clients dispatch inputs during a fault of the server, and checks that all of them are done in the end. */
 async function workThrough(
   project: FaultProject,
   options: { readonly each: number; readonly happen: () => Promise<void> },
@@ -32,7 +32,7 @@ async function workThrough(
 }
 
 test(
-  `stores that another process locks for a while lose nothing and mix nothing up (${rounds} rounds, seed ${seed})`,
+  `stores that another process locks for a while lose no work and keep its order (${rounds} rounds, seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random);
@@ -65,7 +65,7 @@ function limitFiles(pid: number, bytes: number | "unlimited"): void {
 const hasLimits = spawnSync("prlimit", ["--version"]).status === 0;
 
 test.skipIf(!hasLimits)(
-  `a server without room refuses what is new with 503, lives on, and goes on when there is room (${rounds} rounds, seed ${seed})`,
+  `a server on a full disk refuses new work with 503, keeps running, and continues once there is room (${rounds} rounds, seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, { engine: "max_attempts = 30" });

@@ -11,14 +11,14 @@ import { type Answer, send, untilSettled } from "./service/requests.ts";
 
 const random = createRandom(Number(process.env.KIT_FAULT_SEED ?? 1));
 const rounds = Math.min(6, Number(process.env.KIT_FAULT_ROUNDS ?? 1));
-/** Longer than a lock is waited for, and than one attempt of `max_attempts = 1` would last. */
+/** Longer than kit waits for a lock, and longer than the only attempt with `max_attempts = 1`. */
 const outageMs = 7_000 * rounds;
 
 interface History {
   readonly messages: readonly { readonly role: string; readonly content: unknown }[];
 }
 
-/** The numbers of the clients' messages: kit's own messages have none. */
+/** The numbers in the clients' messages; messages of kit have none. */
 async function inputsOf(url: string, id: string): Promise<readonly string[]> {
   const { body } = await send(`${url}/agents/worker/${id}/history`);
   const { messages } = body as History;
@@ -28,7 +28,7 @@ async function inputsOf(url: string, id: string): Promise<readonly string[]> {
   });
 }
 
-/** Accepts work of each kind, has the store go and come back, and looks that all was done, each input once. */
+/** Accepts work of each kind, makes the store unavailable for a while, and checks that each input was done once. */
 async function workThroughOutage(
   { kit: { url, stderr } }: FaultProject,
   store: { readonly go: () => Promise<void>; readonly come: () => Promise<void> },
@@ -62,7 +62,7 @@ async function workThroughOutage(
   expect(stderr()).toContain("Accepted work waits for it");
 }
 
-test("a session store that another program locks for long makes no dead letters", async () => {
+test("a session store that another program locks for long causes no dead letters", async () => {
   const project = await createFaultProject(random, { engine: "max_attempts = 1" });
   await project.kit.start();
   let other: DatabaseSync | undefined;
@@ -78,7 +78,7 @@ test("a session store that another program locks for long makes no dead letters"
   });
 });
 
-/** A Postgres, and a real way to it that can go away, or hang. */
+/** A Postgres behind a proxy that can disconnect or hang. */
 async function startFarPostgres() {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
@@ -87,7 +87,7 @@ async function startFarPostgres() {
   return way;
 }
 
-test("a Postgres that is down for long makes no dead letters, and two servers on it put no input down twice", async () => {
+test("a Postgres that is down for long causes no dead letters, and two servers on it record no input twice", async () => {
   const way = await startFarPostgres();
   const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
   await project.kit.start();
@@ -95,7 +95,7 @@ test("a Postgres that is down for long makes no dead letters, and two servers on
     go: way.close,
     come: way.open,
   });
-  // A server of its own, with its own engine, over the same sessions.
+  // Another server, with its own engine, over the same sessions.
   const other = await project.another({ ownEngine: true });
   await other.start();
   const urls = [project.kit.url, other.url];
@@ -111,7 +111,7 @@ test("a Postgres that is down for long makes no dead letters, and two servers on
   expect(project.model.refused).toEqual([]);
 });
 
-test("a Postgres that hangs is refused within seconds, keeps no stop waiting, and is gone on with once it answers", async () => {
+test("when Postgres hangs, requests fail within seconds, a stop does not wait, and work continues once it answers", async () => {
   const way = await startFarPostgres();
   const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
   const { kit } = project;
@@ -126,7 +126,7 @@ test("a Postgres that hangs is refused within seconds, keeps no stop waiting, an
   expect(accepted.status).toBe(202);
   const slow = await send(`${kit.url}/agents/worker/plain`, { message: "#2" });
   expect(slow).toMatchObject({ status: 503, body: { error: { type: "store_unavailable" } } });
-  // Postgres is frozen for good: who waits for its answer waits for as long as the test lasts.
+  // Postgres stays frozen: a request without a time limit would wait until the end of the test.
   const waited = performance.now() - begun;
   const quick = performance.now();
   const refused = await send(`${kit.url}/agents/worker/plain`, { message: "#2" });
@@ -136,7 +136,7 @@ test("a Postgres that hangs is refused within seconds, keeps no stop waiting, an
   expect(performance.now() - quick).toBeLessThan(waited / 2);
   const stopping = performance.now();
   await kit.end("SIGTERM");
-  // A drain that waits for its work takes thirty seconds.
+  // A drain that waits for running work takes thirty seconds.
   expect(performance.now() - stopping).toBeLessThan(20_000);
   await kit.start();
   way.thaw();
@@ -148,7 +148,7 @@ test("a Postgres that hangs is refused within seconds, keeps no stop waiting, an
   expect(await inputsOf(kit.url, "during")).toEqual(["#1"]);
 });
 
-test("two servers of their own on one file of sessions put no input down twice", async () => {
+test("two servers with separate engines on one file of sessions record no input twice", async () => {
   const project = await createFaultProject(random);
   const other = await project.another({ ownEngine: true });
   await Promise.all([project.kit.start(), other.start()]);
@@ -170,7 +170,7 @@ test("two servers of their own on one file of sessions put no input down twice",
 });
 
 test.each(["", "sessions.db", "engine", "engine/engine.db"])(
-  "a running server whose .kit/%s is deleted refuses loudly, says so, and stops at once",
+  "a running server whose .kit/%s is deleted refuses requests, reports the reason, and stops at once",
   async (name) => {
     const project = await createFaultProject(random);
     const { kit } = project;
@@ -194,7 +194,7 @@ test.each(["", "sessions.db", "engine", "engine/engine.db"])(
     );
     expect(await send(`${kit.url}/health`)).toMatchObject(gone);
     await expect.poll(() => kit.stderr()).toContain("deleted, moved or replaced");
-    // The command line still finds it, and can ask what is wrong.
+    // The command line still finds the server, and can show its problem.
     await expect.poll(() => existsSync(join(project.root, ".kit/servers"))).toBe(true);
     const begun = performance.now();
     await kit.end("SIGTERM");
@@ -203,7 +203,7 @@ test.each(["", "sessions.db", "engine", "engine/engine.db"])(
   60_000,
 );
 
-test("a folder that comes back as it was is gone on with", async () => {
+test("a server continues with a restored folder", async () => {
   const project = await createFaultProject(random);
   const { kit, root } = project;
   await kit.start();

@@ -19,12 +19,12 @@ import { freePort } from "../../../src/testing/free-port.ts";
 
 const password = "pass+w0rd/of:kit";
 
-/** Where a database's processes listen, and the user who may do everything there. */
+/** The address of a database server, and its superuser. */
 export function addressOf(port: number, { user = "kit", secret = password } = {}): string {
   return `postgres://${user}:${encodeURIComponent(secret)}@127.0.0.1:${port}/postgres`;
 }
 
-/** One Postgres on a folder of its own, which a test kills, starts again, copies and promotes. */
+/** A Postgres with its own folder, which a test kills, restarts, copies and promotes. */
 export class Database {
   readonly port: number;
   readonly #folder: string;
@@ -38,7 +38,7 @@ export class Database {
     this.#settings = settings;
   }
 
-  /** Makes an empty database and starts it. `settings` are lines of postgresql.conf, as `max_connections=20`. */
+  /** Creates an empty database and starts it. `settings` are lines of postgresql.conf, such as `max_connections=20`. */
   static async start(
     settings: readonly string[] = [],
     folder: string = mkdtempSync(join(tmpdir(), "kit-cluster-db-")),
@@ -50,7 +50,7 @@ export class Database {
       user: "kit",
       password,
       persistent: true,
-      // Postgres refuses to run as root, as which containers run tests.
+      // Postgres refuses to run as root, but containers run tests as root.
       createPostgresUser: userInfo().uid === 0,
       onLog: () => undefined,
     });
@@ -64,7 +64,7 @@ export class Database {
     return addressOf(this.port);
   }
 
-  /** The server's own process, above those of its connections. */
+  /** The server's main process, the parent of the processes of its connections. */
   get pid(): number {
     return this.#child?.pid ?? 0;
   }
@@ -77,7 +77,7 @@ export class Database {
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
       "max_connections=200",
-      // Its own crashes are what is tested, not those of the machine.
+      // The tests need durability over crashes of Postgres, not of the machine.
       "fsync=off",
       ...this.#settings,
     ].flatMap((setting) => ["-c", setting]);
@@ -93,7 +93,7 @@ export class Database {
       }
       this.#child = child;
       if (await this.#answers()) return;
-      // Processes of a server that was killed may hold its shared memory for a moment.
+      // Processes of a killed server can hold its shared memory for a moment.
       if (child.exitCode === null && child.signalCode === null)
         throw new Error(`Postgres hangs: ${this.#log}`);
       await delay(100);
@@ -116,13 +116,13 @@ export class Database {
     return false;
   }
 
-  /** Starts a server that has ended by itself, or does nothing. */
+  /** Starts the server if it has ended. */
   async revive(): Promise<void> {
     const child = this.#child;
     if (child?.exitCode !== null || child.signalCode !== null) await this.up();
   }
 
-  /** Ends the server as a crash of its machine would. */
+  /** Kills the server, as a crash of its machine would. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -131,7 +131,7 @@ export class Database {
     await ended;
   }
 
-  /** The last lines that the server has logged. */
+  /** The last lines of the server's log. */
   get log(): string {
     return this.#log;
   }
@@ -147,7 +147,7 @@ export class Database {
     }
   }
 
-  /** A server that follows this one, commit by commit: every commit waits for it from now on. */
+  /** Starts a synchronous replica: from now on every commit waits for it. */
   async replicate(): Promise<Database> {
     const folder = mkdtempSync(join(tmpdir(), "kit-cluster-db-"));
     const client = new pg.Client({ connectionString: this.url });
@@ -179,9 +179,9 @@ export class Database {
     return replica;
   }
 
-  /** Makes a replica the server that takes writes. */
+  /** Promotes a replica, which then accepts writes. */
   async promote(): Promise<void> {
-    // It was copied before the other one waited for it; alone, it waits for nothing.
+    // The replica was copied before the primary began to wait for it, so it waits for no other server.
     await this.query("SELECT pg_promote(true, 30)");
   }
 

@@ -7,24 +7,24 @@ import type { HistoryEntry } from "./history.ts";
 import type { Kit, Kits } from "./kits.ts";
 import { Way } from "./way.ts";
 
-/** The facts that the harness needs about a kind of engine that several machines share. */
+/** What the harness needs to know about an engine that several machines share. */
 export interface ClusterEngine {
   readonly kind: string;
-  /** Lines below `[engine]`. */
+  /** Lines of kit.toml below `[engine]`. */
   readonly toml: string;
-  /** The environment of a node's process; it reaches the database by its own way. */
+  /** The environment of a node's process, which reaches the database through its own proxy. */
   environment(kit: Kit): Readonly<Record<string, string>>;
-  /** SQL that makes the database write down who claims and who settles; run once the tables are there. */
+  /** SQL of triggers that record which node claims and settles; run once the tables exist. */
   readonly recorder: string;
-  /** The entries that the recorder has written. */
+  /** The recorded entries. */
   history(database: Database): Promise<readonly HistoryEntry[]>;
-  /** How many of these inputs have not ended. */
+  /** How many of the inputs have not ended. */
   open(database: Database, ids: readonly string[]): Promise<number>;
-  /** The times at which schedules have started runs of a workflow. */
+  /** The times of the schedule occurrences that have started runs of a workflow. */
   occurrences(database: Database, workflow: string): Promise<readonly string[]>;
-  /** Whether so many nodes share the work. */
+  /** Whether this number of nodes share the work. */
   isBalanced(database: Database, nodes: number): Promise<boolean>;
-  /** Servers beside the database, started before the first node. */
+  /** Servers in addition to the database, started before the first node. */
   start?(kits: Kits): Promise<void>;
   stop?(): Promise<void>;
 }
@@ -84,16 +84,16 @@ export const postgresEngine: ClusterEngine = {
   },
 };
 
-/** The ways between one node and Restate, in both directions. */
+/** The proxies between one node and Restate, in both directions. */
 interface RestateWays {
   readonly listen: number;
   readonly ingress: Way;
   readonly admin: Way;
-  /** From the balancer to the node. */
+  /** The proxy from the balancer to the node. */
   readonly calls: Way;
 }
 
-/** The same tables, and Restate calling the nodes through a balancer: each node has its own ways from and to Restate. */
+/** The engine on Postgres, with Restate, which calls the nodes through a balancer: each node has its own proxies from and to Restate. */
 export class RestateEngine implements ClusterEngine {
   readonly kind = "restate";
   readonly toml = 'kind = "restate"';
@@ -106,7 +106,7 @@ export class RestateEngine implements ClusterEngine {
   #restate: RestateServers | undefined;
   #balancer: Balancer | undefined;
 
-  /** `servers`: one alone, or three that replicate what they are told. */
+  /** `servers`: one server, or three that replicate their data. */
   constructor(servers = 1) {
     this.#servers = servers;
   }
@@ -149,7 +149,7 @@ export class RestateEngine implements ClusterEngine {
     };
   }
 
-  /** Nodes take what they are called for: they are balanced when all are there. */
+  /** Nodes take shards when they are called, so they are balanced once all of them are registered. */
   async isBalanced(database: Database, nodes: number): Promise<boolean> {
     const { rows } = await database.query(
       `SELECT count(*)::int AS nodes FROM ${schema}.nodes WHERE NOT draining AND beat > clock_timestamp() - interval '1 second'`,
@@ -179,7 +179,7 @@ function portOf(address: string): number {
   return Number(new URL(address).port);
 }
 
-/** The engine under test: `npm run test:cluster -- --engine restate` chooses the second one. */
+/** The engine under test: `npm run test:cluster -- --engine restate` selects the second one. */
 export function chosenEngine(): ClusterEngine {
   return process.env.KIT_CLUSTER_ENGINE === "restate" ? new RestateEngine() : postgresEngine;
 }

@@ -1,8 +1,8 @@
 /** The record of a test of a cluster; times are ms since 1970, of one machine. */
 export type HistoryEntry =
-  /** A sender has its receipt; a sender sends one input of its line after the other. */
+  /** A sender got its receipt; a sender sends the inputs of its line one after the other. */
   | { readonly what: "accepted"; readonly at: number; readonly id: string; readonly line: string }
-  /** The rows, as the database itself has written them down. */
+  /** Changes of rows, which triggers of the database have recorded. */
   | {
       readonly what: "claimed" | "settled";
       readonly at: number;
@@ -13,16 +13,16 @@ export type HistoryEntry =
       readonly status: string;
     }
   | { readonly what: "owned"; readonly at: number; readonly shard: number; readonly fence: number }
-  /** An effect of work outside of the database, in the process of a node. */
+  /** An effect of work outside the database, in the process of a node. */
   | {
       readonly what: "begin" | "end" | "lost";
       readonly at: number;
       readonly line: string;
       readonly node: number;
-      /** Which effect: the same for each attempt at it. */
+      /** The id of the effect, the same in each attempt. */
       readonly effect: string;
     }
-  /** A fault that the test gave a node's process. */
+  /** A fault that the test has caused in a node's process. */
   | { readonly what: "killed" | "frozen"; readonly at: number; readonly node: number };
 
 export type Violation =
@@ -43,12 +43,12 @@ type Row = Extract<HistoryEntry, { what: "claimed" | "settled" }>;
 type Stop = Extract<HistoryEntry, { what: "killed" | "frozen" }>;
 type Effect = Extract<HistoryEntry, { what: "begin" | "end" | "lost" }>;
 
-/** Clocks of the database and of processes are one, read at other moments of the same ms. */
+/** Tolerance for times: the database and the processes read the same clock at different moments of a millisecond. */
 const slackMs = 2;
 
 /**
- * Checks what must hold however the nodes, their network and their database end: nothing lost, nothing settled twice or by a
- * stale owner, the order of each line kept, no two owners at work on one line, fences that rise. Gives what does not hold.
+ * Checks what must hold under all faults of nodes, network and database: nothing lost, nothing settled twice or by a
+ * stale owner, the order of each line kept, no two owners working on one line, rising fences. Returns the violations.
  */
 export function checkHistory(entries: readonly HistoryEntry[]): readonly Finding[] {
   const history = entries.toSorted((left, right) => left.at - right.at);
@@ -87,7 +87,7 @@ function checkSettlements(history: readonly HistoryEntry[]): readonly Finding[] 
   return findings;
 }
 
-/** Each line's inputs are settled in the order of their receipts, and one is claimed when the one before is settled. */
+/** Inputs of a line are settled in the order of their receipts, and each is claimed after the previous one was settled. */
 function checkOrder(history: readonly HistoryEntry[]): readonly Finding[] {
   const findings: Finding[] = [];
   const settledAt = new Map(
@@ -107,7 +107,7 @@ function checkOrder(history: readonly HistoryEntry[]): readonly Finding[] {
   return findings;
 }
 
-/** A shard's fence rises with each owner, and no claim is made under one that is no longer the shard's. */
+/** A shard's fence rises with each owner, and no claim has an old fence of its shard. */
 function checkFences(history: readonly HistoryEntry[]): readonly Finding[] {
   const findings: Finding[] = [];
   const fences = new Map<number, number>();
@@ -134,8 +134,8 @@ interface Interval {
 }
 
 /**
- * No two nodes are at work on one line: an effect lasts until it ends, its node is killed, or it is told that its lease is lost.
- * A frozen process does nothing, so its effects count as ended; whether they are settled after it wakes is another question.
+ * No two nodes work on one line: an effect lasts until it ends, its node is killed, or its signal fires with `lease_lost`.
+ * A frozen process does nothing, so its effects count as ended; another check covers what it settles after it wakes.
  */
 function checkEffects(history: readonly HistoryEntry[]): readonly Finding[] {
   const findings: Finding[] = [];

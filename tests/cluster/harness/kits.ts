@@ -16,35 +16,35 @@ import { checkHistory, type Finding, type HistoryEntry } from "./history.ts";
 import { project } from "./project.ts";
 import { Way } from "./way.ts";
 
-/** One `kit start`, and its own way to the database. */
+/** One `kit start`, with its own proxy to the database. */
 export interface Kit {
   readonly process: KitProcess;
   readonly way: Way;
   isUp: boolean;
 }
 
-/** Inputs that were sent to some lines, one after the other in each. */
+/** Inputs that were sent to several lines, one after the other in each line. */
 export interface Load {
   readonly lines: readonly string[];
-  /** The receipts of all inputs, once each has one. */
+  /** Resolves with the receipts of all inputs. */
   readonly accepted: Promise<readonly string[]>;
 }
 
 export interface LoadSize {
   readonly lines: number;
   readonly each: number;
-  /** How long the effect of an input takes. */
+  /** The duration of an input's effect. */
   readonly ms: number;
 }
 
-/** A test adds this to the project and to its model. */
+/** Additions of a test to the project and to its model. */
 export interface Around {
-  /** More tables of its kit.toml. */
+  /** More tables of the project's kit.toml. */
   readonly toml?: string;
   readonly script?: ModelScript;
 }
 
-/** How long a sender waits for an answer before it asks another node. */
+/** How long a sender waits for an answer before it tries another node. */
 const patienceMs = 2_000;
 
 /** Several `kit start` over one database, which a test loads, breaks and checks. */
@@ -79,7 +79,7 @@ export class Kits {
     const { root } = repository;
     const kits: Kit[] = [];
     for (let number = 0; number < count; number += 1) {
-      // A machine has a folder of its own.
+      // Each node has its own folder, like a machine.
       const machine = `machine${number}/project`;
       for (const [path, text] of Object.entries(project(model.baseUrl, `${engine.toml}\n${toml}`)))
         await repository.write(`${machine}/${path}`, text);
@@ -89,7 +89,7 @@ export class Kits {
     const remove = async (): Promise<void> => await repository[Symbol.asyncDispose]();
     const all = new Kits({ engine, root, kits, model, database, remove });
     await engine.start?.(all);
-    // The first one makes the tables.
+    // The first node creates the tables.
     for (const kit of kits) await all.startKit(kit);
     await database.query(engine.recorder);
     await all.untilBalanced();
@@ -116,7 +116,7 @@ export class Kits {
     await kit.process.end("SIGKILL");
   }
 
-  /** Tells it to stop; gives its exit code. */
+  /** Stops a node with a signal; returns its exit code. */
   async end(kit: Kit): Promise<number | null> {
     kit.isUp = false;
     return await kit.process.end("SIGTERM");
@@ -131,13 +131,13 @@ export class Kits {
     process.kill(pid, "SIGCONT");
   }
 
-  /** Leads every node's way to another database, which took the place of the one before. */
+  /** Redirects every node's proxy to another database, which replaces the previous one. */
   failOver(to: Database): void {
     this.#database = to;
     for (const { way } of this.kits) way.restore(to.port);
   }
 
-  /** Starts to send inputs, each to any node until one accepts it; its answer may have been lost. */
+  /** Starts to send inputs, each to different nodes until one accepts it; an earlier answer can have been lost. */
   load({ lines, each, ms }: LoadSize): Load {
     this.#loads += 1;
     const names = Array.from({ length: lines }, (_, line) => `l${this.#loads}-${line}-${ms}ms`);
@@ -153,7 +153,7 @@ export class Kits {
     return { lines: names, accepted: Promise.all(sent).then((all) => all.flat()) };
   }
 
-  /** Asks any node, until one answers without an error of its own. */
+  /** Sends a request to different nodes until one answers without a server error. */
   async ask(path: string, { body, from = 0, key }: { body?: unknown; from?: number; key?: string } = {}) {
     for (let time = from; ; time += 1) {
       const kit = this.kits[time % this.kits.length];
@@ -166,7 +166,7 @@ export class Kits {
           },
           signal: AbortSignal.timeout(patienceMs),
         });
-        // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+        // biome-ignore lint/suspicious/noExplicitAny: a test reads any part of the answer.
         const answer = (await reply.json()) as any;
         if (reply.status < 300) return answer;
         if (reply.status !== 503 && reply.status !== 429) {
@@ -174,27 +174,27 @@ export class Kits {
         }
       } catch (error) {
         if (error instanceof RefusedError) throw error;
-        // No node listens there, or it is frozen, or the connection broke before the answer.
+        // The node does not listen or is frozen, or the connection broke before the answer.
       }
       await delay(20);
     }
   }
 
-  /** Sends one input until a node has accepted it; gives the id of its receipt. */
+  /** Sends one input until a node has accepted it; returns the id of its receipt. */
   async dispatch(line: string, number: number, from = 0): Promise<string> {
     const path = `/agents/worker/${line}/dispatch`;
     const { dispatch_id } = await this.ask(path, { body: { input: `#${number}` }, key: `#${number}`, from });
     return dispatch_id;
   }
 
-  /** The effects that were written down so far. */
+  /** The effects that were recorded so far. */
   effects(): readonly Extract<HistoryEntry, { what: "begin" | "end" | "lost" }>[] {
     if (!existsSync(this.#effectsFile)) return [];
     const lines = readFileSync(this.#effectsFile, "utf8").split("\n").slice(0, -1);
     return lines.map((line) => JSON.parse(line));
   }
 
-  /** Waits until so many effects of a load have begun. */
+  /** Waits until a number of effects of a load have begun. */
   async begun({ lines }: Load, count: number): Promise<void> {
     await this.until(() => this.#effectsOf(lines).filter(({ what }) => what === "begin").length >= count);
   }
@@ -202,18 +202,18 @@ export class Kits {
   async until(isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (!(await Promise.resolve(isSo()).catch(() => false))) {
-      if (Date.now() > deadline) throw new Error(`It did not come to that: ${isSo}`);
+      if (Date.now() > deadline) throw new Error(`The condition never held: ${isSo}`);
       await delay(20);
     }
   }
 
-  /** Waits until every input has a receipt and its end. */
+  /** Waits until every input has a receipt and has ended. */
   async settled(load: Load): Promise<void> {
     const ids = await load.accepted;
     await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 90_000);
   }
 
-  /** Broken promises of loads that have ended: by the rows and effects, and by the sessions as any node reads them. */
+  /** The violations in finished loads: in the rows and effects, and in the sessions that any node reads. */
   async findings(...loads: readonly Load[]): Promise<readonly Finding[]> {
     const rows = await this.engine.history(this.database);
     const lines = new Set(loads.flatMap((load) => load.lines));
@@ -224,7 +224,7 @@ export class Kits {
     return found;
   }
 
-  /** Each input stands once in its session, in its order, with its answer behind it. */
+  /** Each input is in its session once, in order, followed by its answer. */
   async #sessionFindings(line: string): Promise<readonly Finding[]> {
     const { messages }: { readonly messages: readonly { role: string; content: unknown }[] } = await this.ask(
       `/agents/worker/${line}/history`,
@@ -242,13 +242,13 @@ export class Kits {
       : [{ kind: "out of order", text: `session of ${line}: ${recorded.join(" ")}` }];
   }
 
-  /** Waits until every node that runs has its share of the work. */
+  /** Waits until every running node has its share of the work. */
   async untilBalanced(): Promise<void> {
     const up = this.kits.filter(({ isUp }) => isUp).length;
     await this.until(async () => await this.engine.isBalanced(this.database, up));
   }
 
-  /** After a test: all nodes run, their ways are open, and each has its share. */
+  /** Restores the cluster after a test: all nodes run, their proxies are open, and each has its share. */
   async heal(): Promise<void> {
     const dead = this.kits.filter((kit) => kit.isUp && !isAlive(kit));
     for (const kit of this.kits) {
@@ -259,7 +259,7 @@ export class Kits {
       if (!kit.isUp) await this.startKit(kit);
     }
     await this.untilBalanced();
-    for (const { process } of dead) throw new Error(`A node has ended by itself: ${process.stderr()}`);
+    for (const { process } of dead) throw new Error(`A node has ended unexpectedly: ${process.stderr()}`);
     for (const { process } of this.kits) {
       if (/no code awaited/.test(process.stderr())) throw new Error(process.stderr());
     }

@@ -1,7 +1,7 @@
 /**
- * The project that every node serves. Each call of a tool is an effect: it is written down when it begins, when it ends, and when
- * it is told that its lease is lost; it does not heed that, as a command or an answer of a model may not. The name of an
- * instance says how long its effects take.
+ * The project that every node serves. Each tool call is an effect, which the tool records when it begins, when it ends, and when
+ * its signal fires with `lease_lost`; it ignores the signal, as a command or a model call can. The name of an
+ * instance contains the duration of its effects.
  */
 const agent = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,7 +33,7 @@ export default createAgent(({ id }) => ({
 }));
 `;
 
-/** It runs the commands that its model says. */
+/** An agent that runs the commands that its model requests. */
 const builder = `import { createAgent } from "kit";
 
 export const triggers = { webhook: true };
@@ -47,7 +47,7 @@ export default createAgent(() => ({
 }));
 `;
 
-/** A run of five steps, a sleep, and a wait for a signal; each step is written down. */
+/** A run of five steps, a sleep, and a wait for a signal; each step is recorded. */
 const steps = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -67,7 +67,7 @@ export async function run(ctx) {
 }
 `;
 
-/** Its runs are named by their seconds. */
+/** A workflow for a schedule; its runs are named after the second of their start. */
 const tick = `export const schedule = "* * * * * *";
 export async function run() {
   return "ticked";

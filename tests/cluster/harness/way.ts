@@ -6,7 +6,7 @@ interface Link {
   readonly far: Socket;
 }
 
-/** The network between one machine and a server: a test cuts it, with or without the other side's notice, and leads it elsewhere. */
+/** A proxy between one machine and a server, which acts as their network: a test can cut it, with or without notice, and redirect it. */
 export class Way {
   readonly #server: Server;
   readonly #links = new Set<Link>();
@@ -31,7 +31,7 @@ export class Way {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** From now on packets vanish, in both directions and of new connections too; no side is told. */
+  /** From now on packets in both directions are dropped, also those of new connections; neither side notices. */
   silence(): void {
     this.#state = "silent";
     for (const { near, far } of this.#links) {
@@ -40,20 +40,20 @@ export class Way {
     }
   }
 
-  /** Breaks all connections with a reset, and new ones as well. */
+  /** Resets all connections, also new ones. */
   reset(): void {
     this.#state = "refused";
     this.#drop();
   }
 
-  /** Connections pass again. Those that were silenced are broken: their packets are gone. */
+  /** Lets connections pass again. Silenced connections are broken, because their packets are lost. */
   restore(target: number = this.#target): void {
     this.#target = target;
     this.#state = "open";
     this.#drop();
   }
 
-  /** Connections that are made from now on hear no notifications of Postgres: who asks for them announces something instead. */
+  /** New connections get no notifications of Postgres: the proxy replaces their LISTEN by a harmless statement. */
   mute(isMute: boolean): void {
     this.#isMute = isMute;
     this.#drop();

@@ -3,14 +3,14 @@ import type { FaultProject } from "./fault-project.ts";
 import { answerTo } from "./model-server.ts";
 import { send, sendUntilAccepted } from "./requests.ts";
 
-/** An input that was answered with a receipt. */
+/** An input with a receipt. */
 export interface Accepted {
   readonly instance: string;
   readonly input: string;
   readonly id: string;
 }
 
-/** One input after the other, so that the order in which they are accepted is known; of several servers, any. */
+/** Sends one input after the other, so that their order is known, to any of the servers. */
 export async function dispatchAll(
   urls: readonly string[],
   { instance, count }: { readonly instance: string; readonly count: number },
@@ -31,8 +31,8 @@ export async function dispatchAll(
 }
 
 /**
- * Every input stands once in its session's history, in its order, with its answer. Returns the calls whose
- * outcome is unknown, as the model was told.
+ * Checks that every input is in its session's history once, in order, with its answer. Returns the calls whose
+ * outcome is unknown according to their results.
  */
 export async function checkHistories(
   url: string,
@@ -57,7 +57,7 @@ export async function checkHistories(
   return uncertain;
 }
 
-/** No call that may not be run again ran twice, and none is missing of which the model was not told so. */
+/** Checks that no call of a tool that must not be repeated ran twice, and that calls without an effect have an unknown outcome. */
 export function checkEffects(
   { effects }: FaultProject,
   accepted: readonly Accepted[],
@@ -65,14 +65,14 @@ export function checkEffects(
 ): void {
   const kept = effects("keep");
   const noted = effects("note");
-  // A call has one key, however often it ran; what may not be run again did not run twice.
+  // A call has one key, however often it ran; a call that must not be repeated ran once.
   expect(new Set(kept.map(({ key }) => key)).size).toBe(new Set(kept.map(({ place }) => place)).size);
   expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
   const done = new Set([...kept, ...noted].map(({ place }) => place));
   const undone = accepted
     .map(({ instance, input }) => `${instance}${input}`)
     .filter((place) => !done.has(place));
-  // A crash between the decision to call and the call leaves nothing but a word to the model.
+  // After a crash between the record of a call and the call, the model only gets an unknown outcome.
   expect(undone.filter((place) => !uncertain.has(place))).toEqual([]);
   for (const instance of new Set(accepted.map((one) => one.instance))) {
     for (const lines of [kept, noted]) {

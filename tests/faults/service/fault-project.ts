@@ -5,20 +5,20 @@ import { createTemporaryRepository } from "../../../src/testing/temporary-reposi
 import { createKitProcess, type KitProcess } from "./kit-process.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
 
-/** A project that a real `kit start` serves, and the provider of its model. */
+/** A project for a real `kit start`, and the provider of its model. */
 export interface FaultProject {
   readonly root: string;
   readonly kit: KitProcess;
   readonly model: ModelServer;
-  /** One more server of the same project, not started; over its engine, or with an engine of its own. */
+  /** Creates another server of the same project, which is not started yet; it shares the engine or has its own. */
   another(options?: { readonly ownEngine?: boolean }): Promise<KitProcess>;
-  /** The lines that a tool or a workflow has written: the key of each call that ran, and its number. */
+  /** The lines that a tool or a workflow has written: the key and the number of each call that ran. */
   effects(
     log: "keep" | "note" | "steps" | "ticks",
   ): readonly { readonly key: string; readonly place: string }[];
 }
 
-// `keep` may be run again after a crash, `note` may not. Both take a moment after their effect is there.
+// `keep` can be repeated after a crash, `note` cannot. Both take a moment after their effect.
 const agent = `import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -46,7 +46,7 @@ export default createAgent(({ id }) => ({
 }));
 `;
 
-// Each step says that it ran; the agent's part is between them.
+// Each step logs that it ran; the agent's dispatch is between them.
 const workflow = `import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import worker from "../agents/worker.ts";
@@ -63,11 +63,11 @@ export async function run(ctx) {
 }
 `;
 
-/** The configuration of a server with an engine of its own over the same sessions. */
+/** The configuration of a server with its own engine and the same sessions. */
 const otherConfig = "other.toml";
 
 export interface FaultSettings {
-  /** Lines below `[engine]`. */
+  /** Lines of kit.toml below `[engine]`. */
   readonly engine?: string;
   /** The address of a session store; default: a file of the project. */
   readonly store?: string;
@@ -85,7 +85,7 @@ export async function createFaultProject(
     "src/workflows/order.ts": workflow,
     ...files,
     "kit.toml": toml,
-    // It is there before an agent works: kit holds a configuration that appears while one does.
+    // The file must exist before an agent works: kit does not accept a configuration that appears meanwhile.
     [otherConfig]: `${toml}folder = ".kit/other"\n`,
   });
   const { root } = repository;

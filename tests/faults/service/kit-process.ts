@@ -7,18 +7,18 @@ import { freePort } from "../../../src/testing/free-port.ts";
 
 const launcher = join(import.meta.dirname, "../../../bin/kit.mjs");
 
-/** `kit start` on a project, again and again on the same port. */
+/** `kit start` on a project, which can be restarted on the same port. */
 export interface KitProcess {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Starts it, with more in its environment, and resolves once it listens. */
+  /** Starts the server, with more environment variables, and resolves once it listens. */
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
-  /** Ends it by a signal; gives its exit code, null after a kill. */
+  /** Ends the server with a signal; returns its exit code, null after a kill. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<number | null>;
-  /** The stderr of all starts together. */
+  /** The stderr of all starts. */
   stderr(): string;
-  /** Resident memory in MB. Linux only, as the next one. */
+  /** Resident memory in MB. Linux only, like the next one. */
   memoryMb(): number;
   sockets(): number;
 }
@@ -70,7 +70,7 @@ export async function createKitProcess(root: string, more: readonly string[] = [
         try {
           return readlinkSync(join(folder, name));
         } catch {
-          // Closed between the two looks.
+          // The descriptor was closed in between.
           return "";
         }
       });

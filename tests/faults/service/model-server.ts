@@ -4,15 +4,15 @@ import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ProviderAnswer, providerProtocols } from "../../../src/testing/provider-server/protocols.ts";
 
-/** A provider over HTTP that outlives the servers that ask it. */
+/** A provider over HTTP that runs longer than the servers that use it. */
 export interface ModelServer {
   /** The value of `providers.local.base_url`. */
   readonly baseUrl: string;
-  /** Why requests were refused: a history that no provider would take. */
+  /** The reasons of refused requests: histories that no provider would accept. */
   readonly refused: readonly string[];
-  /** How many answers were begun whose reader went away. */
+  /** The number of begun answers whose reader has disconnected. */
   readonly abandoned: number;
-  /** Resolves once so many requests have come in all. */
+  /** Resolves once the total number of requests is reached. */
   asked(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface ModelServer {
 /** The model's last answer to a prompt such as `#7`. */
 export const answerTo = (prompt: string): string => `Done with ${prompt}.`;
 
-/** An answer of this many letters to the prompt `long`; `endless` is answered a word a second. */
+/** The number of letters in the answer to the prompt `long`; the prompt `endless` gets a word a second. */
 export const longAnswer = 200_000;
 
 interface ChatMessage {
@@ -30,12 +30,12 @@ interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-/** Gives the model's answer to a prompt of which so many calls have a result. */
+/** Returns the model's answer to a prompt, given the number of calls with a result. */
 export type ModelScript = (asked: string, results: number) => ProviderAnswer;
 
 /**
- * Starts a provider whose model answers as the script says, else `#7` with a call of the tool `keep` (odd numbers) or `note` (even
- * ones), and then with a text; it takes a few milliseconds, as `random` says.
+ * Starts a provider whose model answers with the script, or `#7` with a call of the tool `keep` (odd numbers) or `note` (even
+ * ones) and then with a text; it takes a few milliseconds, which `random` determines.
  */
 export async function startModelServer(
   random: (below: number) => number,
@@ -53,7 +53,7 @@ export async function startModelServer(
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    // A killed server may leave half a request.
+    // A killed server can leave half a request.
     const body = await text(request).catch(() => "");
     if (body === "") return;
     const { messages }: { readonly messages: readonly ChatMessage[] } = JSON.parse(body);
@@ -103,7 +103,7 @@ function answer(asked: string, results: number): ProviderAnswer {
   return { toolCall: { id: `call_${number}`, name, args: JSON.stringify({ number }) } };
 }
 
-/** Every call has its result right behind it, as providers demand. */
+/** Checks that every call has its result right after it, as providers require. */
 function faultOf(messages: readonly ChatMessage[]): string | undefined {
   for (const [index, message] of messages.entries()) {
     const called = (message.tool_calls ?? []).map(({ id }) => id);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 export interface Answer {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever was sent.
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads any part of the answer.
   readonly body: any;
 }
 
@@ -18,16 +18,16 @@ export async function send(
   return { status: reply.status, body: await reply.json() };
 }
 
-/** A request that the test sends again until it is accepted: its key makes it count once however often it is sent. */
+/** A request that the test repeats until it is accepted: because of its key, it counts once. */
 export interface KeyedRequest {
   readonly path: string;
   readonly key: string;
   readonly body: unknown;
-  /** Which of several servers is asked first. */
+  /** The index of the server that is tried first. */
   readonly from?: number;
 }
 
-/** Sends as a careful client does, over broken connections too, and to whichever server. Gives the answer's body. */
+/** Sends a request like a careful client: retries over broken connections, and at other servers. Returns the body of the answer. */
 export async function sendUntilAccepted(
   urls: readonly string[],
   { path, key, body, from = 0 }: KeyedRequest,
@@ -49,7 +49,7 @@ export async function sendUntilAccepted(
 
 class RefusedError extends Error {}
 
-/** Resolves once nothing waits and nothing runs. */
+/** Resolves once no work waits or runs. */
 export async function untilSettled(url: string): Promise<void> {
   for (;;) {
     const counts = await Promise.all(
