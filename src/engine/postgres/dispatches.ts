@@ -33,7 +33,7 @@ import { forgetCalls } from "./waiting-calls.ts";
 type QueuedPlace = DispatchPlace & { readonly risky: boolean };
 
 const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
-/** Of inputs that are written at the same time, a higher `seq` can become visible before a lower one; searches go back by this many. */
+/** Searches go back by this many numbers, because a higher `seq` can become visible before a lower one of the same moment. */
 const seqMargin = 1_000;
 const sweepRows = 2_000;
 const pruned = 500;

@@ -314,7 +314,7 @@ export class PostgresEventLog implements EventLog {
   #noteClaim(own: OwnStream, { last, ended }: StreamRow): void {
     own.isClaimed = true;
     own.floor = last;
-    // Of the events that were appended before the claim, those with an index that was already used are dropped.
+    // Drops events that were appended before the claim with an index that was already used.
     own.tail.splice(0, positionAfter(own.tail, last));
     own.unwritten = own.tail.length;
     if (own.tail.length === 0 && !this.#dirty.has(own)) own.ended = ended;

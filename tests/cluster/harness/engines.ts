@@ -7,7 +7,7 @@ import type { HistoryEntry } from "./history.ts";
 import type { Kit, Kits } from "./kits.ts";
 import { Way } from "./way.ts";
 
-/** What the harness needs to know about an engine that several machines share. */
+/** Describes an engine that several machines share, for the harness. */
 export interface ClusterEngine {
   readonly kind: string;
   /** Lines of kit.toml below `[engine]`. */

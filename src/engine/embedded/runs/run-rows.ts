@@ -159,8 +159,8 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
   );
 
   /** Returns the run's status after the write. Call it in a transaction. */
-  function requeue(run: RunRow, wanted: "queued" | "waiting", wakeAt: number | null): RunStatus {
-    const status = putBack.get(clock.now(), wakeAt, wanted, run.id)?.status ?? wanted;
+  function requeue(run: RunRow, next: "queued" | "waiting", wakeAt: number | null): RunStatus {
+    const status = putBack.get(clock.now(), wakeAt, next, run.id)?.status ?? next;
     if (status === "queued") enqueue.run(run.id);
     return status;
   }
