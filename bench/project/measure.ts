@@ -1,4 +1,4 @@
-/** One measurement, in a process of its own: `node measure.ts <name> <root>`; prints JSON. */
+/** Takes one measurement in a separate process: `node measure.ts <name> <root>`; prints JSON. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,7 +86,7 @@ const measurements: Record<string, () => Promise<unknown>> = {
     await project.close();
     return { peak_mb: process.resourceUsage().maxRSS / 1024 };
   },
-  /** From the call that saves a file to the first query that gives what was saved. */
+  /** The time from the call that saves a file to the first query that returns the new content. */
   async save() {
     const project = await openProject({ root });
     const watch = await project.watch();
@@ -97,7 +97,7 @@ const measurements: Record<string, () => Promise<unknown>> = {
       const file = join(root, path);
       const text = readFileSync(file, "utf8");
       const word = `zzz${process.pid}x${index}`;
-      // A heading that becomes a block's title; an introduction belongs to none.
+      // Changes a heading that is the title of a block.
       const changed = text.replace(
         /^(### Requirement \d+: |## (?!Introduction|Requirements))/m,
         `$1${word} `,

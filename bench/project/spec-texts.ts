@@ -1,6 +1,6 @@
 import type { RandomText } from "./random-text.ts";
 
-/** Paths of code and tests that a document may mention. */
+/** Paths of code and tests that a document can mention. */
 export interface Mentionable {
   readonly code: readonly string[];
   readonly tests: readonly string[];

@@ -160,7 +160,7 @@ describe.skipIf(!hasSharedCorpus)("the guidelines of real repositories", () => {
     }
   });
 
-  test("sections and what stands between them make up the whole text", () => {
+  test("sections and the text between them make up the whole text", () => {
     for (const file of files) {
       const lines = file.text.split(/\r\n|\n|\r/);
       const covered = new Set<number>();

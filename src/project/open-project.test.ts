@@ -155,7 +155,7 @@ test("a root that is not a folder is refused", async () => {
   }
 });
 
-test("a root that is reached through a link is the folder behind it", async () => {
+test("a root given as a link is the folder that it leads to", async () => {
   await using repository = await createTemporaryRepository({ "real/CLAUDE.md": "## A\n\ntext\n" });
   symlinkSync("real", join(repository.root, "link"));
   const project = await openProject({ root: join(repository.root, "link"), indexFile: ":memory:" });
@@ -173,7 +173,7 @@ test("an empty project is a project", async () => {
   await project.close();
 });
 
-test("configured globs say what is read", async () => {
+test("configured globs select the files to read", async () => {
   await using repository = await createTemporaryRepository({
     "CLAUDE.md": "## A\n\ntext\n",
     "vendor/CLAUDE.md": "## B\n\ntext\n",

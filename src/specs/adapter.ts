@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { Framework, SourceSpan, SpecBlock, SpecMetadata } from "../protocol/spec-block.ts";
 
-/** A file as an adapter sees it: decoded, without its byte order mark, otherwise untouched. */
+/** The file that an adapter reads: decoded, without its byte order mark, otherwise unchanged. */
 export interface SpecSource {
   /** POSIX, relative to the project root. */
   readonly path: string;
@@ -11,9 +11,9 @@ export interface SpecSource {
 /**
  * How a block gets its id once the whole project is known (`model/assemble-blocks.ts`).
  *
- * - `base`: the adapter's wish; a collision gets `-2`, `-3`, … in path, then position order.
+ * - `base`: the id that the adapter asks for; a collision gets `-2`, `-3`, … in path, then position order.
  * - `sequence`: `<prefix><n>`, n zero-based over all blocks of that prefix, in the same order.
- * - `declared`: the file states the id itself; a second one is an error, and both keep it.
+ * - `declared`: the file declares the id; a second declaration is an error, and both blocks keep the id.
  */
 export type DraftId =
   | { readonly kind: "base"; readonly value: string }
@@ -24,7 +24,7 @@ export type DraftId =
 export interface DraftLink {
   /** `implements`: a task names a requirement. `validates`: a design or test does. */
   readonly kind: "implements" | "validates" | "related";
-  /** The base or declared id of the target. A target in the same folder wins over others. */
+  /** The base or declared id of the target. A block in the same folder takes precedence. */
   readonly target: string;
   /** The criterion it names inside the target, such as "1.2". */
   readonly criterion?: string;
@@ -43,7 +43,7 @@ export interface DraftMention {
 /** A spec block before the project around it is known. */
 export interface SpecDraft extends Omit<SpecBlock, "id" | "path"> {
   readonly id: DraftId;
-  /** Without `source`, `related_specs`, `code_refs` and `test_refs` where those come from links. */
+  /** Without `source`, and without `related_specs`, `code_refs` and `test_refs` that come from links. */
   readonly metadata: SpecMetadata;
   readonly span: SourceSpan;
   /** Documents of one feature share it; by convention the folder (`.kiro/specs/auth`). */
@@ -51,9 +51,9 @@ export interface SpecDraft extends Omit<SpecBlock, "id" | "path"> {
   readonly links: readonly DraftLink[];
   readonly mentions: readonly DraftMention[];
   /**
-   * Other ids that links of the same folder mean this block by, such as that of a statement in it
-   * (`fw_a-auth-requirements-nfr-1`). One that ends in `*` means all blocks that have it; any other
-   * that several blocks have means none of them.
+   * Other ids by which links of the same folder can name this block, such as the id of a statement in it
+   * (`fw_a-auth-requirements-nfr-1`). An alias that ends in `*` means all blocks that have it. Any other alias that several
+   * blocks have means none of them.
    */
   readonly aliases?: readonly string[];
 }
@@ -63,7 +63,7 @@ export interface ParsedSpecs {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Files an export would write, and what the format could not hold, one sentence each. */
+/** The files that an export writes, and what the format cannot express, one sentence each. */
 export interface WrittenSpecs {
   readonly files: readonly { readonly path: string; readonly content: string }[];
   readonly losses: readonly string[];
@@ -81,6 +81,6 @@ export interface SpecAdapter {
   /** Decides by the path alone; cheap, because it is asked for every file of a repository. */
   matches(path: string): boolean;
   parse(source: SpecSource): ParsedSpecs;
-  /** Renders blocks in the framework's own files, so that a re-read gives the same blocks. */
+  /** Renders blocks as files of the framework, so that reading them returns the same blocks. */
   write?(blocks: readonly SpecBlock[]): WrittenSpecs;
 }

@@ -32,14 +32,14 @@ test.each([
   expect(createSpecRegistry().adapterFor(path)?.name).toBe(name);
 });
 
-test("an adapter of the user's own is asked first, and replaces the one of its name", () => {
+test("a user's adapter comes first, and replaces the built-in adapter of its name", () => {
   const registry = createSpecRegistry({ adapters: [adapter("notes", /\.md$/), adapter("kiro", /^never$/)] });
   expect(registry.adapterFor(".kiro/specs/auth/tasks.md")?.name).toBe("notes");
   expect(registry.adapters.filter(({ name }) => name === "kiro")).toHaveLength(1);
   expect(registry.adapterFor("never")?.name).toBe("kiro");
 });
 
-test("custom files are asked for where no other tool claims them", () => {
+test("the custom adapter reads files that no other tool claims", () => {
   const registry = createSpecRegistry({ custom: [{ include: "**/*.md" }] });
   expect(registry.adapterFor("docs/adr/1.md")?.framework).toBe("custom");
   expect(registry.adapterFor(".kiro/specs/auth/tasks.md")?.name).toBe("kiro");
@@ -124,7 +124,7 @@ test.each([
   expect(diagnostics).toMatchObject([{ path: "x.jira", field }]);
 });
 
-test("any output of an adapter gives a diagnostic or a draft, and never an exception", () => {
+test("any output of an adapter becomes a diagnostic or a draft, never an exception", () => {
   for (const parsed of [undefined, null, [], Promise.resolve({ drafts: [] }), { drafts: 1 }]) {
     expect(parseWith(parsed).diagnostics).toMatchObject([{ rule: "structure", path: "x.jira" }]);
   }
@@ -136,7 +136,7 @@ test("any output of an adapter gives a diagnostic or a draft, and never an excep
   );
 });
 
-test("a project says what a configured adapter got wrong, and goes on", async () => {
+test("a project reports the faults of a configured adapter, and continues", async () => {
   await using repository = await createTemporaryRepository();
   writeFileSync(join(repository.root, "a.jira"), "");
   writeFileSync(join(repository.root, "CLAUDE.md"), "## A\n\nx\n");

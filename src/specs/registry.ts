@@ -11,7 +11,7 @@ import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
 import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
 import { atMost } from "./data/read-records.ts";
 
-/** The adapters of a project, in the order in which they are asked. */
+/** The adapters of a project, by precedence. */
 export interface SpecRegistry {
   readonly adapters: readonly SpecAdapter[];
   /** The first adapter that reads the file at a path, by the path alone. */
@@ -19,9 +19,9 @@ export interface SpecRegistry {
 }
 
 export interface SpecRegistryOptions {
-  /** Adapters of the user's own, asked before the built-in ones. */
+  /** The user's adapters, which take precedence over the built-in ones. */
   readonly adapters?: readonly SpecAdapter[];
-  /** Files of the user's own that hold blocks: asked where no other tool's folder or name claims them. */
+  /** The user's files with blocks; used for files that match no built-in adapter except Tessl's. */
   readonly custom?: readonly CustomSource[];
 }
 
@@ -48,7 +48,7 @@ export function createSpecRegistry(options: SpecRegistryOptions = {}): SpecRegis
   const own = options.adapters ?? [];
   const custom = options.custom ?? [];
   const names = new Set(own.map((adapter) => adapter.name));
-  // Tessl comes last, because it has to look at every `*.spec.md`, whoever wrote it.
+  // Tessl comes last, because it has to read every `*.spec.md`, also files of other tools.
   const others = [...builtIn, ...(custom.length === 0 ? [] : [createCustomAdapter(custom)]), tesslAdapter];
   const adapters = [...own, ...others.filter((adapter) => !names.has(adapter.name))];
   return { adapters, adapterFor: (path) => adapters.find((adapter) => adapter.matches(path)) };
@@ -62,16 +62,16 @@ interface Fault {
 }
 
 /**
- * The same adapter, held to what a draft has to be. A user's adapter is code that no type check may have
- * seen: a draft without an id, title or place, or with a value outside its enum, becomes a diagnostic that
- * names the file and the adapter. What a draft may leave out gets its default.
+ * Wraps a user's adapter and checks its drafts, because the types of its code can be unchecked: a draft without an id, title or
+ * content, or with a value outside its enum, becomes a diagnostic that names the file and the adapter. Missing optional fields
+ * get their default.
  */
 export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
   const { name, framework, write } = adapter;
   return {
     name,
     framework,
-    // Called on the adapter itself: it may be an instance of a class.
+    // Calls the method on the adapter, because it can be an instance of a class.
     matches: (path) => adapter.matches(path),
     parse: (source) => parse(adapter, source),
     ...(write !== undefined && { write: (blocks) => write.call(adapter, blocks) }),

@@ -86,7 +86,7 @@ test("a file without second-level sections is one guideline", () => {
   expect(titles("CLAUDE.md", "# One\na\n# Two\nb")).toEqual(["One"]);
 });
 
-test("a blank file has no guideline, and says so", () => {
+test("a blank file has no guideline and a diagnostic", () => {
   const { records, diagnostics } = read("CLAUDE.md", " \n\n");
   expect(records).toEqual([]);
   expect(diagnostics).toMatchObject([
@@ -234,7 +234,7 @@ test("a record on the wire has the fields of the contract", () => {
   });
 });
 
-test("100,000 headings take linear time and have ids of their own", () => {
+test("100,000 headings take linear time and get different ids", () => {
   const start = processorMs();
   expect(read("CLAUDE.md", "# a\n".repeat(100_000)).records).toHaveLength(1);
   const { records } = read("CLAUDE.md", "## a\n# b\nc\n".repeat(30_000));

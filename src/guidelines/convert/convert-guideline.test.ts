@@ -44,7 +44,7 @@ test("several globs become a list, and no glob is always included", () => {
   });
 });
 
-test("a steering file becomes a section, and says what is lost", () => {
+test("a steering file becomes a section, and its losses are listed", () => {
   const text =
     "---\ninclusion: fileMatch\nfileMatchPattern: 'api/**'\n---\n# Api\n\nSee #[[file:api/spec.yaml]].\n";
   expect(convertGuideline(only("web/.kiro/steering/api.md", text), "fw_c")).toMatchObject({
@@ -59,13 +59,13 @@ test("a steering file becomes a section, and says what is lost", () => {
   });
 });
 
-test("rules that wait to be asked for say that they are always loaded elsewhere", () => {
+test("a conversion warns that a rule loaded on request is always loaded in the target", () => {
   const record = only(".cursor/rules/a.mdc", "---\ndescription: d\n---\nx\n");
   expect(convertGuideline(record, "fw_c").losses[0]).toMatch(/when the agent asks for it/);
   expect(convertGuideline({ ...record, inclusion: "manual" }, "steering").losses[0]).toMatch(/mentions it/);
 });
 
-test("to its own format a guideline is its own source, byte for byte", () => {
+test("a guideline converted to its own format is its source, byte for byte", () => {
   const rule = "\ufeff---\r\nglobs: *.ts\r\nodd : x\r\n---\r\n# A\r\ntext";
   const record = only(".cursor/rules/a.mdc", rule.slice(1));
   expect(convertGuideline(record, "fw_b", { sourceText: rule }).content).toBe(rule);
@@ -165,7 +165,7 @@ const sources = fc
     return globs === null ? records : records.map((record) => ({ ...record, globs }));
   });
 
-test("an export read back gives the same titles, contents and file patterns", () => {
+test("reading an export returns the same titles, contents and file patterns", () => {
   fc.assert(
     fc.property(fc.array(sources, { maxLength: 4 }), (groups) => {
       const records = groups.flat();
@@ -235,7 +235,7 @@ test("a merge changes nothing but its section, and merging twice changes nothing
   );
 });
 
-test("a pattern line reads back, and prose is none", () => {
+test("a pattern line reads back, and prose is not a pattern line", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ minLength: 1 }), fc.constantFrom("`", " a", '"', "a``b")), (pattern) => {
       expect(readPatternLine(toPatternLine(pattern))?.join(",")).toBe(pattern);

@@ -99,7 +99,7 @@ test("an import of AGENTS.md brings its sections once", () => {
   });
 });
 
-test("Cursor's order is always, matching, legacy, and asked for last", () => {
+test("Cursor's order is always, matching, legacy, then rules loaded on request", () => {
   const files = {
     ".cursorrules": "# Legacy\nx",
     ".cursor/rules/a-manual.mdc": "# Manual\nx",
@@ -164,7 +164,7 @@ test("AGENTS.md under both policies", () => {
   });
 });
 
-test("the AGENTS.md closest to a file is found by folders, whatever their names sort like", () => {
+test("the AGENTS.md closest to a file is found by folders, not by the order of their names", () => {
   const files = { "0/1/AGENTS.md": "# Inner\nx", "0/AGENTS.md": "# Outer\nx", "AGENTS.md": "# Root\nx" };
   expect(explain(files, "0/1/a.ts", "agents-nearest").applied).toEqual(["Inner | nested"]);
   expect(explain(files, "0/1/a.ts", "agents-all").applied).toEqual([
@@ -183,7 +183,7 @@ test("Codex's limit counts the bytes of files, and ends the reading before the n
   expect(read(heading + "é".repeat(16 * 1024))).toBe(1);
 });
 
-test("without a tool, every tool is asked and nothing comes twice", () => {
+test("without a tool, all tools are explained and no guideline is listed twice", () => {
   const files = { "CLAUDE.md": "# C\n@AGENTS.md", "AGENTS.md": "# A\nx", ".kiro/steering/k.md": "# K\n" };
   expect(explain(files, "x")).toEqual({ applied: ["A | always", "C | always", "K | always"], shadowed: [] });
 });

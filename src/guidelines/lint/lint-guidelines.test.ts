@@ -99,7 +99,7 @@ test("one mistake in the front matter of a sectioned file is said once", () => {
   ]);
 });
 
-test("samples and an unknown set of files give nothing to complain about", () => {
+test("samples and an unknown set of files have no findings", () => {
   expect(lintGuidelines(sampleRecords(), ["a.ts"])).toEqual([]);
   const { records } = readGuidelines({ path: ".cursor/rules/a.mdc", text: "---\nglobs: *.x\n---\nx\n" });
   expect(globDiagnostics(records, [])).toEqual([]);

@@ -26,7 +26,7 @@ test("without a filter, everything in order of file and position", () => {
   });
 });
 
-test("filters combine, and words may come from title and content in any case", () => {
+test("filters combine, and words match title and content in any case", () => {
   expect(titles({ q: "TABS indents" })).toEqual(["Steering", "Style"]);
   expect(titles({ q: "style tabs" })).toEqual(["Style"]);
   expect(titles({ q: "  " })).toHaveLength(6);

@@ -18,7 +18,7 @@ const records: GuidelineRecord[] = Object.entries({
 const matcher = createGuidelineMatcher(records);
 const titles = (path: string) => matcher.match(path).map(({ record }) => record.title);
 
-test("guidelines apply by scope and glob, those that wait to be asked for come last", () => {
+test("guidelines apply by scope and glob, and those loaded on request come last", () => {
   expect(titles("a.ts")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
   expect(titles("src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
   expect(titles("src/a.tsx")).toEqual(["Always", "Ts", "Root", "Agent", "Manual"]);
@@ -26,7 +26,7 @@ test("guidelines apply by scope and glob, those that wait to be asked for come l
   expect(titles("packages/apis/src/a.ts")).toEqual(["Always", "Root", "Agent", "Manual"]);
 });
 
-test("a match says why", () => {
+test("a match has its reason", () => {
   const why = (path: string) =>
     matcher.match(path).map(({ record, reason, glob }) => [record.title, reason, glob]);
   expect(why("packages/api/src/a.tsx")).toEqual([
@@ -64,7 +64,7 @@ test("guidelines of one folder that declare the same glob apply together, and on
   expect([positions("a.md"), positions("a.ts"), positions("a.py")]).toEqual([[0, 1, 2], [1, 2], [2]]);
 });
 
-test("asking for one guideline gives what asking for all gives", () => {
+test("testing one guideline returns the same as matching all", () => {
   for (const path of ["a.ts", "src/a.tsx", "packages/api/src/a.ts", "../x", "packages/api"]) {
     const all = matcher.match(path);
     const single = records.map((record) => matcher.test(record, path)).filter((match) => match !== undefined);
@@ -72,7 +72,7 @@ test("asking for one guideline gives what asking for all gives", () => {
   }
 });
 
-test("the compiled matcher gives what asking every guideline gives, in order", () => {
+test("the compiled matcher returns the same as testing every guideline, in order", () => {
   const names = fc.constantFrom("a", "b", "a.ts", "b.ts");
   const paths = fc.array(names, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
   const globs = fc.constantFrom("*.ts", "**/*.ts", "a/**", "**/b/*", "{a,b}/*.ts", "b.ts", "**");

@@ -196,7 +196,7 @@ test("after a sync, what a tool reads are the rules of the source, each once, an
   );
 });
 
-test("after an adoption, source and target say the same, and nothing of either is lost", () => {
+test("after an adoption, source and target have the same content, and no text of either is lost", () => {
   fc.assert(
     fc.property(
       rules,

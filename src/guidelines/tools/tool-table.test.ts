@@ -112,7 +112,7 @@ test("Gemini CLI reads GEMINI.md from the root down and follows imports", () => 
   expect(titles(files, "gemini", "web/a.ts")).toEqual(["Root always", "A import", "Web nested"]);
 });
 
-test("Gemini CLI takes imports as relative to the file that has them, over five files at most", () => {
+test("Gemini CLI resolves imports relative to the importing file, over at most five files", () => {
   const files: Record<string, string> = { "web/GEMINI.md": "# Web\n@docs/1.md\n", "docs/1.md": "# No\n" };
   for (let hop = 1; hop <= 6; hop += 1) files[`web/docs/${hop}.md`] = `# File ${hop}\n@./${hop + 1}.md`;
   expect(titles(files, "gemini", "web/a.ts")).toEqual([
@@ -179,7 +179,7 @@ test("Cline reads its folder or its file, and the files of others", () => {
   expect(titles({ ".clinerules": "# One\nx" }, "cline")).toEqual(["One always"]);
 });
 
-test("Zed takes the first file of its list", () => {
+test("Zed reads the first file of its list", () => {
   const files = {
     ".rules": "# Rules\nx",
     "AGENT.md": "# Agent\nx",
@@ -244,7 +244,7 @@ test("every format converts into every other, and reads back as the same guideli
   expect(convertGuideline(nested, "cline")).toMatchObject({ losses: [], frontmatter: { paths: ["web/**"] } });
 });
 
-test("people may write a tool's name for its source type", () => {
+test("a tool's name is accepted as its source type", () => {
   const given = ["claude", "Cursor", "kiro", "FW_A", "fw_c", "steering", "agents", "sample"];
   expect(given.map(sourceTypeOf)).toEqual([
     "fw_c",
@@ -258,7 +258,7 @@ test("people may write a tool's name for its source type", () => {
   ]);
 });
 
-test("a name that is not a guideline source gives nothing", () => {
+test("a name that is not a guideline source has no source type", () => {
   expect(["speckit", "fw_d", "custom", "docx", "__proto__", ""].map(sourceTypeOf)).toEqual(
     Array(6).fill(undefined),
   );

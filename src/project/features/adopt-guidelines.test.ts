@@ -60,7 +60,7 @@ test("a target folder that is a link to the source's folder is the source", asyn
   expect(await readdir(join(shop.folder.root, ".kiro/steering"))).toEqual(["ts.md"]);
 });
 
-test("adopting takes over what people wrote in the targets, and loses nothing", async () => {
+test("an adoption moves hand-written text of the targets to the source, and loses nothing", async () => {
   await using shop = await open({
     "AGENTS.md": agents,
     "CLAUDE.md":

@@ -53,7 +53,7 @@ test("a section is merged into the conventional file, whose other bytes stay", a
   });
 });
 
-test("a steering file with other content is a conflict unless it may be replaced", async () => {
+test("a steering file with other content is a conflict without overwrite", async () => {
   const files = { "CLAUDE.md": "## Tests\n\nNew.\n", ".kiro/steering/tests.md": steering };
   await withProject(files, async (project, root) => {
     const request = {
@@ -104,7 +104,7 @@ test("an unknown guideline, a read-only project and a file that is not text are 
   );
 });
 
-test("a guideline in its own format comes byte for byte, also after its file was edited", async () => {
+test("a guideline in its own format is returned byte for byte, also after an edit of its file", async () => {
   await withProject({ "CLAUDE.md": "## A\n\nfirst  \n\n## B\n\nsecond\n" }, async (project, root) => {
     const id = idOf(project, "B");
     await writeFile(join(root, "CLAUDE.md"), "# New\n\nintro\n\n## A\n\nfirst\n\n## B\r\n\r\n* second  \n");

@@ -95,7 +95,7 @@ test("similar words suggest and do not count, and the evidence is quoted", async
   });
 });
 
-test("a test that cannot be read, and a key that no spec has, are told", async () => {
+test("an unreadable test file and an unknown key are reported", async () => {
   const report = await reportOn({ "tests/typo.test.ts": "\n// auth#1.9\n" });
   expect(report.diagnostics).toEqual([
     {
@@ -130,7 +130,7 @@ test("an abort ends the scan", async () => {
   await expect(reportOn({}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });
 
-test("a report comes in pages, of all criteria or of those without a test", async () => {
+test("a report has pages, of all criteria or of those without a test", async () => {
   const report = await reportOn();
   const uncovered = report.criteria.filter(({ tests }) => tests.length === 0);
   const first = pageCoverage(report, { show: "uncovered", limit: 1 });

@@ -5,7 +5,7 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import { openProject } from "../open-project.ts";
 import { readLines } from "./read-lines.ts";
 
-test("links inside the project are other names of a file; those to secrets and out of it are none", async () => {
+test("links inside the project are other names of a file; links to secrets and out of the project are not", async () => {
   await using folder = await createTemporaryRepository({
     "src/app.ts": "one\n",
     ".env": "TOP-SECRET",

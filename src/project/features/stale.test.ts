@@ -178,7 +178,7 @@ test("an unknown block and a read-only project are refused", async () => {
   await expect(readOnly).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("without Git, without a commit and in a shallow clone a note says what cannot be told", async () => {
+test("without Git, without a commit and in a shallow clone a note names what is unknown", async () => {
   await using folder = await createTemporaryRepository(files);
   expect(await report(folder.root)).toEqual({
     stale: [],
@@ -199,7 +199,7 @@ test("without Git, without a commit and in a shallow clone a note says what cann
   expect(shallow.notes[0]).toContain("shallow");
 });
 
-test("an instruction file is held to the code that it names, not to every file", async () => {
+test("an instruction file is stale by the code that it names, not by every file", async () => {
   await using folder = await createTemporaryRepository({
     "CLAUDE.md":
       "## Work\n\nSee `src/a.ts`, `package.json`, `docs/x.md`, `.github/workflows/ci.yml`, `package-lock.json`.\n",

@@ -38,7 +38,7 @@ const entryOf = (plan: SyncPlan, path: string): SyncEntry | undefined =>
 
 const agents = "# Shop\n\nSells books.\n\n## Style\n\nTabs.\n\n## Tests\n\nOne per rule.\n";
 
-test("AGENTS.md reaches Claude Code by one import, and who does not read it by files of their own", async () => {
+test("AGENTS.md reaches Claude Code by one import, and tools that do not read it by separate files", async () => {
   await using shop = await open({ "AGENTS.md": agents, "packages/api/AGENTS.md": "## Routes\n\nNouns.\n" });
   const request = { source: "agents", targets: ["fw_c", "fw_b", "steering", "gemini"] } as const;
   const plan = await shop.project.guidelines.planSync(request);
@@ -211,7 +211,7 @@ test("text that kit wrote for a guideline that is gone is removed, unless a pers
   expect((await readdir(join(shop.folder.root, ".cursor/rules"))).sort()).toEqual(["style.mdc", "tests.mdc"]);
 });
 
-test("when the source changes, its own files lose what the earlier sync wrote", async () => {
+test("when the source setting changes, the new source's files lose the text of the earlier sync", async () => {
   await using shop = await open({
     "AGENTS.md": "## Style\n\nTabs.\n",
     "CLAUDE.md": "# Claude\n\n## Tone\n\nShort.\n",
@@ -237,7 +237,7 @@ test("nothing is synced from what a sync wrote itself, from nothing, or to nothi
   expect(await refused({ source: "fw_b" })).toContain("There is no hand-written guideline in Cursor's rules");
 });
 
-test("source and targets come from the configuration, and personal files go nowhere", async () => {
+test("source and targets come from the configuration, and personal files are not synced", async () => {
   await using shop = await open(
     { "CLAUDE.md": "## Style\n\nTabs.\n", "CLAUDE.local.md": "## Secret\n\nMine.\n" },
     { config: { guidelines: { source: "fw_c", targets: ["agents"] } } },
@@ -374,7 +374,7 @@ test.each<readonly [string, readonly string[], (shop: Opened) => Promise<unknown
   },
 );
 
-test("a file that a sync leaves unchanged may change after its preview", async () => {
+test("a file that a sync leaves unchanged can change after its preview", async () => {
   await using shop = await open({ ...two, "AGENTS.md": agents });
   await shop.project.guidelines.sync(toTwo);
   await shop.folder.write("GEMINI.md", "");

@@ -65,7 +65,7 @@ test("special files, folders and read-only projects are refused at once", async 
 });
 
 // safe-writes#1.2
-test("a file that changed since it was read is a conflict and stays as it is", async () => {
+test("a file that changed since it was read is a conflict and stays unchanged", async () => {
   await using folder = await createTemporaryRepository({ "a.md": "theirs" });
   const target = { root: folder.root, readOnly: false };
   const attempts = [

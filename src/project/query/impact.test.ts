@@ -76,7 +76,7 @@ test("a changed code file affects the blocks that name it, and on from there", (
   expect(impact.files).toContain("src/login.ts");
 });
 
-test("a path in a document of a package is the package's own file, if it has one", () => {
+test("a path in a document of a package is the package's file, if it exists there", () => {
   expect(Object.keys(scores({ files: ["packages/api/src/index.ts"], depth: 1 }))).toEqual([
     idOf("packages/api/.kiro/specs/auth/tasks.md", "README"),
   ]);
@@ -147,7 +147,7 @@ test("blocks that only share the feature are counted, and listed on demand", () 
   expect(listed).toHaveLength(5);
 });
 
-test("the tests to run are those of the blocks asked about, and changed tests that nothing names", () => {
+test("the tests to run are those of the requested blocks, and changed tests that no block names", () => {
   const asked = project.specs.impact({ ids: [task(2)], depth: 1 });
   expect(asked.tests).toEqual(["tests/logout.test.ts"]);
   expect(asked.files).toContain(".kiro/specs/auth/tasks.md");
@@ -156,7 +156,7 @@ test("the tests to run are those of the blocks asked about, and changed tests th
   ]);
 });
 
-test("obsolete blocks are left out, and do not lead on, unless asked for", async () => {
+test("obsolete blocks are left out, and paths do not pass through them, unless requested", async () => {
   const archived = "openspec/changes/archive/2026-01-01-old/tasks.md";
   await using other = await createTemporaryRepository({
     [archived]: "## 1. A\n- [x] 1.1 Write `src/a.ts` and `src/a.test.ts`\n- [x] 1.2 Write more\n",
@@ -176,7 +176,7 @@ test("obsolete blocks are left out, and do not lead on, unless asked for", async
   await opened.close();
 });
 
-test("impact comes in pages, and says what is wrong with a page that cannot be", () => {
+test("impact has pages, and the error of an invalid page names the field", () => {
   const request = { files: [".kiro/specs/auth/requirements.md", "src/login.ts"] };
   const whole = project.specs.impact(request);
   const ids: string[] = [];

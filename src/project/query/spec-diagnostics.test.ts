@@ -31,7 +31,7 @@ test("diagnostics of all causes come in path, then line order", async () => {
   await project.close();
 });
 
-test("an adapter of the user's own that throws is told of, and stops nothing", async () => {
+test("a user's adapter that throws becomes a diagnostic and stops nothing", async () => {
   await using repository = await createTemporaryRepository({ "bad.txt": "x", "CLAUDE.md": "## A\n\ntext\n" });
   const adapter: SpecAdapter = {
     name: "mine",

@@ -17,7 +17,7 @@ const tasks = `- [ ] 1. Write
   - _Requirements: NFR-8_
 `;
 
-test("codes lead to what they name, in both directions and after a change, and others are told", async () => {
+test("codes link to the statements that they name, in both directions and after a change, and unknown codes are reported", async () => {
   await using repository = await createTemporaryRepository({
     [requirementsPath]: requirements,
     ".kiro/specs/auth/tasks.md": tasks,

@@ -67,7 +67,7 @@ async function expectTruth(): Promise<string | undefined> {
   }
 }
 
-test("an index that is whole is used as it is", async () => {
+test("an undamaged index is not rebuilt", async () => {
   putIndex(whole);
   const project = await open();
   expect(await project.refresh()).toMatchObject({ parsed_files: 0 });
@@ -93,7 +93,7 @@ test("half an index is rebuilt", async () => {
   await expectTruth();
 });
 
-test("an empty file is like none", async () => {
+test("an empty index file is replaced", async () => {
   expect(await reasonFor(Buffer.alloc(0))).toBeUndefined();
 });
 

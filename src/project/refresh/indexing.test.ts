@@ -16,7 +16,7 @@ for (let index = 0; index < packages; index += 1) {
   files[`p${index}/.cursor/rules/style.mdc`] = `---\nglobs: "*.ts"\n---\n## Style ${index}\n\ntext\n`;
 }
 
-test("while a project is indexed it answers, says so, and knows what applies to a file that is asked for", async () => {
+test("during indexing a project answers, reports its progress, and reads the guidelines of a requested file first", async () => {
   await using repository = await createTemporaryRepository(files);
   const { root } = repository;
   const index = createProjectIndex({
@@ -72,7 +72,7 @@ test("ten thousand sources are put in order with pauses in between, guidelines f
   ]);
 });
 
-test("a project that opens in the background is closed in the middle of its first pass, and goes on later", async () => {
+test("a project closed in the middle of its first pass continues when it is opened again", async () => {
   await using repository = await createTemporaryRepository(files);
   const { root } = repository;
   const half = createProjectIndex({
@@ -96,7 +96,7 @@ test("a project that opens in the background is closed in the middle of its firs
   await project.close();
 });
 
-test("pages of specs and guidelines, impact and graph say that the project is still being indexed", async () => {
+test("pages of specs and guidelines, impact and graph report that the project is still being indexed", async () => {
   await using repository = await createTemporaryRepository(files);
   const project = await openProject({ root: repository.root, indexFile: ":memory:", background: true });
   const indexing = project.indexing();

@@ -57,7 +57,7 @@ test("processes that find no index make one together, and all get the same answe
   }
 });
 
-test("an index whose making was killed is completed by whoever comes next", async () => {
+test("the next process completes an index whose first pass was killed", async () => {
   for (const delayMs of isCampaign ? [0, 60, 250] : [60]) {
     await using repository = await createTemporaryRepository(manyFiles(900));
     const child = start(repository.root, "await openProject({ root });");

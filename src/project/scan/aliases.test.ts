@@ -47,7 +47,7 @@ test("a file with several names is shown once, under its real path, with its ali
   await project.close();
 });
 
-test("every tool is told that a file applies by the name that it reads", async () => {
+test("a file applies to every tool by the name that the tool reads", async () => {
   await using repository = await createTemporaryRepository({ "AGENTS.md": rules });
   link(repository, "CLAUDE.md", "AGENTS.md");
   link(repository, ".cursorrules", "CLAUDE.md");
@@ -101,7 +101,7 @@ test("a linked folder is another name of the folder, for what only that name mak
   await project.close();
 });
 
-test("hard links are one file too, known by the name that comes first", async () => {
+test("hard links are one file, with the first name as its path", async () => {
   await using repository = await createTemporaryRepository({ "AGENTS.md": rules });
   linkSync(join(repository.root, "AGENTS.md"), join(repository.root, "CLAUDE.md"));
   const project = await open(repository);

@@ -20,7 +20,7 @@ test("a byte order mark is dropped", () => {
   expect(decodeText(utf8("\ufeff# A\n"), "a.md")).toEqual({ text: "# A\n", diagnostics: [] });
 });
 
-test("UTF-16 of either byte order is read and told", () => {
+test("UTF-16 of either byte order is read and reported", () => {
   expect(decode(0xff, 0xfe, 0x41, 0, 0x0a, 0)).toMatchObject({
     text: "A\n",
     diagnostics: [{ code: "utf16" }],

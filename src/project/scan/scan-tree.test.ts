@@ -147,7 +147,7 @@ test("changed, new, renamed and deleted sources and folders are found", async ()
   expect([...change.removedFolders].sort()).toEqual(["folder", "gone", "gone/deep"]);
 });
 
-test("only the folders asked for are looked at, and what is new below them", async () => {
+test("only the requested folders are scanned, and new folders below them", async () => {
   await using repository = await createTemporaryRepository({ "a/x.md": "1", "b/y.md": "1" });
   const { root } = repository;
   const tree = await treeOf(root);
@@ -157,7 +157,7 @@ test("only the folders asked for are looked at, and what is new below them", asy
   expect(candidatesOf(scan(root, { previous: tree, folders: ["a"] }))).toEqual(["a/new/deep/z.md", "a/x.md"]);
 });
 
-test("an edit of an ignore file takes files out and brings them back", async () => {
+test("an edit of an ignore file removes files and restores them", async () => {
   await using repository = await createTemporaryRepository({
     "a/b/x.md": "1",
     "a/y.md": "1",
@@ -175,7 +175,7 @@ test("an edit of an ignore file takes files out and brings them back", async () 
   expect(candidatesOf(back)).toEqual(["a/b/x.md"]);
 });
 
-test("a new ignore file takes out what is deeper below", async () => {
+test("a new ignore file removes files in deeper folders", async () => {
   await using repository = await createTemporaryRepository({ "a/b/c/x.md": "1", "a/b/c/y.md": "1" });
   const { root } = repository;
   const tree = await treeOf(root);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { lifecycles } from "../../protocol/enums.ts";
 import { classIdOf, keyRangeOf, toKey, weightOf } from "./block-row.ts";
 
-test("the keys of a class are a range of their own", () => {
+test("the keys of a class are one range", () => {
   expect(classIdOf(toKey(3, 7))).toBe(3);
   expect(keyRangeOf(3)).toEqual([BigInt(toKey(3, 0)), BigInt(toKey(4, 0)) - 1n]);
   expect(Number.isSafeInteger(toKey(10_000, 2 ** 32 - 1))).toBe(true);

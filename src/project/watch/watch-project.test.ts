@@ -37,7 +37,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 const rule = (title: string): string => `## ${title}\n\ntext\n`;
 
-test("a save is answered, and told of", async () => {
+test("a watcher reports a saved file, and queries return its new content", async () => {
   await watched({ "CLAUDE.md": rule("One") }, async ({ root, summaries, titles }) => {
     writeFileSync(join(root, "CLAUDE.md"), rule("Two"));
     await until(() => titles().join() === "Two");

@@ -59,13 +59,13 @@ function stateOf(tests: readonly CriterionTest[]): CriterionState {
   return ended.has("passed") ? "passing" : "never_run";
 }
 
-/** A result that does not make the state, such as that of a skipped test, says nothing that could be out of date. */
+/** Whether a result that decides the state is out of date. Other results, such as that of a skipped test, do not count. */
 function hasStaleResult({ state, tests }: Pick<CriterionCoverage, "state" | "tests">): boolean {
   const counts = state === "passing" ? "passed" : state === "failing" ? "failed" : undefined;
   return tests.some(({ result, stale }) => stale !== undefined && result?.status === counts);
 }
 
-/** Tests that name the criterion itself come first. */
+/** The sort key of tests: those that name the criterion itself come first. */
 function weakness(test: CriterionTest): number {
   return test.whole_requirement ? 1 : 0;
 }

@@ -70,7 +70,7 @@ test("every criterion has a key of feature and number", () => {
   ]);
 });
 
-test("features of the same name are told apart by the folders above them", () => {
+test("features of the same name are distinguished by the folders above them", () => {
   const paths = [
     "api/.kiro/specs/auth",
     "web/.kiro/specs/auth",
@@ -155,7 +155,7 @@ test("a number alone belongs to the feature whose spec names the file", () => {
   ]);
 });
 
-test("a number alone belongs to none of several features that the file has as much to do with", () => {
+test("a plain number belongs to none of several features that the file is equally related to", () => {
   // The path adds nothing to what the file itself says.
   expect(namedIn("// auth#1.1 gift-cards#1.1\n// Requirement 1.2", "src/auth/a.test.ts")).toEqual([
     "auth#1.1",
@@ -300,7 +300,7 @@ test("a title with the rare words of a criterion is suggested, a title with one 
   expect(comparison.suggestionsFor(2)).toEqual([]);
 });
 
-test("any text is read without a fault, and references come in line order", () => {
+test("any text is read without an exception, and references are in line order", () => {
   const pieces = [
     "auth#1.",
     "Requirement ",

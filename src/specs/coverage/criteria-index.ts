@@ -44,7 +44,7 @@ export function indexCriteria(list: CriteriaList): CriteriaIndex {
   for (const [index, { label }] of features.entries()) addName(label.toLowerCase(), index);
   const labels = new Set(featureByName.keys());
   for (const [index, { label }] of features.entries()) {
-    // A short name never takes the place of a label that is spelled the same.
+    // A short name never replaces a label with the same spelling.
     for (const name of shortNamesOf(label)) if (!labels.has(name)) addName(name, index);
   }
   const indexes = criteria.map((_, index) => index);

@@ -8,7 +8,7 @@ export interface Criterion {
   /** Index into `features`. */
   readonly feature: number;
   readonly number: string;
-  /** The number of the whole requirement, where the criterion is one of several: "1" of "1.2". */
+  /** The number of the whole requirement, if the criterion is one of several: "1" of "1.2". */
   readonly requirement?: string;
   readonly spec_id: string;
   readonly path: string;
@@ -30,8 +30,8 @@ export function featurePathOf(path: string): string {
 }
 
 /**
- * The acceptance criteria of a project's blocks: the `ears_patterns` of its requirements and of the
- * constraints beside them, and each requirement that is stated in one sentence (`FR-003`). Obsolete blocks are left out.
+ * The acceptance criteria of a project's blocks: the `ears_patterns` of its requirements and constraints, and each requirement
+ * that is one sentence (`FR-003`). Leaves out obsolete blocks.
  */
 export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
   const drafts: (Omit<Criterion, "id" | "feature"> & { readonly featurePath: string })[] = [];
@@ -78,19 +78,19 @@ function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature"
 
 /** The documents that specify one feature: by convention those of one folder. */
 interface Feature {
-  /** Unique in the project: the folder's name, with as many folders above it as that takes. */
+  /** Unique in the project: the folder's name, with as many folders above it as needed. */
   readonly label: string;
-  /** The folder, or the file where a file stands for itself. */
+  /** The folder, or the file of a feature with a single document. */
   readonly path: string;
 }
 
-/** Folders that every feature of a tool lies in; they tell no feature from another. */
+/** Folders that all features of a tool share, so they are no part of a feature's name. */
 const commonFolders = new Set([".kiro", "specs", "openspec", "changes", ".specify", ".tessl"]);
 const fileEnding = /(?:\.spec)?\.[A-Za-z]{1,5}$/;
 
 /**
- * Names every feature by the last part of its path, and by as many parts above it as it takes to
- * tell it from the others: `auth`, or `api/auth` and `web/auth`.
+ * Names every feature by the last part of its path, and by as many parts above it as a unique name needs: `auth`, or `api/auth`
+ * and `web/auth`.
  */
 export function labelFeatures(paths: readonly string[]): Feature[] {
   const parts = new Map(paths.map((path) => [path, partsOf(path)]));

@@ -8,7 +8,7 @@ export interface NamedCriterion {
   readonly criterion: number;
   readonly line: number;
   readonly evidence: CoverageEvidence;
-  /** True when the line names the requirement that the criterion is one part of. */
+  /** True if the line names the whole requirement that the criterion is part of. */
   readonly isWhole: boolean;
 }
 
@@ -30,13 +30,12 @@ export interface ResolvedReferences {
 const explicitLink = 1000;
 
 /**
- * Says which criteria the references of one test file name.
+ * Finds the criteria that the references of one test file name.
  *
- * A key names its feature itself. A number alone needs one, and takes the first of these that is
- * clear: the nearest line above that names a feature (`Feature: auth`); the feature that the file
- * belongs to most strongly, among those with the number (a spec names the file, or the file names a
- * spec or a key of the feature, else the file's path has the feature's name); for a file that belongs
- * to no feature, the only feature of the project that has the number. Otherwise it is not a reference.
+ * A key includes its feature. A plain number belongs to the first of these features that is unambiguous: the nearest line above
+ * that names a feature (`Feature: auth`); the feature that the file belongs to most strongly, among those with the number (a spec
+ * names the file, or the file names a spec or a key of the feature, else the file's path has the feature's name); for a file that
+ * belongs to no feature, the only feature of the project that has the number. Otherwise the number is not a reference.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  */
@@ -75,9 +74,8 @@ export function resolveReferences(
 }
 
 /**
- * Whether a number that no criterion has is a slip: codes such as FR-1 and plain numbers occur in
- * fixtures, but a key with a number, and a dotted number, are meant: only below the name of a feature is there a
- * number of a feature that does not have it.
+ * Whether a number that no criterion has is a mistake to report. Codes such as FR-1 and plain numbers also occur in fixtures; a
+ * key with a number, and a dotted number below the name of a feature, are references.
  */
 function isMeant({ kind, number }: { readonly kind: "key" | "number"; readonly number: string }): boolean {
   return kind === "key" ? /^(?:[A-Za-z]{1,4}-?)?\d/.test(number) : /^\d+\.\d/.test(number);
@@ -87,7 +85,7 @@ function featureOfKey(index: CriteriaIndex, name: string): number | undefined {
   return featureNamed(index, name) ?? featureAt(index, name);
 }
 
-/** The feature that a number alone belongs to, if any is clear. */
+/** The feature that a plain number belongs to; `undefined` if it is ambiguous. */
 function clearest(
   index: CriteriaIndex,
   links: ReadonlyMap<number, number>,
@@ -144,7 +142,7 @@ function featureAt(index: CriteriaIndex, written: string): number | undefined {
   return undefined;
 }
 
-/** An id in prose may have a full stop behind it. */
+/** Removes the full stop after an id in prose. */
 function trimId(index: CriteriaIndex, id: string): string {
   return index.bySpecId.has(id) ? id : id.replace(/[.-]+$/, "");
 }

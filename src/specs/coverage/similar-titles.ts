@@ -16,14 +16,14 @@ export interface TitleComparison {
     readonly titles: readonly TestTitle[];
     readonly features: ReadonlySet<number>;
   }): void;
-  /** Best first, at most three. */
+  /** The best three or fewer, best first. */
   suggestionsFor(criterion: number): readonly SimilarTitle[];
 }
 
-/** Less alike than this is chance. */
+/** A lower similarity is chance. */
 const leastScore = 0.3;
 const mostSuggestions = 3;
-/** A word of more criteria than this is too common to suggest a test by itself. */
+/** A word that more criteria have is too common to suggest a test alone. */
 const commonWord = 200;
 const stopWords = new Set(
   "the and for are with that this then when while where shall should must will not from into than its has have been".split(

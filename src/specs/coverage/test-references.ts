@@ -6,7 +6,7 @@ import { scanMarkdown } from "../markdown/scan-markdown.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
 
-/** Something in the text of a test that may name a criterion, a feature or a spec file. */
+/** A part of a test's text that can name a criterion, a feature or a spec file. */
 export type TestReference = { readonly line: number } & (
   | { readonly kind: "key"; readonly name: string; readonly number: string }
   | { readonly kind: "number"; readonly number: string }
@@ -52,7 +52,7 @@ const paths =
   /(?<![\p{L}\p{N}_./-])(?:\.{0,2}\/){0,20}([\p{L}\p{N}_.@-]{1,100}(?:\/[\p{L}\p{N}_.@()[\]-]{1,100}){1,20})/gu;
 const ids = /(?<![\p{L}\p{N}_-])fw_[a-e]-[\p{L}\p{N}.-]{1,200}/gu;
 
-/** Words so common that a number behind them means a requirement only if it is dotted or marked. */
+/** Words so common that a number after them means a requirement only if it is dotted or marked. */
 const shortWords = new Set(["req", "reqs", "ac", "us"]);
 
 const callTitle =

@@ -62,7 +62,7 @@ test("no key changes what an object inherits", () => {
   }
 });
 
-test("the extension says the format", () => {
+test("the extension decides the format", () => {
   expect(["a.json", "a.JSONL", "a.ndjson", "a.yaml", "a.yml", "a.md", "json"].map(dataFormatOf)).toEqual([
     "json",
     "jsonl",

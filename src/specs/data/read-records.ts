@@ -13,9 +13,9 @@ export function dataFormatOf(path: string): DataFormat | undefined {
 }
 
 /**
- * The records of a data file: a list of them, `{specs: [...]}`, `{blocks: [...]}`, or one record; a
- * line each in JSONL, and any of these per document in YAML. Never throws, expands no alias, and
- * takes time linear in the text. An unreadable record is a problem; the others load.
+ * The records of a data file: a list of records, `{specs: [...]}`, `{blocks: [...]}`, or one record; in JSONL a record per line,
+ * and in YAML any of these per document. Never throws, expands no alias, and takes time linear in the text. An unreadable record
+ * is a problem; the others load.
  */
 export function readRecords(text: string, format: DataFormat): DataFile {
   if (text.trim() === "") return { records: [], problems: [] };
@@ -82,7 +82,7 @@ function jsonRecords(value: unknown, span: JsonSpan, lineOf: (offset: number) =>
 }
 
 function notJson(error: unknown, line?: number): DataProblem {
-  // V8 names the position, and quotes the text around it, which may be long.
+  // V8's message has the position and quotes the text around it, which can be long.
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, 200);
   const own = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
   const at = line ?? (own === undefined ? undefined : Number(own));
@@ -91,7 +91,7 @@ function notJson(error: unknown, line?: number): DataProblem {
 
 /** YAML longer than this, in UTF-16 units, is not read: its parser takes seconds for a hostile megabyte. */
 const maxYamlLength = 256 * 1024;
-/** The same for a line of it, which the parser may go over once for each of its words. */
+/** The limit of a line of YAML: the parser can scan a line once per word. */
 const maxYamlLine = 32 * 1024;
 
 /** The records of every document of a YAML text. Expands no alias. */
@@ -131,7 +131,7 @@ function readYaml(source: string): DataFile {
   return { records, problems };
 }
 
-/** Why a text is not given to the YAML parser. */
+/** The reason not to parse a text as YAML; `undefined` if it can be parsed. */
 function yamlExcess(text: string): DataProblem | undefined {
   const problem = (what: string, line?: number): DataProblem => ({
     message: `${what} and is not read.`,
@@ -156,7 +156,7 @@ function yamlRecords(value: unknown, node: Node, lineOf: (offset: number) => num
     return {
       value: withoutPrototypeKeys(item),
       startLine,
-      // The range of a block ends on the line behind it.
+      // The range of a block ends on the line after it.
       endLine: Math.max(startLine, lineOf(Math.max(0, range[1] - 1))),
       lineOf: (field) => {
         const pair = isMap(at) ? at.items.find(({ key }) => String(key) === field) : undefined;
@@ -184,16 +184,16 @@ export interface JsonSpan {
 interface LocatedJson {
   readonly value: unknown;
   readonly span: JsonSpan;
-  /** Keys that occur a second time in their object; `JSON.parse` takes the last one. */
+  /** Keys that occur a second time in their object; `JSON.parse` keeps the last value. */
   readonly duplicates: readonly { readonly key: string; readonly offset: number }[];
 }
 
-/** Deeper values are refused: code that walks them may recurse. */
+/** Deeper values are refused, because code that walks them can be recursive. */
 const maxDataDepth = 64;
 
 /**
- * Parses JSON and locates every value. Throws `SyntaxError` for invalid JSON and for nesting deeper than `maxDataDepth`. Linear in
- * the text, and without recursion, which libraries need: the text may be hostile.
+ * Parses JSON and locates every value. Throws `SyntaxError` for invalid JSON and for nesting deeper than `maxDataDepth`. Linear
+ * in the text, and without recursion (unlike libraries), because the text can be hostile.
  */
 export function parseJsonWithSpans(text: string): LocatedJson {
   if (isTooDeep(text)) throw new SyntaxError(`it is nested deeper than ${maxDataDepth} levels`);
@@ -215,7 +215,7 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** The offset behind the string that opens at `at`; the end of the text when it never closes. */
+/** The offset after the string that starts at `at`; the end of the text if it never ends. */
 function stringEnd(text: string, at: number): number {
   for (let end = at + 1; end < text.length; end += 1) {
     const code = text.charCodeAt(end);
@@ -298,7 +298,7 @@ export function lineFinder(text: string): (offset: number) => number {
   };
 }
 
-/** A record of a data file, and where it lies. */
+/** A record of a data file, and its place. */
 export interface DataRecord {
   readonly value: unknown;
   readonly startLine: number;
@@ -320,7 +320,7 @@ interface DataFile {
   readonly problems: readonly DataProblem[];
 }
 
-/** The keys below which a file may hold its records. */
+/** The keys below which a file can have its records. */
 const listKeys = ["specs", "blocks"];
 
 /** The list of records in an object, and its key. */

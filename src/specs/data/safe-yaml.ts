@@ -3,7 +3,7 @@ import { isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap } from "yaml";
 /** The deepest nesting of YAML that is read; hand-written files have a handful of levels. */
 export const maxYamlDepth = 64;
 
-/** Options that refuse aliases, which expand, and duplicate keys. */
+/** Parts of a YAML document that a caller rejects: aliases, which can expand without limit, and duplicate keys. */
 interface YamlInspection {
   readonly hasAlias: boolean;
   readonly duplicates: readonly { readonly key: string; readonly offset: number }[];
@@ -59,7 +59,7 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9 || code === 10;
 }
 
-/** Whether only block markers stand before `index` on its line; prose may hold many hyphens. */
+/** Whether there are only block markers before `index` on its line; prose can have many hyphens. */
 function isMarkerRun(text: string, index: number): boolean {
   const start = text.lastIndexOf("\n", index) + 1;
   return /^[-?: \t]*$/.test(text.slice(start, Math.min(index, start + 4 * maxYamlDepth)));
@@ -78,7 +78,7 @@ function hasDeepIndent(text: string): boolean {
   return false;
 }
 
-/** Plain data without `__proto__` keys, which would change what an object inherits when copied. */
+/** Removes `__proto__` keys, which would change the prototype of a copied object. */
 export function withoutPrototypeKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutPrototypeKeys);
   if (typeof value !== "object" || value === null) return value;
@@ -86,19 +86,19 @@ export function withoutPrototypeKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, entry]) => [key, withoutPrototypeKeys(entry)]));
 }
 
-// Most front matter is a handful of `key: value` lines, and a cold index reads thousands of files.
-// `readYamlFrontMatter` reads everything that is not plainly simple; a property test compares the two.
+// A fast path: most front matter is a few `key: value` lines, and a cold index reads thousands of files. `readYamlFrontMatter`
+// reads everything else; a property test compares the two.
 
 const plainKeyLine = /^([A-Za-z_][A-Za-z0-9_-]*):(?:[ ]+(.*))?$/;
 const listLine = /^( *)- +(.*)$/;
 const reservedKey = /^(?:null|true|false|__proto__)$/i;
 /** Plain scalars that begin like this can be neither a number (`.inf`, `.5`) nor an indicator. */
 const plainStart = /^(?:[A-Za-z/_]|\.[a-hj-mo-z])/;
-/** A glob that begins with a star; YAML takes it for an alias, so it is read literally. */
+/** A glob that begins with a star; YAML parses it as an alias, so it is read literally. */
 const starGlob = /^\*(?:[A-Za-z0-9*/._, -]|\{[A-Za-z0-9*/._, -]*\})*$/;
 /**
- * Values that mean the same as YAML and literally: a list with a star glob is not YAML, and
- * all of its items are taken as they are written then, `true` too.
+ * Values that mean the same as YAML and literally. A list with a star glob is not YAML, so all its items are read literally, even
+ * `true`.
  */
 const besideStar = /^(?:"[^"\\]+"|'[^']+'|[^"'[\]{}]+)$/;
 const quotedList = /^\[ *(?:(?:"[^"\\]*"|'[^']*') *(?:, *(?:"[^"\\]*"|'[^']*') *)*)?\]$/;
@@ -106,7 +106,7 @@ const notPlain = /:(?:[ \t]|$)|[ \t]#/;
 const unprintable = /[^\t\x20-\x7e\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd]/;
 const notRead: unique symbol = Symbol("not read");
 
-/** The data of trivially plain front matter (line ends are LF); undefined where YAML must parse it. */
+/** The data of plain front matter (line ends are LF); `undefined` if the text needs the YAML parser. */
 export function readPlainFrontMatter(text: string): Record<string, unknown> | undefined {
   // An anchor would make a star the alias of something.
   if (/[\s,[]&\S/.test(text)) return undefined;

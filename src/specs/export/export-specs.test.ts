@@ -17,7 +17,7 @@ const section: SpecBlock = {
   metadata: { level: 2, code_refs: ["src/a.ts"] },
 };
 
-test("JSON and JSONL hold every block as it is", () => {
+test("JSON and JSONL hold every block unchanged", () => {
   const [json] = exportSpecs([section], "json").files;
   expect(json?.path).toBe("specs.json");
   expect(JSON.parse(json?.content ?? "")).toEqual({ specs: [section] });
@@ -31,14 +31,14 @@ test("JSON and JSONL hold every block as it is", () => {
   expect(exportSpecs([], "jsonl")).toEqual({ files: [{ path: "specs.jsonl", content: "" }], losses: [] });
 });
 
-test("a framework's files lie at the paths of its blocks", () => {
+test("a framework's files have the paths of its blocks", () => {
   expect(exportSpecs([section], "fw_c")).toEqual({
     files: [{ path: "CLAUDE.md", content: "## Style\n\nUse tabs in `src/a.ts`.\n" }],
     losses: [],
   });
 });
 
-test("blocks of other frameworks, and of files that are none of the framework's, are losses", () => {
+test("blocks of other frameworks, and of files outside the framework, are losses", () => {
   const { files, losses } = exportSpecs(
     [
       { ...section, id: "a", framework: "fw_b" },
@@ -86,7 +86,7 @@ test("blocks in any order are written in the order of their file", () => {
   expect(files[0]?.content).toBe("# A\n\na\n\n# B\n\nb\n\n# C\n\nc\n");
 });
 
-test("blocks of a project's own files are written where no tool claims the path", () => {
+test("blocks of custom files are written if no tool reads their path", () => {
   const block: SpecBlock = {
     ...section,
     id: "x",

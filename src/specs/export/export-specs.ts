@@ -9,12 +9,11 @@ import { createSpecRegistry, type SpecRegistry } from "../registry.ts";
 export type SpecExportFormat = "json" | "jsonl" | Framework;
 
 /**
- * Renders blocks as files: `specs.json` (`{"specs": [...]}`), `specs.jsonl`, or the files of a
- * framework at the paths of the blocks. A re-read gives the same blocks, except for where they stand
- * when they changed and who wrote them.
+ * Renders blocks as files: `specs.json` (`{"specs": [...]}`), `specs.jsonl`, or the files of a framework at the paths of the
+ * blocks. Reading them returns the same blocks, except for lines, dates and authors.
  *
- * The rendered files are read back to find the parts that a format cannot hold; these are listed as losses, one
- * sentence for each block. Nothing is written to disk.
+ * Reads the rendered files back to find what a format cannot hold, and lists it as losses, one sentence per block. Nothing is
+ * written to disk.
  *
  * @example
  * ```ts

@@ -131,7 +131,7 @@ const paths = [
   "notes/a.md",
 ];
 
-describe("whatever a file holds, its blocks are written so that they read back the same", () => {
+describe("the blocks of every file read back the same after they are written", () => {
   test.each(paths)("%s", (path) => {
     const adapter = registry.adapterFor(path);
     fc.assert(

@@ -15,7 +15,7 @@ const mostParts = 3;
 
 /**
  * Reports the text of a Markdown file that an export leaves out because it is in no block, such as an introduction or a glossary:
- * one sentence with its lines; undefined where there is none. Lines that the export writes anyway are not lost.
+ * one sentence with its lines; `undefined` if there is no such text. Lines that the export writes anyway do not count.
  */
 export function textOutsideBlocks({ source, blocks, written = "" }: ExportedSource): string | undefined {
   if (!/\.(?:md|mdc)$/.test(source.path)) return undefined;

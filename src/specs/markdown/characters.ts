@@ -7,7 +7,7 @@ export function isSpace(code: number): boolean {
   return code === space || code === tab;
 }
 
-/** The offset of the first character that is not a space or tab; `end` where there is none. */
+/** The offset of the first character that is not a space or tab; `end` if there is none. */
 export function firstInk(text: string, from: number, end: number): number {
   let at = from;
   while (at < end && isSpace(text.charCodeAt(at))) at += 1;
@@ -27,12 +27,12 @@ export function isBlank(text: string, from: number, end: number): boolean {
   return text.slice(from, end).trim() === "";
 }
 
-/** Whether a line is blank as Markdown has it: other white space is text. */
+/** Whether a line is blank in Markdown: white space other than spaces and tabs is text. */
 export function isBlankLine(text: string): boolean {
   return /^[ \t]*$/.test(text);
 }
 
-/** The width of the white space at the start of a line, in columns; a tab goes to the next multiple of 4. */
+/** The width of the white space at the start of a line, in columns; a tab advances to the next multiple of 4. */
 export function columnsBefore(text: string): number {
   let columns = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -44,7 +44,7 @@ export function columnsBefore(text: string): number {
   return columns;
 }
 
-/** A line without at most `width` columns of the white space at its start. */
+/** Removes up to `width` columns of white space at the start of a line. */
 export function withoutColumns(text: string, width: number): string {
   let columns = 0;
   let at = 0;
@@ -80,7 +80,7 @@ interface LineOffsets {
   readonly ends: number[];
 }
 
-/** Splits a text into lines at LF, CRLF and CR; offsets are those of the text as given. */
+/** Splits a text into lines at LF, CRLF and CR; offsets are positions in `text`. */
 export function splitLines(text: string): LineOffsets {
   const offsets: LineOffsets = { starts: [], ends: [] };
   const start = text.includes("\r") ? splitAtAny(text, offsets) : splitAtLineFeeds(text, offsets);
@@ -123,7 +123,7 @@ export function codeSpans(line: string): CodeSpan[] {
   const first = runs[0]?.length;
   const isUniform = runs.every((run) => run.length === first);
   const spans: CodeSpan[] = [];
-  // Where all runs are alike, as on most lines, each one closes with the next.
+  // If all runs have the same length, as on most lines, each run closes with the next.
   const closers = isUniform ? undefined : closersOf(runs);
   for (let index = 0; index < runs.length; index += 1) {
     const close = closers === undefined ? index + 1 : (closers[index] ?? runs.length);

@@ -17,8 +17,8 @@ export interface FrontMatter {
   readonly raw: string;
   readonly problems: readonly FrontMatterProblem[];
   /**
-   * The 1-based line on which the text begins. Between two rules can stand text that is not keys and
-   * values; it is text then, and nothing of the file is lost.
+   * The 1-based line on which the text begins. If the text between two rules is not keys and values, it is part of the text, so
+   * nothing of the file is lost.
    */
   readonly bodyLine: number;
 }
@@ -28,9 +28,9 @@ const none = { data: {}, raw: "", problems: [], bodyLine: 1 } as const;
 /**
  * Reads the YAML front matter of a scanned text. Never throws, runs nothing, expands no alias.
  *
- * Text that is not YAML is read line by line, because the tools' own files are not always YAML:
- * Cursor writes `globs: *.ts,**\/*.tsx`, which YAML takes for an alias. Only a value that cannot be
- * read that way either is a problem. Linear in the text.
+ * Reads text that is not YAML line by line, because files that the tools write are not always YAML: Cursor writes `globs:
+ * *.ts,**\/*.tsx`, which YAML parses as an alias. Only a value that cannot be read that way either is a problem. Linear in the
+ * text.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export function readFrontMatter(scan: MarkdownScan): FrontMatter {
   return { data: reading.data, raw, problems, bodyLine: isText ? 1 : bodyLine };
 }
 
-/** A first line of hyphens may also be a rule, so only keys below it make this more than a warning. */
+/** An error if a key follows the first line of hyphens, else a warning, because the line can also be a thematic break. */
 function unterminated(scan: MarkdownScan): FrontMatterProblem {
   const severity = /^[A-Za-z_][\w-]*[ \t]*:/.test(lineText(scan, 2)) ? "error" : "warning";
   const message = "The front matter is never closed: a line of three hyphens is missing.";
@@ -74,7 +74,7 @@ export function lineOfKey(raw: string, key: string): number {
 /** Front matter longer than this, in UTF-16 units, is not read. */
 const maxFrontMatterLength = 32_768;
 
-/** Reads the text between two fences as YAML, and line by line where it is none. */
+/** Reads the text between two fences as YAML, or line by line if it is not YAML. */
 export function readYamlFrontMatter(text: string): FrontMatterReading {
   if (text.length > maxFrontMatterLength) {
     const message = `The front matter is longer than ${maxFrontMatterLength} characters and is not read.`;
@@ -129,10 +129,10 @@ interface Entry {
 const keyLine = /^([^\s:#'"[\]{}&*!|>%@`-][^\s:]*|"[^"\\]*"|'[^']*')[ \t]*:(?:[ \t]+(.*))?$/s;
 
 /**
- * Reads front matter that is not YAML one key at a time, so that one odd line costs only itself.
+ * Reads front matter that is not YAML one key at a time, so that one invalid line does not affect the others.
  *
- * A value that YAML cannot parse is taken literally (`*.ts`, `a: b`, `[*.ts, *.tsx]`), unless
- * it opens something it does not close or refers to an anchor. `parse` reads the YAML of one key.
+ * Reads a value that YAML cannot parse literally (`*.ts`, `a: b`, `[*.ts, *.tsx]`), unless it has an unclosed bracket or quote or
+ * refers to an anchor. `parse` reads the YAML of one key.
  */
 function readFrontMatterLines(
   text: string,

@@ -16,7 +16,7 @@ test("an item has its wrapped lines, paragraphs, nested lists and code", () => {
   expect(itemOf("-\n  a")).toBe("a");
 });
 
-test("an item ends at a sibling, a heading, a break, and text behind a blank line", () => {
+test("an item ends at a sibling, a heading, a break, and text after a blank line", () => {
   for (const end of ["- b", " * b", "2) b", "# b", "---", "\nb", "\n```\nb\n```"])
     expect(itemOf(`- a\n${end}`)).toBe("a");
 });

@@ -85,7 +85,7 @@ describe("headings, fences and HTML as CommonMark has them", () => {
 });
 
 describe("what the scanner knows beyond CommonMark", () => {
-  test("a fence may be indented as far as the list item it lies in", () => {
+  test("a fence can be indented as far as its list item", () => {
     expect(kindsOf("- a\n      ```\n      # x\n      ```\n# h")).toBe("01110");
   });
 
@@ -115,7 +115,7 @@ describe("lines and offsets", () => {
   const lineEnd = fc.constantFrom("\n", "\r\n", "\r");
   const piece = fc.constantFrom("", "# a", "text", "😀 ü", "```", "a\u2028b", "\ufeff");
 
-  test("LF, CRLF and CR end lines, and every line lies where its offsets say", () => {
+  test("LF, CRLF and CR end lines, and the offsets of every line are right", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(piece, lineEnd)), piece, (lines, last) => {
         const text = lines.map(([content, end]) => content + end).join("") + last;
@@ -142,7 +142,7 @@ describe("lines and offsets", () => {
     );
   });
 
-  test("a heading says on which lines it is", () => {
+  test("a heading has its first and last line", () => {
     expect(scanMarkdown("a\r\rTitle\rgoes on\r===\r# B").headings).toEqual([
       { level: 1, title: "Title goes on", line: 3, end_line: 5 },
       { level: 1, title: "B", line: 6, end_line: 6 },

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { firstInk, isBlank, isSpace, runLength, splitLines } from "./characters.ts";
 
-/** The kind of block that a line belongs to. Only `prose` lines carry structure (headings, lists, tasks). */
+/** The kind of block that a line belongs to. Only `prose` lines have structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
 export type LineKind = (typeof lineKinds)[keyof typeof lineKinds];
 
@@ -24,7 +24,7 @@ export interface MarkdownScan {
   readonly ends: readonly number[];
   readonly kinds: readonly LineKind[];
   readonly headings: readonly Heading[];
-  /** First line behind the front matter; 1 where there is none. */
+  /** First line after the front matter; 1 if there is none. */
   readonly bodyLine: number;
   /** An unclosed block, with the line of its opener, for a diagnostic. */
   readonly unclosed: readonly {
@@ -48,7 +48,7 @@ export function lineText(scan: MarkdownScan, line: number): string {
 }
 
 /**
- * The text from line `from` to line `to`, inclusive, with the line ends as they lie in the file.
+ * The text from line `from` to line `to`, inclusive, with the line ends of the file.
  *
  * @example
  * ```ts
@@ -65,11 +65,10 @@ export function textOfLines(scan: MarkdownScan, from: number, to: number): strin
 /**
  * Scans a Markdown text once, line by line: fences, comments, HTML blocks, front matter, headings.
  *
- * Never throws, and takes time linear in the text. A fence or comment that is never closed runs to
- * the end of the text, as CommonMark says. It differs from there where the files of the field do: the
- * indent of a fence is not limited, because list items indent theirs; a tag of any other name than
- * HTML's own blocks is text, because prompts wrap Markdown in tags; and headings inside of lists and
- * quotes are not parsed.
+ * Never throws, and takes time linear in the text. A fence or comment that is never closed runs to the end of the text, as
+ * CommonMark says. Differs from CommonMark where real files do: the indent of a fence is not limited, because list items indent
+ * their fences; a tag that is not one of HTML's block tags is text, because prompts wrap Markdown in tags; and headings inside
+ * lists and quotes are not parsed.
  *
  * @see CommonMark 0.31.2, sections 4.2 (ATX), 4.3 (setext), 4.5 (fences), 4.6 (HTML)
  *
@@ -91,8 +90,8 @@ export function scanMarkdown(text: string): MarkdownScan {
     const end = ends[index] ?? text.length;
     const at = firstInk(text, starts[index] ?? end, end);
     const last = at === end ? index : readBlock(scanner, index, at);
-    // Text behind a list item or a quote continues it, so only text behind a blank line or a block
-    // (a heading, fence, comment) starts a paragraph of its own.
+    // Text after a list item or a quote continues it, so only text after a blank line or a block (a heading, fence, comment)
+    // starts a new paragraph.
     if (last !== none) scanner.paragraph = none;
     else if (scanner.paragraph !== none) {
       if (interruptsParagraph(text, at, end)) scanner.paragraph = none;
@@ -149,7 +148,7 @@ function isIndentedCode({ text, starts }: Scanner, index: number, at: number): b
   return at - start > 3 || (at > start && text.slice(start, at).includes("\t"));
 }
 
-/** The front matter between `---` and `---` or `...` at the very start; returns the line behind it. */
+/** The front matter between `---` and `---` or `...` at the very start; returns the line after it. */
 function readFrontMatter(scanner: Scanner): number {
   if (!isMarkLine(scanner, 0, "---")) return 0;
   for (let index = 1; index < scanner.starts.length; index += 1) {
@@ -248,7 +247,7 @@ function fenceAt(text: string, at: number, end: number): Fence | undefined {
   return { code, length };
 }
 
-/** Whether a line closes a fence: a bare run of its own character that is at least as long. */
+/** Whether a line closes a fence: a run of the fence's character that is at least as long, without other text. */
 function closesFence(
   fence: Fence,
   text: string,
@@ -265,7 +264,7 @@ interface HtmlBlock {
   readonly kind: "comment" | "html";
   /** Matches the last line of the block; without it, the block ends at the next blank line. */
   readonly closer: RegExp | undefined;
-  /** The offset behind the opener, where the search for the closer starts. */
+  /** The offset after the opener, where the search for the closer starts. */
   readonly searchFrom: number;
 }
 
@@ -294,7 +293,7 @@ const questionMark = 63;
 const startsOther = /^(?:[-+*](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|[>|])/;
 const interrupts = /^(?:[-+*][ \t]+\S|1[.)][ \t]+\S|>)/;
 
-/** Whether text behind a break is a paragraph: no list item, quote or table row. */
+/** Whether text after a break is a paragraph: no list item, quote or table row. */
 function startsParagraph(text: string, at: number, end: number): boolean {
   return !startsOther.test(text.slice(at, Math.min(at + 12, end)));
 }
@@ -305,7 +304,7 @@ function interruptsParagraph(text: string, at: number, end: number): boolean {
   return text.charCodeAt(at) < questionMark && interrupts.test(text.slice(at, end));
 }
 
-/** Three or more of one of `* - _`, with spaces between them or none. */
+/** Three or more of the same character of `* - _`, with optional spaces between them. */
 function isThematicBreak(text: string, from: number, end: number): boolean {
   const code = text.charCodeAt(from);
   if (code !== asterisk && code !== hyphen && code !== underscore) return false;
@@ -339,13 +338,13 @@ export function unclosedDiagnostics(scan: MarkdownScan, path: string): Diagnosti
   });
 }
 
-/** Titles are cut here, so that ids, file names and tables stay small whatever a file holds. */
+/** Longer titles are cut, so that ids, file names and tables stay small for every file. */
 export const maxTitleLength = 300;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]+/g;
 
-/** A text as a title: one line, without control characters, at most `maxTitleLength` long. */
+/** Converts a text to a title: one line, without control characters, at most `maxTitleLength` long. */
 export function toTitle(text: string): string {
   const clean = text
     .slice(0, 4 * maxTitleLength)

@@ -5,7 +5,7 @@ import { headingsBetween, sectionsOf, withoutBlankEdges } from "./segments.ts";
 
 const text = "intro\n\n# A\n\na\n\n## B\nb\n\n### C\nc\n\n## D\n# E\ne";
 
-test("a section goes to the next heading of its own or a higher level", () => {
+test("a section ends at the next heading of the same or a higher level", () => {
   const sections = sectionsOf(scanMarkdown(text), () => true);
   expect(
     sections.map(({ heading, bodyLine, endLine, body }) => [heading.title, bodyLine, endLine, body]),
@@ -18,7 +18,7 @@ test("a section goes to the next heading of its own or a higher level", () => {
   ]);
 });
 
-test("only the sections asked for come out", () => {
+test("only the accepted sections are returned", () => {
   const sections = sectionsOf(scanMarkdown(text), ({ level }) => level === 2);
   expect(sections.map(({ heading }) => heading.title)).toEqual(["B", "D"]);
 });

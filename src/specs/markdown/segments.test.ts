@@ -24,7 +24,7 @@ test("segments do not overlap, and keep the headings below the chosen levels", (
   ]);
 });
 
-test("a comment or nothing at all says nothing", () => {
+test("a comment or an empty text has no content", () => {
   expect(
     segments("<!-- a -->\n# A\n<!-- b -->\n# B\n\n## C\n", 2).map(({ hasContent, hasChildren }) => [
       hasContent,
@@ -37,7 +37,7 @@ test("a comment or nothing at all says nothing", () => {
   ]);
 });
 
-test("a section whose level closes nothing is kept apart by its parent, written once more", () => {
+test("a section whose level closes nothing is separated by its parent, written again", () => {
   const title = (name: string, level: number) => ({ title: name, level });
   const text = writeSegments([
     { ...title("A", 2), parents: [title("T", 1)], body: "a" },

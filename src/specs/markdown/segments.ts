@@ -1,7 +1,7 @@
 import { columnsBefore, isBlankLine, withoutColumns } from "./characters.ts";
 import { type Heading, lineKinds, lineText, type MarkdownScan, textOfLines } from "./scan-markdown.ts";
 
-/** A heading that others lie under. */
+/** A heading above other headings. */
 export interface SegmentParent {
   readonly level: number;
   readonly title: string;
@@ -14,19 +14,19 @@ export interface SegmentParent {
 export interface Segment {
   /** Absent for the text before the first heading. */
   readonly heading?: Heading;
-  /** The headings it lies under, outermost first. */
+  /** The headings above it, outermost first. */
   readonly parents: readonly SegmentParent[];
   /** The heading's line, or the first line of text; the last line that is not blank. */
   readonly startLine: number;
   readonly endLine: number;
-  /** First and last line of the body; `bodyStart > bodyEnd` when there is none. */
+  /** First and last line of the body; `bodyStart > bodyEnd` if there is no body. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   /** The body with its own line ends, without blank lines at its start and end. */
   readonly body: string;
   /** Whether the body holds more than blank lines and comments. */
   readonly hasContent: boolean;
-  /** Whether another segment lies directly below this one. */
+  /** Whether another segment is directly below this one. */
   readonly hasChildren: boolean;
 }
 
@@ -89,11 +89,11 @@ export interface WritableSegment {
 }
 
 /**
- * Renders sections as Markdown, in order. A parent that no section before has opened becomes a
- * heading without text, so that the sections below read back with the same parents.
+ * Renders sections as Markdown, in order. A parent without a section of its own becomes a heading without text, so that reading
+ * the text returns the same parents.
  *
- * With `titleIsBody`, a section whose text is its title is a bare heading. That is for
- * formats where a heading with nothing below it is its own content.
+ * With `titleIsBody`, a section whose text is its title is a bare heading. For formats where the content of a heading without
+ * text is its title.
  */
 export function writeSegments(
   segments: readonly WritableSegment[],
@@ -116,7 +116,7 @@ export function writeSegments(
   return parts.length === 0 ? "" : `${parts.join("\n\n")}\n`;
 }
 
-/** Closes what a section of this level does not lie in, and returns the parents that are not open. */
+/** Closes the parents that do not contain a section of this level, and returns the parents to open. */
 function headingsToOpen(
   open: SegmentParent[],
   parents: readonly SegmentParent[],
@@ -124,8 +124,8 @@ function headingsToOpen(
 ): readonly SegmentParent[] {
   let shared = 0;
   while (shared < open.length && isSame(open[shared], parents[shared])) shared += 1;
-  // Only a heading of its level or above closes what is open: where the next one lies deeper, the
-  // parent it shares with its predecessor is opened once more.
+  // Only a heading of the same or a higher level closes an open heading: if the next heading is deeper, the parent that it shares
+  // with the previous section is written again.
   const next = parents[shared]?.level ?? level;
   if (shared > 0 && next > (open[shared]?.level ?? 6)) shared -= 1;
   open.length = shared;
@@ -145,7 +145,7 @@ export function headingLine(title: string, level: number): string {
 /** A heading and all that belongs to it, up to the next heading of the same or a higher level. */
 export interface Section {
   readonly heading: Heading;
-  /** First line behind the heading, and the last line of the section (1-based, inclusive). */
+  /** First line after the heading, and the last line of the section (1-based, inclusive). */
   readonly bodyLine: number;
   readonly endLine: number;
   /** The body with its own line ends, without blank lines at its start and end. */
@@ -215,8 +215,8 @@ function toSection(scan: MarkdownScan, heading: Heading, endLine: number): Secti
 export const listMarker: RegExp = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+|$)/;
 
 /**
- * The last line of the list item that starts on `line`, at most `limit`: with its paragraphs, nested
- * lists and code, without the blank lines behind it. Linear in the lines of the item.
+ * The last line of the list item that starts on `line`, at most `limit`: with its paragraphs, nested lists and code, without the
+ * blank lines after it. Linear in the lines of the item.
  */
 export function listItemEnd(scan: MarkdownScan, line: number, limit: number): number {
   const indent = columnsBefore(lineText(scan, line));
@@ -239,8 +239,8 @@ export function listItemEnd(scan: MarkdownScan, line: number, limit: number): nu
 }
 
 /**
- * The text of a list item from line `from` to `to`, without its marker and indent, joined by line
- * feeds. Writing it behind another marker and indenting the rest gives the same text back.
+ * The text of a list item from line `from` to `to`, without its marker and indent, joined by line feeds. `toListItem` is the
+ * reverse.
  */
 export function listItemText(scan: MarkdownScan, from: number, to: number): string {
   const first = lineText(scan, from);
@@ -254,7 +254,7 @@ export function listItemText(scan: MarkdownScan, from: number, to: number): stri
   return lines.join("\n").trim();
 }
 
-/** The distance between bullet and text of an item, in columns; behind a bare bullet, one. */
+/** The columns from the marker of an item to its text; one space after a marker without text. */
 export function markerWidth(marker: string): number {
   return Math.max(marker.trimStart().length, marker.trim().length + 1);
 }
@@ -264,8 +264,8 @@ const headings = /\n[ \t]*[=\-#]/;
 const html = /(?:^|\n) {0,3}</;
 
 /**
- * A text as a list item: its first line behind the marker, the others indented as far. Code and HTML
- * stand below the marker, because behind it they would be text.
+ * Renders a text as a list item: its first line after the marker, the other lines indented as far. Code and HTML start on the
+ * line below the marker, because after the marker they would be text.
  */
 export function toListItem(marker: string, text: string): string {
   const [first = "", ...rest] = text.split("\n");

@@ -23,7 +23,7 @@ function draft(base: string, parts: Partial<SpecDraft> = {}): SpecDraft {
 const link = (target: string): DraftLink => ({ kind: "implements", target, line: 1 });
 const file = (path: string, ...drafts: SpecDraft[]) => ({ path, parsed: { drafts, diagnostics: [] } });
 
-test("ids follow the order of paths, whatever the order of the files", () => {
+test("ids follow the order of paths, not the order of the files", () => {
   const files = [file("b/x.md", draft("a")), file("a/x.md", draft("a"), draft("c"))];
   const expected = [
     ["a", "a/x.md"],
@@ -61,7 +61,7 @@ test("mentions of files that exist become references", () => {
   expect(block?.metadata.code_refs).toEqual(["src/a.ts"]);
 });
 
-test("diagnostics of the parsers come with those about ids", () => {
+test("the result has the diagnostics of the parsers and those about ids", () => {
   const declared = draft("x", { id: { kind: "declared", value: "x" } });
   const problem = { severity: "warning", rule: "structure", message: "m", path: "a.md" } as const;
   const files = [{ path: "a.md", parsed: { drafts: [declared, declared], diagnostics: [problem] } }];

@@ -19,8 +19,8 @@ interface AssembledBlocks {
 }
 
 /**
- * Makes one set of blocks of parsed files, in memory: ids over all of them, links to the blocks they
- * name, mentions to the files that `exists` knows. What an index does for a project on disk.
+ * Converts parsed files to blocks, in memory: assigns ids over all files, resolves links to blocks, and mentions to files that
+ * `exists`. The index does the same for a project on disk.
  */
 export function assembleBlocks(
   files: readonly ParsedFile[],
@@ -48,8 +48,8 @@ export function assembleBlocks(
 }
 
 /**
- * A link means the first block of its target's base in the same folder, else in the project, else what
- * has the target for an alias in the same folder.
+ * Resolves a link to the first block with the target's base in the same folder, else in the project, else to the blocks that have
+ * the target as an alias in the same folder.
  */
 function linkResolver(
   placed: readonly { readonly path: string; readonly draft: SpecDraft }[],
@@ -85,7 +85,7 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** The wish of the adapter for an id, and the place of the block for a diagnostic. */
+/** The id that an adapter asks for, and the place of the block for a diagnostic. */
 interface IdRequest {
   readonly id: DraftId;
   /** POSIX, relative to the project root. */
@@ -101,15 +101,15 @@ interface AssignedIds {
 }
 
 /**
- * Gives every block of a project its id. The requests come in path, then position order.
+ * Assigns an id to every block of a project. The requests are in path, then position order.
  *
  * - `declared` ids are kept; from the second one on, each is a `duplicate-id` error.
  * - `sequence` ids are `<prefix><n>`, n counted from zero per prefix.
- * - The first block of a base id X gets X, unless a file declares X; the others get X-2, X-3, …, in
- *   order, without any X-k that some other block has as its base or declared id.
+ * - The first block of a base id X gets X, unless a file declares X; the others get X-2, X-3, …, in order, without any X-k that
+ *   some other block has as its base or declared id.
  *
- * So the ids of a base depend only on its own blocks and on which X-k are bases or declared, and two
- * bases never meet: X-k belongs to the base X alone. An index can keep them current group by group.
+ * So the ids of a base depend only on its own blocks and on which X-k are bases or declared, and two bases never give the same
+ * id: X-k belongs only to the base X. An index can update the ids base by base.
  */
 export function assignIds(requests: readonly IdRequest[]): AssignedIds {
   const groups = new Map<string, { readonly kinds: DraftId["kind"][]; readonly positions: number[] }>();
@@ -138,14 +138,14 @@ export function assignIds(requests: readonly IdRequest[]): AssignedIds {
   return { ids, diagnostics };
 }
 
-/** The id that a kind, base and number stand for. */
+/** The id of a block from its kind, base and number. */
 export function toId(kind: DraftId["kind"] | undefined, base: string, n: number): string {
   if (kind === "sequence") return `${base}${n}`;
   return kind === "base" && n > 1 ? `${base}-${n}` : base;
 }
 
 interface IdGroup {
-  /** The wishes of the blocks of one base, in path, then position order. */
+  /** The kinds of the ids that the blocks of one base ask for, in path, then position order. */
   readonly kinds: readonly DraftId["kind"][];
   /** Whether some block has an id as its base or declares it. */
   readonly isTaken: (id: string) => boolean;
@@ -154,7 +154,7 @@ interface IdGroup {
 /** Numbers the blocks of one base: the number is the `n` of `toId`. */
 export function numberGroup(base: string, { kinds, isTaken }: IdGroup): number[] {
   let sequence = 0;
-  // A declared id belongs to its block alone: blocks that only wish for it count from 2.
+  // A declared id belongs only to its block: other blocks with this base count from 2.
   let last = kinds.includes("declared") ? 1 : 0;
   return kinds.map((kind) => {
     if (kind === "declared") return 1;
@@ -168,7 +168,7 @@ export function numberGroup(base: string, { kinds, isTaken }: IdGroup): number[]
   });
 }
 
-/** X for X-3: a base that may want to give out the same id. */
+/** Returns X for X-3: the base that could assign the same id. */
 export function parentBaseOf(base: string): string | undefined {
   const hyphen = base.lastIndexOf("-");
   return hyphen > 0 && /^[1-9]\d*$/.test(base.slice(hyphen + 1)) ? base.slice(0, hyphen) : undefined;
@@ -191,7 +191,7 @@ export function duplicateId(
   };
 }
 
-/** The fields that a draft gets from the project around it. */
+/** The fields of a block that come from the project and not from its draft. */
 interface DraftResolution {
   readonly id: string;
   /** POSIX, relative to the project root. */
@@ -199,13 +199,13 @@ interface DraftResolution {
   readonly related_specs?: readonly string[];
   readonly code_refs?: readonly string[];
   readonly test_refs?: readonly string[];
-  /** Dates from the history of the file; those of the draft itself win. */
+  /** Dates from the history of the file; dates of the draft override them. */
   readonly created_at?: string;
   readonly updated_at?: string;
   readonly author?: string;
 }
 
-/** A draft as a block. Lists that the file declares itself come first; empty ones are left out. */
+/** Converts a draft to a block. Lists start with the values that the file declares; empty lists are left out. */
 export function toSpecBlock(draft: SpecDraft, resolution: DraftResolution): SpecBlock {
   const created = draft.created_at ?? resolution.created_at;
   const updated = draft.updated_at ?? resolution.updated_at;
@@ -257,8 +257,8 @@ export function blocksByPath(blocks: readonly SpecBlock[]): { path: string; bloc
     if (file === undefined) files.set(block.path, [block]);
     else file.push(block);
   }
-  // A search result comes ranked; the place in the source says where a block belongs. Sorting is
-  // stable, so blocks that come from no file keep the order they are given in.
+  // A search result is ranked, so blocks are sorted by their place in the source. Sorting is stable, so blocks without a place
+  // keep their order.
   return [...files]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([path, own]) => ({
@@ -272,7 +272,7 @@ function startOf(block: SpecBlock): number {
 }
 
 /**
- * A block as the section it was read from: `metadata.level` (0 for text before the first heading) and
+ * Converts a block to the section it was read from: `metadata.level` (0 for text before the first heading) and
  * `metadata.parents`. A block without a level becomes a second-level section.
  */
 export function toWritableSegment(block: SpecBlock): WritableSegment {
@@ -291,7 +291,7 @@ function isParent(value: unknown): value is SegmentParent {
   return typeof value.title === "string" && typeof value.level === "number";
 }
 
-/** A text with front matter before it; one that has none never begins with something like it. */
+/** Adds front matter to a text. Without front matter, adds a line break before a text that starts like it. */
 export function withFrontMatter(frontMatter: unknown, body: string): string {
   if (typeof frontMatter === "string" && frontMatter !== "") {
     return body === "" ? `---\n${frontMatter}\n---\n` : `---\n${frontMatter}\n---\n\n${body}`;

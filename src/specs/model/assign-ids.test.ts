@@ -15,7 +15,7 @@ test("a base that occurs again gets -2, -3 in order", () => {
   expect(idsOf(base("x"), base("y"), base("x"), base("x"))).toEqual(["x", "y", "x-2", "x-3"]);
 });
 
-test("a suffix that is another block's base or declared id is skipped, wherever that block stands", () => {
+test("a suffix that is another block's base or declared id is skipped, wherever that block is", () => {
   expect(idsOf(base("x"), base("x"), base("x-2"))).toEqual(["x", "x-3", "x-2"]);
   expect(idsOf(base("x"), base("x"), declared("x-2"))).toEqual(["x", "x-3", "x-2"]);
   expect(idsOf(base("x"), declared("x"))).toEqual(["x-2", "x"]);
@@ -44,7 +44,7 @@ test("a declared id is kept, and the second one is an error that names the first
   ]);
 });
 
-test("ids are unique whatever the bases are", () => {
+test("ids are unique for any bases", () => {
   const name = fc.stringMatching(/^[ab](-[1-3]){0,3}$/);
   fc.assert(
     fc.property(fc.array(name, { maxLength: 40 }), (names) => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { blockTitle } from "./block-title.ts";
 
-test("a title is the first paragraph that says something, without markers", () => {
+test("a title is the first paragraph with a letter or digit, without markers", () => {
   expect(blockTitle("\n---\n\n> - 1. Use tabs,\nalways.\n\nMore.")).toBe("Use tabs, always.");
   expect(blockTitle("## Tests\nWrite them.")).toBe("Tests");
   expect(blockTitle("Do this:\n- a\n- b")).toBe("Do this:");

@@ -6,12 +6,12 @@ const marker = /^(?:\s|(?:[#>*+-]+|\d{1,9}[.)])\s)*/;
 
 /** Lines that end a paragraph: a list item, a heading, a fence, a quote, a table row. */
 const paragraphEnd = /^[ \t]*(?:[-*+>|][ \t]|\d{1,9}[.)][ \t]|#|```|~~~)/;
-/** The lines that are searched for a title at most. */
+/** The limit of lines that are searched for a title. */
 const maxLines = 40;
 
 /**
- * The first paragraph of a text that has a letter or digit, as a title: without list, heading and
- * quote markers, white space joined, at most 120 UTF-16 units. Empty when there is none.
+ * The first paragraph of a text with a letter or digit, as a title: without list, heading and quote markers, white space joined,
+ * at most 120 UTF-16 units. Empty if there is no such paragraph.
  */
 export function blockTitle(text: string): string {
   let title = "";
@@ -43,7 +43,7 @@ function cut(text: string): string {
   return `${word > maxLength / 2 ? head.slice(0, word) : head}…`;
 }
 
-/** A text in one line: white space joined, none at its ends. Single spaces cost nothing. */
+/** A text in one line: white space joined, none at its ends. Fast for a text with single spaces. */
 export function joinSpace(text: string): string {
   return text.replace(/\s{2,}|[^\S ]/g, " ").trim();
 }
@@ -52,8 +52,8 @@ export function joinSpace(text: string): string {
 const maxSlugLength = 60;
 
 /**
- * A text as an id or file name part: lower case, words joined by hyphens, letters and digits of
- * any script, at most `maxSlugLength` UTF-16 units. Empty when the text has no letter or digit.
+ * Converts a text to a part of an id or file name: lower case, words joined by hyphens, letters and digits of any script, at most
+ * `maxSlugLength` UTF-16 units. Empty when the text has no letter or digit.
  *
  * @example
  * ```ts

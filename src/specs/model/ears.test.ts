@@ -124,7 +124,7 @@ test.each([
   expect([pattern, trigger, response]).toEqual(expected);
 });
 
-test("a second condition is one behind a comma, or in the capitals of a sentence that shouts", () => {
+test("a second condition follows a comma, or is in capitals in a sentence with keywords in capitals", () => {
   const patternOf = (text: string) => classifyCriterion(text).pattern;
   expect(patternOf("WHEN a is there WHILE b lasts THE system SHALL c")).toBe("complex");
   expect(patternOf("When a is there, while b lasts, the system shall c")).toBe("complex");

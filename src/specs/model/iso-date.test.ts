@@ -72,7 +72,7 @@ test("every date that JavaScript prints is a date, and every date and time that 
   );
 });
 
-test("the validator and the published schema judge every timestamp and summary alike", () => {
+test("the validator and the published schema agree on every timestamp and summary", () => {
   const ajv = new Ajv2020({ allErrors: true, strict: false });
   formats.default(ajv);
   const isPublished = ajv.compile(JSON.parse(readFileSync("schema/spec-block.json", "utf8")));

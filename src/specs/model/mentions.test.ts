@@ -13,7 +13,7 @@ test("paths in inline code, links and Kiro file references are mentions", () => 
   ).toEqual(["src/auth/login.ts", "api/openapi.yaml", "../docs/guide.md"]);
 });
 
-test("a mention carries its line and comes once per range", () => {
+test("a mention has its line and occurs once per range", () => {
   const scan = scanMarkdown("# A\n\n`a.ts`\n\n`b.ts`, `a.ts`\n\n`c.ts`\n");
   expect(mentionsIn(scan, 2, 5)).toEqual([
     { path: "a.ts", line: 3 },
@@ -21,7 +21,7 @@ test("a mention carries its line and comes once per range", () => {
   ]);
 });
 
-test("anchors, line numbers and test names behind a path are left off", () => {
+test("anchors, line numbers and test names after a path are removed", () => {
   expect(
     pathsIn("`a.ts:10` `b.ts:10-20` `c.ts:1:5` `d.py::test_x` [e](e.md#usage) [f](src/f.ts#L1-L3)"),
   ).toEqual(["a.ts", "b.ts", "c.ts", "d.py", "e.md", "src/f.ts"]);

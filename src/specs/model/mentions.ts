@@ -2,17 +2,17 @@ import type { DraftMention } from "../adapter.ts";
 import { type CodeSpan, codeSpans } from "../markdown/characters.ts";
 import { lineKinds, type MarkdownScan, textOfLines } from "../markdown/scan-markdown.ts";
 
-/** A link destination longer than this is not read; it bounds the work on hostile lines. */
+/** Longer link destinations are not read; this bounds the work on hostile lines. */
 const maxDestinationLength = 1024;
 
 const kiroReference = "#[[file:";
 
 /**
- * The file paths that lines `fromLine` to `toLine` (1-based, inclusive) mention in inline code, in
- * link destinations, or as Kiro's `#[[file:path]]`: each path once, with the first line that names it.
+ * The file paths that lines `fromLine` to `toLine` (1-based, inclusive) mention in inline code, in link destinations, or as
+ * Kiro's `#[[file:path]]`: each path once, with the first line that names it.
  *
- * Only prose lines count: code fences, comments, HTML blocks and front matter name paths for other
- * reasons. Whether a path exists is for the caller to find out. Linear in the text of the lines.
+ * Only prose lines count: code fences, comments, HTML blocks and front matter name paths for other reasons. Does not check that a
+ * path exists. Linear in the text of the lines.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export function mentionsIn(scan: MarkdownScan, fromLine: number, toLine: number)
   for (let line = first; line <= last; line += 1) {
     const start = (scan.starts[line - 1] ?? 0) - offset;
     const end = (scan.ends[line - 1] ?? 0) - offset;
-    // Most lines have none of the marks, so the text is searched for the next ones, not line by line.
+    // Most lines have none of the marks, so this searches the text for the next mark instead of reading every line.
     if (nextCode < start) nextCode = indexOrEnd(text, "`", start);
     if (nextLink < start) nextLink = indexOrEnd(text, "](", start);
     if (nextReference < start) nextReference = indexOrEnd(text, kiroReference, start);
@@ -116,7 +116,7 @@ function decoded(destination: string): string {
 /** The longest path a mention can be. */
 const maxPathLength = 512;
 
-/** Line and symbol suffixes behind a path: `#L10`, `:10`, `:10-20`, `:10:5`, `::test_name`. */
+/** Line and symbol suffixes after a path: `#L10`, `:10`, `:10-20`, `:10:5`, `::test_name`. */
 const suffix = /(?:#.*|::.*|(?::\d+(?:-\d+)?){1,2})$/s;
 
 // Globs, templates, commands and prose hold characters that no path kit looks for has. Brackets,
@@ -128,7 +128,7 @@ const scheme = /^[a-z][a-z0-9+.-]*:/i;
 const fileName = /^[^.].*\.[A-Za-z0-9_]{1,12}$|^\.[A-Za-z][\w.-]*$/;
 const version = /^v?[\d.]+$/;
 
-/** Names without an extension that are files all the same. */
+/** Names of files without an extension. */
 const bareNames = new Set(
   "Makefile Dockerfile Containerfile Justfile Procfile Gemfile Rakefile Vagrantfile Jenkinsfile LICENSE CODEOWNERS".split(
     " ",
@@ -159,9 +159,9 @@ export interface FileRefs {
 }
 
 /**
- * The project files that a mentioned path can mean, the likeliest first: seen from the folder of the
- * file that mentions it, then from each folder above it up to the root, so that a package's own
- * `src/` goes before the repository's. `./x`, `../x` mean one file only, `/x` the root's.
+ * The project files that a mentioned path can mean, the likeliest first: relative to the folder of the file that mentions it,
+ * then to each folder above it up to the root, so that the `src/` of a package comes before that of the repository. `./x` and
+ * `../x` mean one file only, `/x` the file in the root.
  */
 export function mentionCandidates(sourcePath: string, mention: string): string[] {
   if (mention.startsWith("/")) return normalized("", mention.slice(1));
@@ -175,7 +175,7 @@ export function mentionCandidates(sourcePath: string, mention: string): string[]
   return candidates;
 }
 
-/** Sorts the mentions of a block into code and tests, as far as `exists` knows their files. */
+/** Sorts the mentions of a block into code and tests; leaves out files that do not exist. */
 export function resolveMentions(
   sourcePath: string,
   mentions: readonly DraftMention[],
@@ -250,12 +250,12 @@ const fixtureFolders = new Set(
   ),
 );
 const testFoldersAbove = new Set("test tests __tests__ e2e".split(" "));
-/** Tools whose specs lie in a folder of their own; instruction files may well be about a folder of tests. */
+/** Tools whose specs have a separate folder. Instruction files are often about a folder of tests, so their tools are not here. */
 const toolsWithFolders = new Set(["kiro", "speckit", "openspec"]);
 
 /**
- * Whether a file lies where tests keep their data, and so is not a spec of the project: below a folder of
- * fixtures, or, for the tools that have folders of their own, below a folder of tests.
+ * Whether a file is data of tests, and so not a spec of the project: it is below a folder of fixtures, or, for tools with a
+ * separate folder of specs, below a folder of tests.
  */
 export function isFixturePath(path: string, adapter: string): boolean {
   const folders = path.split("/").slice(0, -1);

@@ -10,7 +10,7 @@ test("WHEN and THEN are an event, in bold or plain, on one line or several", () 
   expect(scenarioCriterion("- WHEN the user saves\r\n- THEN the file is written")).toEqual(expected);
 });
 
-test("GIVEN says in which state", () => {
+test("GIVEN names the state", () => {
   expect(scenarioCriterion("1. **Given** a cart, **When** it is paid, **Then** an order exists")).toEqual({
     pattern: "complex",
     trigger: "given a cart, when it is paid",

@@ -33,16 +33,16 @@ const stepWords: ReadonlyMap<string, Step> = new Map([
 const words = [...stepWords.keys()].join("|");
 /** A keyword in bold, anywhere in the text. */
 const boldStep = new RegExp(`(?:\\*\\*|__) ?(${words}) ?[:：,，]? ?(?:\\*\\*|__)[:：,，]?`, "giu");
-/** A plain keyword, where a clause starts: at the start of a line, behind a comma or a stop. */
+/** A plain keyword at the start of a clause: at the start of a line, after a comma or a stop. */
 const plainStep = /(?:^|[,;.，；。\n]) ?\b(given|when|then)\b[:,]?/giu;
 /** The part of a text that is searched for keywords. */
 const maxLength = 8000;
 
 /**
- * A Given/When/Then text as a criterion, undefined where it has neither WHEN nor THEN.
+ * Parses a Given/When/Then text to a criterion; `undefined` if it has neither WHEN nor THEN.
  *
- * WHEN alone is `event_driven`. GIVEN names a state, so GIVEN alone is `state_driven`, and both
- * are `complex`, with both in the trigger. AND and BUT belong to the step before them.
+ * WHEN alone is `event_driven`. GIVEN names a state, so GIVEN alone is `state_driven`, and both are `complex`, with both in the
+ * trigger. AND and BUT are part of the step before them.
  */
 export function scenarioCriterion(text: string): AcceptanceCriterion | undefined {
   const head = text
@@ -76,7 +76,7 @@ function plainLine(line: string): string {
   return joinSpace(line).replace(/^(?:[-*+]|\d{1,9}[.)]) /, "");
 }
 
-/** The words of a step, without the bold marks of keywords, and without commas at its ends. */
+/** The text of a step, without the bold marks of keywords and without commas at the ends. */
 function clause(text: string): string {
   return text
     .replaceAll("\n", " ")
@@ -85,7 +85,7 @@ function clause(text: string): string {
     .replace(/ ?[,，]? *$/, "");
 }
 
-/** A criterion, classified: `pattern` as in `EarsEntry`, `trigger` empty where there is none. */
+/** A classified criterion: `pattern` as in `EarsEntry`, `trigger` is "" if there is none. */
 export interface EarsClassification extends AcceptanceCriterion {
   readonly pattern: EarsPattern | "unclassified";
 }
@@ -113,9 +113,9 @@ const furtherAnyCase = /[,、，]\s*(?:and\s+)?(?:when|whenever|while|where|if)\
 /**
  * Classifies an acceptance criterion after EARS and splits it into trigger and response.
  *
- * The keywords may have any case and be set in bold; THEN, a comma and the system's name, or SHALL
- * mark where the response starts. A sentence with none of the keywords (as in translated documents)
- * is `unclassified`, its whole text the response. Never throws; linear in the text.
+ * The keywords can have any case and be in bold; THEN, a comma and the system's name, or SHALL mark where the response starts. A
+ * sentence with none of the keywords (as in translated documents) is `unclassified`, its whole text the response. Never throws;
+ * linear in the text.
  *
  * @see Mavin et al., "Easy Approach to Requirements Syntax (EARS)", RE 2009
  *
@@ -142,7 +142,7 @@ export function classifyCriterion(text: string): EarsClassification {
   const trigger = trimmed(head.slice(lead[0].length, start.at));
   const response = sentence.slice(start.at + start.skip).trim();
   const further = keyword === keyword.toUpperCase() ? furtherKeyword : furtherAnyCase;
-  // The response may open with a condition of its own: "WHILE a, WHEN b, THE system SHALL c".
+  // The response can start with another condition: "WHILE a, WHEN b, THE system SHALL c".
   const isComplex = trigger.search(further) !== -1;
   const pattern = isComplex ? "complex" : (patternOfKeyword[keyword.toLowerCase()] ?? "event_driven");
   return { pattern, trigger, response };
@@ -200,7 +200,7 @@ function plain(text: string): string {
   return (isSpread ? unmarked.replace(/\s+/g, " ") : unmarked).trim();
 }
 
-/** Where the response starts (`at`), and how many characters of THEN lie before its text (`skip`). */
+/** The offset where the response starts (`at`), and the characters of THEN before its text (`skip`). */
 function responseStart(head: string, from: number, keyword: string): { at: number; skip: number } {
   const shouts = keyword === keyword.toUpperCase();
   const shall =
@@ -217,7 +217,7 @@ function responseStart(head: string, from: number, keyword: string): { at: numbe
   return comma === -1 ? { at: limit, skip: 0 } : { at: from + comma + 1, skip: 0 };
 }
 
-/** The offset of the system's name: "THE x" in capitals, or "the x" behind the last comma. */
+/** The offset of the system's name: "THE x" in capitals, or "the x" after the last comma. */
 function lastSubject(clause: string, shouts: boolean): number | undefined {
   const afterComma = lastIndexOfMatch(clause, /[,、，]\s*(?=the\b)/gi);
   if (afterComma !== undefined) return afterComma;

@@ -37,7 +37,7 @@ test("links, footnotes and placeholders in brackets are not boxes", () => {
   ).toEqual(["tasks = parallel"]);
 });
 
-test("a subtask lies in the item with the smaller indent above it", () => {
+test("the parent of a subtask is the item above it with a smaller indent", () => {
   const items = itemsOf("- [ ] a\n  - [ ] b\n    - [ ] c\n  - [ ] d\n- [ ] e\n\t- [ ] f\n");
   expect(items.map((item) => item.parent)).toEqual([undefined, 0, 1, 0, undefined, 4]);
 });
@@ -47,7 +47,7 @@ test("an item keeps its own detail lines, not those of its subtasks", () => {
   expect(items.map((item) => item.body)).toEqual(["- one\n\n  two\n- four", "- three", ""]);
 });
 
-test("details end at a heading, a sibling bullet, and unindented text behind a blank line", () => {
+test("details end at a heading, a sibling bullet, and unindented text after a blank line", () => {
   expect(itemsOf("- [ ] a\n  - x\n## H\n  - y\n")[0]?.body).toBe("- x");
   expect(itemsOf("- [ ] a\n- sibling\n  - y\n")[0]?.body).toBe("");
   expect(itemsOf("- [ ] a\nlazy\n\nother\n")[0]?.body).toBe("lazy");

@@ -33,7 +33,7 @@ test("a block has the source lines of its draft, and no empty list of references
   });
 });
 
-test("declared references come before found ones, and each comes once", () => {
+test("declared references come before found ones, each once", () => {
   const block = toSpecBlock(
     { ...draft, created_at: "2026-01-01" },
     {

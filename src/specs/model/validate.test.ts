@@ -36,7 +36,7 @@ test.each(["id", "path", "framework", "spec_type", "title", "content"])("%s is r
   }
 });
 
-test.each(["framework", "spec_type", "lifecycle", "priority"])("%s is one of its values", (field) => {
+test.each(["framework", "spec_type", "lifecycle", "priority"])("%s must be one of its values", (field) => {
   expect(problemsOf({ ...valid, [field]: "other" })).toEqual([`enum ${field}`]);
   expect(problemsOf({ ...valid, [field]: "Active" })).toEqual([`enum ${field}`]);
 });

@@ -12,11 +12,10 @@ const enumFields: readonly (readonly [field: string, values: readonly string[]])
 ];
 
 /**
- * Validates spec blocks that come from outside, as parsed JSON or YAML: the five rules of the record
- * (required fields, enums, ISO 8601 timestamps, summary length, no id twice) as errors, each with the
- * block's path, id and field, in the order of the blocks. A value of the wrong type breaks the rule
- * of its field, or `structure` where no rule is about it. A block without a path of its own is named
- * by its place: `blocks[3]`.
+ * Validates spec blocks from outside (parsed JSON or YAML) and reports violations of the five rules of the record (required
+ * fields, enums, ISO 8601 timestamps, summary length, no id twice) as errors, each with the block's path, id and field, in the
+ * order of the blocks. A value of the wrong type breaks the rule of its field, or `structure` if the field has no rule. The path
+ * of a block without a path is its place: `blocks[3]`.
  *
  * @example
  * ```ts
@@ -47,9 +46,7 @@ export function validateBlocks(blocks: readonly unknown[]): Diagnostic[] {
   return diagnostics;
 }
 
-/**
- * Validates one block by itself: all rules but `duplicate-id`. `place` names it where it has no path.
- */
+/** Validates one block against all rules but `duplicate-id`. `place` names a block without a path. */
 export function validateBlock(block: unknown, place: string): Diagnostic[] {
   if (!isRecord(block)) {
     const message = `A spec block must be an object, not ${kindOf(block)}.`;
@@ -197,7 +194,7 @@ function isTime(text: string): boolean {
   const [offsetHour, offsetMinute] = [Number(match[5] ?? 0), Number(match[6] ?? 0)];
   if (offsetHour > 23 || offsetMinute > 59) return false;
   if (hour <= 23 && minute <= 59 && second < 60) return true;
-  // A leap second: 23:59:60 in UTC, whatever the clock of the offset says.
+  // A leap second is 23:59:60 in UTC, at any local time.
   const utcMinute = minute - offsetMinute * sign;
   const utcHour = hour - offsetHour * sign - (utcMinute < 0 ? 1 : 0);
   const isLastMinute = (utcHour === 23 || utcHour === -1) && (utcMinute === 59 || utcMinute === -1);

@@ -59,7 +59,7 @@ test("a revision that is unknown, an option or not text is refused as a bad requ
   await expect(access(join(repository.root, "pwned"))).rejects.toThrow();
 });
 
-test("a folder without a repository says so", async () => {
+test("a folder without a repository is reported", async () => {
   await using folder = await createTemporaryRepository();
   await expect(readChangedFiles({ root: folder.root, since: "main" })).rejects.toMatchObject({
     code: "unavailable",

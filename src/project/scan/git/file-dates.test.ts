@@ -94,7 +94,7 @@ test.each([
   expect([times(update, "b.md"), authorOf(update, "a.md")]).toEqual([[1000, 1000], author]);
 });
 
-test("a commit whose author has no name gives no author", async () => {
+test("a commit whose author has no name leaves the file without an author", async () => {
   await using repository = await repositoryWith({ "a.md": "1" });
   await repository.git("add", "a.md");
   const tree = await repository.git("write-tree");
@@ -186,7 +186,7 @@ test("dates are continued from the cached head and equal those of a full pass", 
   expect((await read(repository.root, cache))?.dates.size).toBe(0);
 });
 
-test("rewritten history gives a full pass", async () => {
+test("rewritten history causes a full pass", async () => {
   await using repository = await repositoryWith({ "a.md": "1" });
   await repository.commit("one", 1000);
   await repository.write("a.md", "2");
@@ -221,7 +221,7 @@ test("a shallow clone leaves out dates that it cannot know, and finds them once 
   expect(authorOf(deepened, "a.md")).toBe("Ann");
 });
 
-test("no repository and no commit yet are normal and give no dates", async () => {
+test("a project without a repository or a commit has no dates", async () => {
   await using repository = await createTemporaryRepository({ "a.md": "1" });
   expect(await readGitState(repository.root)).toEqual({ kind: "none", reason: "Not a Git repository." });
   expect(await read(repository.root)).toBeUndefined();

@@ -63,7 +63,7 @@ test("text before the first heading, and a file without headings, are blocks nam
   ]);
 });
 
-test("the text of a first-level heading is a block, and so is a heading that says all in its title", () => {
+test("the text of a first-level heading is a block, and so is a heading without text", () => {
   expect(
     blocksOf("# Shop\n\nA bookshop.\n\n## Never log passwords\n\n## B\ny\n").map((block) => block.content),
   ).toEqual(["A bookshop.", "Never log passwords", "y"]);

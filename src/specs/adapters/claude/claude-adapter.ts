@@ -10,14 +10,11 @@ import { mentionsIn } from "../../model/mentions.ts";
 const sources = /(?:^|\/)(?:CLAUDE\.md|\.claude\/rules\/(?:.*\/)?[^/]+\.md)$/;
 
 /**
- * Claude Code: `CLAUDE.md` anywhere, `.claude/CLAUDE.md`, `.claude/rules/**\/*.md`.
- *
- * One constraint per section. A section is a first- or second-level heading with the text up to the
- * next such heading; deeper headings stay in its content, unless a file has no others. Text before the first heading is a block
- * named after the file, and a heading with nothing below it is its own content, so no rule is lost.
- * `metadata.level` is the level of the heading (0 without one), `metadata.parents` the headings it
- * lies under, and `metadata.frontmatter`, on the first block, the front matter as it was spelled.
- */
+ // * Claude Code: `CLAUDE.md` anywhere, `.claude/CLAUDE.md`, `.claude/rules/**\/*.md`. * * One constraint per section. A section
+ // is a first- or second-level heading with the text up to the * next such heading; deeper headings stay in its content, unless a
+ // file has no others. Text before the first heading is a block * named after the file, and a heading without text has its title
+ // as content, so no rule is lost. `metadata.level` is the level of the heading (0 without a heading), `metadata.parents` the
+ // headings above it, and `metadata.frontmatter`, on the first block, the unparsed front matter. */
 export const claudeAdapter: SpecAdapter = {
   name: "claude",
   framework: "fw_c",

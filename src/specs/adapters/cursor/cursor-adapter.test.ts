@@ -19,7 +19,7 @@ test("it reads the three sources in any folder, and nothing else", () => {
   expect(others.filter((path) => cursorAdapter.matches(path))).toEqual([]);
 });
 
-test("a JSON list gives a constraint per entry, with its lines, topic and tags", () => {
+test("a JSON list has a constraint per entry, with its lines, topic and tags", () => {
   const text = `{
   "rules": [
     "Use strict mode.",
@@ -49,7 +49,7 @@ test("a JSON list gives a constraint per entry, with its lines, topic and tags",
   ]);
 });
 
-test("entries that say nothing are reported with their line, and the others load", () => {
+test("entries without text are reported with their line, and the others load", () => {
   const { drafts, diagnostics } = parse(
     '{"rules": [\n7,\n"",\n{"id": 1},\n"Keep it."\n]}',
     ".cursor/rules.json",
@@ -79,7 +79,7 @@ test("groups of a JSON list are topics, also in .cursorrules", () => {
   ]);
 });
 
-test("a list may hold groups, whose name is the topic and whose description is a rule", () => {
+test("a list can hold groups, whose name is the topic and whose description is a rule", () => {
   const text =
     '{"rules": [{"name": "Git", "rules": ["Sign off."]}, {"description": "On it.", "rules": {"a": "B."}}]}';
   expect(rulesOf(text, ".cursor/rules.json")).toEqual([
@@ -153,7 +153,7 @@ test("a rule file is one rule, titled by its heading, with its description as su
   ]);
 });
 
-test("a rule file without a body says what its description says, and one without both is not a rule", () => {
+test("the content of a rule file without a body is its description, and a file without both is not a rule", () => {
   expect(rulesOf("---\ndescription: Ask before you push\n---\n", ".cursor/rules/a.mdc")).toEqual([
     ["Ask before you push", "a"],
   ]);

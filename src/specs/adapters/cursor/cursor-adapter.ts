@@ -29,13 +29,10 @@ const maxTitled = 5_000;
 const sources = /(?:^|\/)(?:\.cursorrules|\.cursor\/(?:rules\.json|rules\/(?:.*\/)?[^/]+\.mdc))$/;
 
 /**
- * Cursor: `.cursor/rules.json`, `.cursorrules`, `.cursor/rules/**\/*.mdc`, in any folder.
- *
- * One constraint per rule. A rule is an entry of the JSON list, a whole `.mdc` file, or what
- * `rulesOf` finds in a `.cursorrules` file (which may also hold the JSON list). The second tag is the
- * topic: the heading or label above the rule, the `topic`, `category`, `group` or `tag` of a JSON
- * entry, the name of the `.mdc` file, what its words say (`topicOf`), or else "general".
- */
+ // * Cursor: `.cursor/rules.json`, `.cursorrules`, `.cursor/rules/**\/*.mdc`, in any folder. * * One constraint per rule. A rule
+ // is an entry of the JSON list, a whole `.mdc` file, or a rule that `rulesOf` finds in a `.cursorrules` file (which can also
+ // hold the JSON list). The second tag is the * topic: the heading or label above the rule, the `topic`, `category`, `group` or
+ // `tag` of a JSON * entry, the name of the `.mdc` file, the topic of its words (`topicOf`), or else "general". */
 export const cursorAdapter: SpecAdapter = {
   name: "cursor",
   framework: "fw_b",
@@ -47,7 +44,7 @@ export const cursorAdapter: SpecAdapter = {
 function parse(source: SpecSource): ParsedSpecs {
   if (source.path.endsWith(".mdc")) return parseRuleFile(source);
   if (source.path.endsWith(".json")) return parseJson(source);
-  // Some repositories keep the JSON list in the older file; whatever else starts with a brace is text.
+  // Some repositories keep the JSON list in the older file; any other file that starts with a brace is text.
   if (/^\s*[{[]/.test(source.text)) {
     const parsed = parseJson(source);
     if (parsed.drafts.length > 0) return parsed;
@@ -95,7 +92,7 @@ function parseRuleFile(source: SpecSource): ParsedSpecs {
   const body = textOfLines(scan, from, to);
   const spelled = frontMatterText(raw);
   const description = typeof data.description === "string" ? data.description.trim() : "";
-  // A rule that Cursor's model asks for by its description may say all it has to say there.
+  // A rule that Cursor's model requests by its description can consist of the description alone.
   const text = body === "" ? description : body;
   if (text === "") return { drafts: [], diagnostics };
   const name = source.path.slice(source.path.lastIndexOf("/") + 1, -".mdc".length);
@@ -122,7 +119,7 @@ interface DraftParts {
 
 function toDraft(rule: ListedRule, parts: DraftParts): SpecDraft {
   const topic = slugOf(rule.topic ?? "") || topicOf(blockTitle(rule.text)) || "general";
-  // Code says little in one line; what stands above it names it better.
+  // The first line of code is a poor title; the text above it is a better one.
   const isCode = /^(?:```|~~~)/.test(rule.text);
   const words = parts.heading ?? plainTitle((isCode && rule.topic) || rule.text, rule.topic);
   const ownTags = Array.isArray(parts.entry?.tags)
@@ -175,13 +172,13 @@ function jsonMetadata(rule: JsonRule): SpecMetadata {
   };
 }
 
-/** A JSON text has its own lines, none of which are lines of the file. */
+/** The lines of a JSON text are not lines of the file. */
 function mentionsOfText(rule: JsonRule): DraftMention[] {
   const scan = scanMarkdown(rule.text);
   return mentionsIn(scan, 1, scan.lineCount).map((mention) => ({ ...mention, line: rule.startLine }));
 }
 
-/** The heading that opens the body of a rule file, which says what the rule is. */
+/** The heading at the start of a rule file's body: the title of the rule. */
 function firstHeading(scan: MarkdownScan): string | undefined {
   const heading = scan.headings[0];
   if (heading === undefined || heading.title === "") return undefined;
@@ -192,7 +189,7 @@ function firstHeading(scan: MarkdownScan): string | undefined {
   return heading.title;
 }
 
-/** Renders each file of the blocks as its name says: a rule file, a JSON list or a list of rules. */
+/** Renders each file in the format of its name: a rule file, a JSON list or a list of rules. */
 function writeCursor(blocks: readonly SpecBlock[]): WrittenSpecs {
   const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
     path,
@@ -202,7 +199,7 @@ function writeCursor(blocks: readonly SpecBlock[]): WrittenSpecs {
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {
-  // Only JSON holds what an entry says besides its rule, and `.cursorrules` may be JSON too.
+  // Only JSON can hold the other fields of an entry, and `.cursorrules` can be JSON too.
   if (path.endsWith(".json") || blocks.some(({ metadata }) => metadata.entry !== undefined))
     return `${JSON.stringify({ rules: blocks.map(toEntry) }, null, 2)}\n`;
   const frontMatter = blocks[0]?.metadata.frontmatter;
@@ -217,7 +214,7 @@ function toEntry({ content, metadata }: SpecBlock): unknown {
   return { rule: content, ...(topic !== undefined && { topic }), ...rest };
 }
 
-/** A rule file holds one rule; one that says all in its description has no body. */
+/** A rule file holds one rule; a rule that consists of its description has no body. */
 function bodyOfRuleFile(blocks: readonly SpecBlock[]): string {
   const bodies = blocks.filter(({ content, summary }) => content !== summary).map(({ content }) => content);
   return bodies.length === 0 ? "" : `${bodies.join("\n\n")}\n`;
@@ -233,7 +230,7 @@ function toRuleList(blocks: readonly SpecBlock[]): string {
     topic = own;
     // A heading with nothing below it is the rule.
     if (opensTopic && block.content === own && blocks[index + 1]?.metadata.topic !== own) continue;
-    // A blank line behind a long item ends whatever it leaves open.
+    // A blank line after a long item ends every block that the item leaves open.
     const item = toListItem("-", block.content);
     lines.push(item, ...(item.includes("\n") ? [""] : []));
   }

@@ -23,8 +23,8 @@ type Entry = Readonly<Record<string, unknown>>;
 /**
  * The rules of a JSON rule list: `{"rules": [...]}` or an array, its entries texts or objects.
  *
- * Groups are read too: `rules` may be an object, and an entry may hold `rules` of its own; the name
- * of a group is the topic of its rules. Entries that say nothing are diagnostics, and the others load.
+ * Reads groups too: `rules` can be an object, and an entry can have `rules`; the name of a group is the topic of its rules.
+ * Entries without text become diagnostics, and the others load.
  */
 export function readRulesJson(
   path: string,
@@ -86,7 +86,7 @@ function* listed(
   }
 }
 
-/** An entry, or the entries of a group; what a group says about itself is a rule, too. */
+/** An entry, or the entries of a group; the text of a group itself is a rule, too. */
 function* entries(
   value: unknown,
   span: JsonSpan,
@@ -106,7 +106,7 @@ function* entries(
   } else yield { value, span, ...place };
 }
 
-/** The text and topic of an entry, and what else it holds; nothing where it says nothing. */
+/** The text, the topic and the other fields of an entry; `undefined` for an entry without text. */
 function ruleOf(value: unknown): Pick<JsonRule, "text" | "topic" | "entry"> | undefined {
   if (typeof value === "string") return value.trim() === "" ? undefined : { text: value.trim() };
   if (!isEntry(value)) return undefined;
@@ -134,8 +134,8 @@ function isEntry(value: unknown): value is Entry {
 }
 
 /**
- * The words that give a rule without a heading its topic. The topic of the first word of a rule that
- * stands here is taken; without any, the topic is "general".
+ * The words that decide the topic of a rule without a heading: the first word of the rule that is in this table. Without such a
+ * word the topic is "general".
  *
  * @see docs/specs.md, "Topics of rules"
  */

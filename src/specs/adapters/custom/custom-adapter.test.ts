@@ -91,7 +91,7 @@ test("front matter that is never closed, and a block without text, are reported"
   });
 });
 
-test("a data file holds records with ids of their own; a malformed one costs only itself", () => {
+test("a data file holds records with ids; a malformed record does not affect the others", () => {
   const records = [
     record,
     { ...record, id: undefined },
@@ -115,7 +115,7 @@ test("a data file holds records with ids of their own; a malformed one costs onl
   ]);
 });
 
-test("the type of the config is the type of records that name none", () => {
+test("records without a type have the type of the configuration", () => {
   const { spec_type: _type, ...untyped } = record;
   expect(read("a.json", JSON.stringify(untyped)).diagnostics).toMatchObject([{ field: "spec_type" }]);
   expect(read("a.json", JSON.stringify(untyped), { spec_type: "design" }).drafts).toMatchObject([
@@ -148,7 +148,7 @@ test("YAML records have their lines, and their contents name files", () => {
   expect(new Set(diagnostics.map(({ line }) => line))).toEqual(new Set([6]));
 });
 
-test("a file that is not what its name says is one diagnostic", () => {
+test("a file whose content does not match its extension is one diagnostic", () => {
   for (const path of ["a.json", "a.yaml"]) {
     const { drafts, diagnostics } = read(path, '{"a": [');
     expect([drafts.length, diagnostics.length]).toEqual([0, 1]);

@@ -40,12 +40,11 @@ export interface CustomSource extends CustomDefaults {
 }
 
 /**
- * Creates the adapter of the files that the config names. The first source whose glob matches gives
- * a file's defaults.
+ * Creates the adapter of the files that the config names. The first source whose glob matches a file has the file's defaults.
  *
- * `.json`, `.jsonl`, `.ndjson`, `.yaml` and `.yml` files hold spec blocks with their ids; any other
- * file is Markdown and one block, with its fields in the front matter. There, an id, title and type
- * need not be declared: they are the file's name, its first heading, and "requirement".
+ * `.json`, `.jsonl`, `.ndjson`, `.yaml` and `.yml` files hold spec blocks with their ids; any other file is Markdown and one
+ * block, with its fields in the front matter. The default id, title and type of a Markdown file are its name, its first heading,
+ * and "requirement".
  */
 export function createCustomAdapter(sources: readonly CustomSource[]): SpecAdapter {
   const globs = sources.map((source) => ({ source, glob: compileGlob(source.include) }));
@@ -91,7 +90,7 @@ function toDiagnostic({ message, line, field, isLimit }: DataProblem, path: stri
   };
 }
 
-/** The lines of a content are not those of the file, so a mention stands where its record starts. */
+/** The lines of a content are not lines of the file, so a mention has the line where its record starts. */
 function mentionsOf({ value, startLine, lineOf }: DataRecord): SpecDraft["mentions"] {
   const content =
     typeof value === "object" && value !== null && "content" in value ? value.content : undefined;
@@ -102,7 +101,7 @@ function mentionsOf({ value, startLine, lineOf }: DataRecord): SpecDraft["mentio
   return mentions.map((mention) => ({ ...mention, line }));
 }
 
-/** A Markdown file is one block: its front matter has the fields, its text is the content. */
+/** Reads a Markdown file as one block: its front matter has the fields, its text is the content. */
 function readMarkdownFile(source: SpecSource, defaults: CustomDefaults): ParsedSpecs {
   const { path } = source;
   const scan = scanMarkdown(source.text);
@@ -137,7 +136,7 @@ function lineOfKey(scan: MarkdownScan, key: string): number {
   return 1;
 }
 
-/** Renders each file of the blocks in the format that its name says. */
+/** Renders each file in the format of its name. */
 function writeCustom(blocks: readonly SpecBlock[]): WrittenSpecs {
   const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
     path,
@@ -171,7 +170,7 @@ function toYaml(value: unknown): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** A block as a record of a file with a path of its own: what the file says by itself is left out. */
+/** A block as a record of its file, without the fields that follow from the file. */
 function toRecord(block: SpecBlock): Readonly<Record<string, unknown>> {
   const { path: _path, metadata, framework, ...fields } = block;
   const { source: _source, origin, ...declared } = metadata;
@@ -189,14 +188,14 @@ export interface CustomDefaults {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** A record as its file declares it, with the place it stands at. */
+/** A record as its file declares it, and its place in the file. */
 interface DeclaredRecord {
   readonly value: unknown;
   readonly path: string;
   readonly startLine: number;
   readonly endLine: number;
   lineOf(field: string): number;
-  /** The base id of a record that declares none; without it, an id is required. */
+  /** The base id of a record that declares no id; without it, an id is required. */
   readonly fallbackId?: string;
   readonly mentions: readonly DraftMention[];
 }
@@ -282,7 +281,7 @@ function toDraft(
   };
 }
 
-/** Declared metadata, and keys that are no field. The place in this file goes before a declared one. */
+/** The declared metadata, and keys that are not fields. The place in this file overrides a declared place. */
 function metadataOf(record: DeclaredRecord, block: Fields): SpecMetadata {
   const { source: _source, ...declared } = isRecord(block.metadata) ? block.metadata : {};
   const others = Object.entries(block).filter(([key]) => !recordFields.has(key));
@@ -307,7 +306,7 @@ function withoutEmpty(value: Fields): Fields {
   return Object.fromEntries(entries.map(([key, item]) => [key, key === "tags" ? tagsOf(item) : item]));
 }
 
-/** Front matter often has one tag, or several with commas between them. */
+/** Accepts one tag, or several tags with commas between them, as front matter often has. */
 function tagsOf(value: unknown): unknown {
   if (typeof value !== "string") return value;
   return value
@@ -320,7 +319,7 @@ function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The base id of a file that declares none: `custom-<file name>`. */
+/** The base id of a file that declares no id: `custom-<file name>`. */
 function fileId(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
   return `custom-${slugOf(name) || "document"}`;

@@ -14,9 +14,9 @@ export interface Criteria {
 }
 
 /**
- * The criteria in the lines of a section: the numbered items below a label that says so, or the bulleted
- * ones where none is numbered. A requirement without a label has those of its list items that are EARS
- * statements, and so has a constraint beside its label. A chapter of criteria has all its items.
+ * The criteria in the lines of a section: the numbered items below an acceptance label, or the bulleted items if none is
+ * numbered. In a requirement without a label, the list items that are EARS statements; in a constraint, those too in addition to
+ * the labelled items. In a chapter of criteria, all items.
  */
 export function criteriaOf(scan: MarkdownScan, section: RequirementSection, lines: LineRange): Criteria {
   const { number, kind } = section;
@@ -31,10 +31,9 @@ export function criteriaOf(scan: MarkdownScan, section: RequirementSection, line
 }
 
 /**
- * The criteria among list items: the numbered ones and EARS statements, or all where none is numbered.
+ * The criteria among list items: numbered items and EARS statements, or all items if none is numbered.
  *
- * `number` is that of the requirement: item 2 of requirement 3 is criterion "3.2", unless the item
- * spells out a dotted number itself.
+ * `number` is the number of the requirement: item 2 of requirement 3 is criterion "3.2", unless the item has a dotted number.
  */
 export function criteriaOfItems(items: readonly CriterionItem[], number: string | undefined): Criteria {
   return toCriteria(numberCriteria(keepNumbered(items), number));
@@ -45,13 +44,13 @@ function keepNumbered(items: readonly CriterionItem[]): readonly CriterionItem[]
   return isNumbered ? items.filter((item) => item.number !== undefined || isEars(item)) : items;
 }
 
-/** In a list of requirements with codes each is a criterion; a constraint says so with SHALL. */
+/** In a list of requirements with codes, each item is a criterion; in a constraint, each item with SHALL. */
 function isStatement(item: CriterionItem, kind: RequirementSection["kind"]): boolean {
   if (kind === "list" && isCode(item.number)) return true;
   return /\bSHALL\b/.test(item.text.join(" "));
 }
 
-/** Lists of several parts count from 1 in each, so the place among all is what tells them apart. */
+/** Each part of a list counts from 1, so the position among all items is the number. */
 function numberInOrder(items: readonly CriterionItem[]): Omit<EarsEntry, "pattern">[] {
   const written = items.map(({ number }) => number);
   const isUnique = written.every((one) => one !== undefined) && new Set(written).size === items.length;
@@ -131,7 +130,7 @@ const bulletMark = /^[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)/;
 const whenStep = /^(?:[-*+][ \t]+)?(?:\*\*|__)?when\b/i;
 const laterStep = /^(?:\*\*|__)?(?:then|and|but)\b/i;
 
-/** Collects what may be a criterion in the lines of a requirement. Linear in the text. */
+/** Collects the items of a requirement's lines that can be criteria. Linear in the text. */
 export function criterionItems(scan: MarkdownScan, lines: LineRange): CriterionItems {
   const headings = new Map(
     headingsBetween(scan, lines.from, lines.to).map((heading) => [heading.line, heading]),
@@ -180,7 +179,7 @@ function scenariosIn(scan: MarkdownScan, from: number, to: number): CriterionIte
   return items.filter((item) => item.text.length > 0);
 }
 
-/** Reads line after line into `items`; what is behind a label and what is not have a reader each. */
+/** Returns a function that reads line after line into `items`. Labelled and other items have a reader each. */
 function itemReader(items: CriterionItem[]): (text: string, line: number) => void {
   let current: CriterionItem | undefined;
   let afterBlank = true;
@@ -194,7 +193,7 @@ function itemReader(items: CriterionItem[]): (text: string, line: number) => voi
       return;
     }
     const indent = columnsBefore(raw);
-    // A table behind a list is part of its last item.
+    // A table after a list is part of the last item.
     const isRow = text.startsWith("|") && text.endsWith("|") && text.length > 1;
     if (isRow && (rows > 0 || items.length === 0)) {
       rows += 1;
@@ -217,7 +216,7 @@ function itemReader(items: CriterionItem[]): (text: string, line: number) => voi
       if (Number.isInteger(last)) lastNumber = last;
       items.push(current);
     } else if (mark === undefined && afterBlank && (current === undefined || indent <= current.indent)) {
-      // A paragraph of its own ends the list, unless it is a criterion without a number.
+      // A separate paragraph ends the list, unless it is a criterion without a number.
       current = isEarsStatement(text) ? { line, indent, number: undefined, text: [text] } : undefined;
       if (current !== undefined) items.push(current);
     } else {
@@ -254,7 +253,7 @@ function isGroupOf(current: CriterionItem | undefined, mark: Mark, indent: numbe
 interface Mark {
   readonly number: string | undefined;
   readonly rest: string;
-  /** A code behind a bullet is not a number of an ordered list. */
+  /** A code after a bullet is not a number of an ordered list. */
   readonly isBullet?: boolean;
 }
 

@@ -78,8 +78,8 @@ function toDesign(scan: MarkdownScan, part: SectionPart, document: KiroDocument)
 }
 
 /**
- * The three parts of a bug analysis, with the number that their statements have by Kiro's template.
- * The present behaviour is not an acceptance criterion; the expected and the unchanged behaviour are.
+ * The three parts of a bug analysis, with the number that their statements have by Kiro's template. The current behaviour is not
+ * an acceptance criterion; the expected and the unchanged behaviour are.
  */
 const behaviors = [
   { name: "current", number: "1", title: /\b(?:current|actual|defective|buggy)\b.*\bbehaviou?r/i },
@@ -94,15 +94,15 @@ const behaviors = [
 type Behavior = (typeof behaviors)[number];
 
 /**
- * Reads a bugfix.md, which stands in for requirements.md: a block per behaviour (current, expected,
- * unchanged) with the ids of requirements, so that `_Requirements: 2.1_` of a task finds them.
+ * Reads a bugfix.md, which replaces requirements.md: a block per behaviour (current, expected, unchanged) with the ids of
+ * requirements, so that `_Requirements: 2.1_` of a task finds them.
  */
 function parseBugfix(source: SpecSource, document: KiroDocument): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const drafts: SpecDraft[] = [];
   for (const section of sectionsOf(scan, (heading) => behaviorOf(heading.title) !== undefined)) {
     const behavior = behaviorOf(section.heading.title);
-    // A heading inside of a behaviour is part of its text, whatever it says.
+    // A heading inside a behaviour is always part of its text.
     const isInside = section.heading.line <= (drafts.at(-1)?.span.end_line ?? 0);
     if (behavior !== undefined && !isInside) drafts.push(toDraft(scan, { section, behavior }, document));
   }
@@ -140,8 +140,8 @@ function toDraft(
 }
 
 /**
- * Renders each file of the blocks after Kiro's templates. The text around the blocks (introduction,
- * glossary) is not theirs, and so is not written.
+ * Renders each file of the blocks after Kiro's templates. Does not write text outside the blocks, such as an introduction or a
+ * glossary.
  */
 function writeKiro(blocks: readonly SpecBlock[]): WrittenSpecs {
   const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
@@ -167,8 +167,8 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
 }
 
 /**
- * Requirements and constraints, below headings of one level: above all headings of their texts, so
- * that none of these ends a section, and alike, so that each ends the one before it.
+ * Renders requirements and constraints below headings of one level, which is above all headings in their texts: a heading in a
+ * text then ends no section, and each section ends the one before it.
  */
 function sections(opening: readonly string[], blocks: readonly SpecBlock[]): string {
   const level = blocks.reduce((least, { content }) => Math.min(least, levelAbove(content)), 3);
@@ -184,7 +184,7 @@ function sections(opening: readonly string[], blocks: readonly SpecBlock[]): str
   return `${[...chapters, ...parts].join("\n\n")}\n`;
 }
 
-/** Criteria of no single requirement, which are a block below the heading that announces them. */
+/** Whether a block is a chapter of criteria that belong to no single requirement. */
 function isSharedCriteria({ title, metadata }: SpecBlock): boolean {
   return metadata.number === undefined && isAcceptanceTitle(title);
 }
@@ -199,12 +199,12 @@ function writeDesign(blocks: readonly SpecBlock[]): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** A section without text has its title for content. */
+/** The content of a section without text is its title. */
 function bodyOf(block: SpecBlock): string[] {
   return block.content === block.title ? [] : [block.content];
 }
 
-/** The level above all headings of a text; 6 where it has none. */
+/** The level above all headings of a text; 6 for a text without headings. */
 function levelAbove(content: string): number {
   // The line break keeps a rule at the start from being read as front matter.
   const levels = scanMarkdown(`\n${content}`).headings.map(({ level }) => level - 1);
@@ -214,7 +214,7 @@ function levelAbove(content: string): number {
   );
 }
 
-/** Renders tasks as Kiro's checkbox list; a task lies below the one whose number its own begins with. */
+/** Renders tasks as Kiro's checkbox list. Task 1.2 is nested below task 1. */
 function writeTasks(blocks: readonly SpecBlock[]): string {
   const parts = ["# Implementation Plan"];
   const open: string[] = [];
@@ -231,7 +231,7 @@ function writeTasks(blocks: readonly SpecBlock[]): string {
 function taskItem({ title, content, metadata }: SpecBlock, number: string | undefined): string {
   const box = `- [${stateOf(metadata.status, metadata.state)}]${metadata.optional === true ? "*" : ""}`;
   const name = number === undefined || number.includes(".") ? number : `${number}.`;
-  // A title that was cut is written as long as the content gives it.
+  // A shortened title is written in full, from the content.
   const [first = "", ...rest] = content.split("\n");
   const isCut = title.endsWith("…") && first.startsWith(title.slice(0, -1));
   const details = isCut ? rest.join("\n") : content;

@@ -5,12 +5,12 @@ import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import type { LineRange } from "../../model/task-list.ts";
 
-/** Two blocks of a document have the same number: both are kept, and links mean the first. */
+/** A warning that two blocks of a document have the same number: both are kept, and links mean the first. */
 export function duplicateNumber(path: string, line: number, message: string): Diagnostic {
   return { severity: "warning", rule: "structure", code: "number_duplicate", message, path, line };
 }
 
-/** A document that says something, and nothing of it is what such a document is for. */
+/** A warning for a document that has text but no block of its kind; none for an empty document. */
 export function nothingFound(scan: MarkdownScan, path: string, what: string): Diagnostic[] {
   if (scan.text.trim() === "") return [];
   return [
@@ -93,7 +93,7 @@ export function toDottedNumber(written: string): string {
   return written.includes("0") ? written.replace(/(^|\.)0+(?=\d)/g, "$1") : written;
 }
 
-/** A reference behind a label: a requirement by its number, a statement by its code, or all. */
+/** A reference after a label: a requirement by its number, a statement by its code, or all. */
 interface RequirementName {
   /** The end of the target's id: "req3", "nfr-1", or "*" for all requirements of the document. */
   readonly target: string;
@@ -104,7 +104,7 @@ interface RequirementName {
 export interface RequirementLabel {
   readonly kind: "implements" | "validates";
   readonly line: number;
-  /** The text behind the label. */
+  /** The text after the label. */
   readonly rest: string;
   /** The line is nothing but the label, in emphasis, and what it names. */
   readonly isOwnLine: boolean;
@@ -127,20 +127,20 @@ const bulletBefore = /^\s*(?:[-*+]\s+)?/;
 /** Another label on the same line, such as `_Design: …_` or `| Success: …`. */
 const nextLabel = /(?:\s\|\s+|[*_]{1,2}[\s,;|]+(?=[*_]))[*_]{0,2}\p{L}[\p{L} ]{0,40}[:：].*$/u;
 
-/** A range longer than this is taken for its two ends. */
+/** A longer range counts as its two ends only. */
 const longestRange = 200;
-/** A line that names more is read up to here; a few ranges could name millions. */
+/** References beyond this limit per line are ignored; a few ranges could name millions. */
 const maxReferences = 1000;
 
 const between =
   "\\s*(?:[-–—~〜～]|\\.{2,3}|…|\\b(?:to|through|thru|until|bis|até|hasta)\\b|から|至|到|a(?=\\s))\\s*";
-/** A number, or a code such as `NFR-PERF-006`, with the criterion behind it: `US-1.AC-3`. */
+/** A number, or a code such as `NFR-PERF-006`, followed by the criterion: `US-1.AC-3`. */
 const name = `(?:(${words}|\\p{L}{1,20}(?:[-_]\\p{Lu}{1,12}){0,3})[-_ #]{0,2})?(\\d+(?:\\.\\d+)*)(?:[. ]AC[-_ ]?(\\d+))?`;
 const namePattern = new RegExp(
   `(?<![/#.\\d\\p{L}])${name}(?![\\p{L}\\d]|\\.\\d)(?:${between}${name}(?![\\p{L}\\d]))?`,
   "giu",
 );
-/** Words in front of a number that say nothing but that it is a requirement's. */
+/** Words before a number that only mark it as the number of a requirement. */
 const plainWord = new RegExp(`^(?:${words}|r|no|nr|n|and|y|e|et|und|и|及|和|与|と|to|through)$`, "i");
 /** The usual codes of statements, in any case, also with a space before the number. */
 const familiar = /^(?:ac|us|fr|nfr|sc|br|ur|tr|uir|cr|ir|sr|dr|rf|rnf|nf|con|story|user ?story)$/i;
@@ -192,8 +192,8 @@ function labelOf(text: string): { kind: "implements" | "validates"; rest: string
 /**
  * The references in a list: "1.1, 2.3 and R4", "1.1–1.4", "AC-1.1 through AC-1.3", "NFR-PERF-006", "All".
  *
- * A number belongs to the requirement with its first part. A code is that of the statement which has
- * it, and `AC-1.2` the second criterion of requirement 1.
+ * The first part of a number is the number of the requirement. A code names the statement that has it, and `AC-1.2` names the
+ * second criterion of requirement 1.
  */
 export function namesIn(list: string): RequirementName[] {
   if (allOf.test(list)) return [{ target: "*", number: "*" }];
@@ -218,7 +218,7 @@ export function namesIn(list: string): RequirementName[] {
   return names;
 }
 
-/** "" for a requirement's number, the letters of a code in capitals, undefined where it is neither. */
+/** "" for the number of a requirement, the letters of a code in capitals, `undefined` for anything else. */
 function familyOf(word: string, written: string): string | undefined {
   if (written.includes("#") && !/^(?:req|要|需)/i.test(word)) return undefined;
   if (word === "" || plainWord.test(word)) return "";

@@ -81,7 +81,7 @@ test("a task has its detail lines, references and mentions, and not those of its
   ]);
 });
 
-test("a heading with a box that repeats a listed task gives its details, another one is a task", () => {
+test("a heading with a box adds details to the listed task that it repeats; any other such heading is a task", () => {
   const text =
     "- [x] 1.1 A\n- [ ] 1.2 B\n\n#### - [ ] 1.1 A\n- one\n- _Requirements: 1_\n\n#### - [ ] 1.3 C\n- two\n";
   expect(tasksOf(text)).toEqual(["1.1 (done) A", "1.2 (open) B", "1.3 (open) C"]);
@@ -95,7 +95,7 @@ test("a heading with a box that repeats a listed task gives its details, another
   expect(diagnostics).toEqual([]);
 });
 
-test("a number used twice, a state that is none and a file without tasks are told", () => {
+test("a repeated number, an unknown state and a file without tasks are reported", () => {
   const { drafts, diagnostics } = parse("tasks", "- [ ] 1. A\n- [ ] 1. B\n- [?] 2. C\n");
   expect(drafts.map(({ metadata }) => [metadata.status, metadata.state])).toEqual([
     ["open", undefined],
@@ -208,7 +208,7 @@ test("a bug analysis is a block per behaviour, with the ids of requirements", ()
   ]);
 });
 
-test("a bugfix.md in the shape of requirements is read as such, another one is told", () => {
+test("a bugfix.md in the form of requirements is read as requirements; any other is reported", () => {
   expect(parse("bugfix", "### Requirement 1\n1. THE a SHALL b\n").drafts).toHaveLength(1);
   expect(parse("bugfix", "# Bug\n\ntext\n").diagnostics.map(({ code }) => code)).toEqual(["no_behaviour"]);
 });

@@ -120,7 +120,7 @@ test.each([
   expect(parse(`${heading}\n\ntext\n`).drafts).toEqual([]);
 });
 
-test("a requirement ends at the next one, whatever its level, and at a heading of its level", () => {
+test("a requirement ends at the next requirement of any level, and at a heading of its level", () => {
   const text = "## Requirement 1\na\n### Requirement 2\nb\n#### Details\nc\n### Notes\nd\n";
   expect(parse(text).drafts.map(({ content, span }) => [content, span.start_line, span.end_line])).toEqual([
     ["a", 1, 2],
@@ -128,7 +128,7 @@ test("a requirement ends at the next one, whatever its level, and at a heading o
   ]);
 });
 
-test("a requirement's parts may have headings of its own level", () => {
+test("a requirement's parts can have headings of its level", () => {
   const text =
     "### Requirement 1\n\n### User Story\nAs a user\n\n### Acceptance Criteria\n1. a\n\n### Requirement 2\n";
   const [first, second] = parse(text).drafts;
@@ -168,7 +168,7 @@ test.each([
   ]);
 });
 
-test("criteria that belong to no single requirement are a block below their own heading", () => {
+test("criteria that belong to no single requirement are a separate block", () => {
   const text = "## Requirements\n### Requirement 1\n1. THE a SHALL b\n\n## Acceptance Criteria\n1. c\n2. d\n";
   expect(parse(text).drafts.map(({ title, metadata }) => [title, metadata.ears_patterns?.length])).toEqual([
     ["Requirement 1", 1],
@@ -179,7 +179,7 @@ test("criteria that belong to no single requirement are a block below their own 
   ]);
 });
 
-test("criteria are numbered after their requirement, or as they say themselves", () => {
+test("criteria are numbered after their requirement, or by their own numbers", () => {
   expect(criteriaOf(requirement("1. a\n2) b\n3. c"))).toMatchObject(
     ["1.1 ", "1.2 ", "1.3 "].map((n) => expect.stringMatching(`^${n}`)),
   );
@@ -213,7 +213,7 @@ test("a scenario of Given, When and Then is one criterion", () => {
   ]);
 });
 
-test("a criterion goes on over lines, blank lines and a fence, and ends at a paragraph", () => {
+test("a criterion continues over lines, blank lines and a fence, and ends at a paragraph", () => {
   const text =
     "1. WHEN a\n   THEN b SHALL c\n\n   and d\n   ```\n   2. no\n   ```\nlazy\n\nA note.\n3 more words\n2. e";
   expect(criteriaOf(requirement(text))).toEqual([
@@ -240,7 +240,7 @@ test("criteria in fences, comments and other parts of the requirement do not cou
   expect(criteriaOf(requirement(text))).toEqual(["1.1 unclassified 12: yes"]);
 });
 
-test("a number used twice, a requirement without criteria and a file without any are told", () => {
+test("a repeated number, a requirement without criteria and a file without requirements are reported", () => {
   const twice = parse("### Requirement 1: A\n1. THE a SHALL b\n### Requirement 1: B\n");
   expect(idsOf(twice.drafts)).toEqual(["fw_a-auth-requirements-req1", "fw_a-auth-requirements-req1"]);
   expect(twice.diagnostics.map(({ code, line, path }) => [code, line, path])).toEqual([
@@ -251,13 +251,13 @@ test("a number used twice, a requirement without criteria and a file without any
   expect(parse("").diagnostics).toEqual([]);
 });
 
-test("an unclosed fence is told, since it hides what follows", () => {
+test("an unclosed fence is reported, because it hides the text after it", () => {
   const { drafts, diagnostics } = parse("### Requirement 1\n1. THE a SHALL b\n```\n### Requirement 2\n");
   expect(drafts).toHaveLength(1);
   expect(diagnostics).toMatchObject([{ code: "fence_unclosed", line: 3, severity: "warning" }]);
 });
 
-test("sections of non-functional requirements and constraints are blocks of their own", () => {
+test("sections of non-functional requirements and constraints are separate blocks", () => {
   const text =
     "### Requirement 1\n1. THE a SHALL b\n\n## Non-Functional Requirements\n\n### Speed\n- fast\n\n## 制約\n無料\n";
   expect(parse(text).drafts.map(({ spec_type, title, content }) => [spec_type, title, content])).toEqual([
@@ -282,7 +282,7 @@ test("the feature is the folder below .kiro/specs, at any depth and in any packa
   expect(idOf(".kiro/specs/認証/requirements.md")).toBe("fw_a-認証-requirements-req1");
 });
 
-test("only Kiro's own documents are read", () => {
+test("only Kiro's documents are read", () => {
   const paths = [
     ".kiro/specs/a/requirements.md",
     ".kiro/specs/a/bugfix.md",

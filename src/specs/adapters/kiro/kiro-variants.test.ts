@@ -45,7 +45,7 @@ test("numbered chapters of non-functional requirements and of criteria are no re
   ]);
 });
 
-test("criteria below a heading of the requirement's own level are its own until it has some", () => {
+test("criteria below a heading of the requirement's level belong to the requirement if it has none yet", () => {
   const text = `## Requirement 1
 As an admin, I want a.
 ## Acceptance Criteria
@@ -64,7 +64,7 @@ As an admin, I want a.
   ]);
 });
 
-test("a chapter of criteria says nothing about the chapter before it", () => {
+test("a chapter of criteria does not belong to the chapter before it", () => {
   const chapters = "## 2. Login\n**User Story:** As a u, I want v\n### Acceptance Criteria\n1. a\n";
   for (const before of ["## 4. Non-Functional Requirements\n1. THE x SHALL y", "## 4. Glossary\n- x"]) {
     const [first, ...rest] = blocksOf(`# R\n${chapters}${before}\n## 5. Acceptance Criteria\n1. all pass\n`);
@@ -74,7 +74,7 @@ test("a chapter of criteria says nothing about the chapter before it", () => {
   }
 });
 
-test("parts of a chapter of criteria may be lists of either kind", () => {
+test("parts of a chapter of criteria can be lists of either kind", () => {
   const chapter = "## Acceptance Criteria\n### Functional\n- [ ] x\n- [ ] y\n### Technical\n1. z\n";
   expect(blocksOf(`### Requirement 1\n1. THE a SHALL b\n${chapter}`).at(-1)).toBe(
     "constraint acceptance-criteria: 1 2 3",
@@ -155,7 +155,7 @@ test.each([
   expect(storyOf(lines)).toBe(story);
 });
 
-test("labels name statements by their codes, and what they do not name is told", () => {
+test("labels name statements by their codes, and labels that name nothing are reported", () => {
   const requirements = `### US-1: Login
 **Acceptance Criteria:**
 - **AC-1.1**: a
@@ -207,7 +207,7 @@ test("a code that several blocks have names none of them", () => {
   expect(assembleBlocks(files).blocks.at(-1)?.metadata.related_specs).toBeUndefined();
 });
 
-test("the indent of a label says whose it is", () => {
+test("the indent of a label decides to which task it belongs", () => {
   const tasks = `- [ ] 1. Parent
   - [ ] 1.1 Child
     - _Requirements: 1.1_

@@ -46,7 +46,8 @@ export function parseRequirements(source: SpecSource, document: KiroDocument): P
   const found = requirementSections(scan);
   const requirements = found.sections.filter(({ kind }) => kind === "requirement");
   const sections = [...found.sections, ...otherSections(scan, found)];
-  // Statements beside requirements are constraints on all of them; without requirements, they are the requirements.
+  // Statements outside requirements are constraints on all of them; in a document without requirements, they are the
+  // requirements.
   const typeOf = ({ kind }: RequirementSection): SpecType =>
     kind === "constraint" || (kind !== "requirement" && requirements.length > 0)
       ? "constraint"
@@ -128,8 +129,8 @@ const statement = new RegExp(
 const storyNumber = /^(?:user )?story\s+(\d+)/i;
 
 /**
- * The ids by which links name the statements of a section: `US-2` and `NFR-1` of its heading or of what
- * it lists. A dotted code is found by its stem, too, as the number of a criterion is.
+ * The ids by which links name the statements of a section: `US-2` and `NFR-1` in its heading or its list items. A dotted code has
+ * the id of its stem, like the number of a criterion.
  */
 function statementAliases(scan: MarkdownScan, section: RequirementSection, document: KiroDocument): string[] {
   const { heading, from, to } = section;
@@ -150,13 +151,13 @@ function statementAliases(scan: MarkdownScan, section: RequirementSection, docum
   return [...found].map((key) => requirementTarget(document.feature, key));
 }
 
-/** A list item or row that a code of a requirement opens, such as `- **FR-1**: …` or `| REQ-02 | …`. */
+/** A list item or table row that starts with the code of a requirement, such as `- **FR-1**: …` or `| REQ-02 | …`. */
 const codedStatement =
   /^[ \t]*(?:[-*+][ \t]+|\d{1,4}[.)][ \t]+|\|[ \t]*)(?:\[[ xX]\][ \t]+)?(?:\*\*|__)?(?:N?FR|REQ|R?N?F|BR|UR|TR)[-_ ]?(?:[A-Z]{1,12}[-_])?\d+(?:\.\d+)*(?:\*\*|__|[ \t]*[:：.)|–—-])/;
 
 /**
- * The sections outside of the requirement sections that state something for all of them: non-functional
- * requirements and constraints by their title, and lists of statements in EARS or with codes.
+ * The sections outside of the requirement sections that apply to all requirements: non-functional requirements and constraints by
+ * their title, and lists of statements in EARS or with codes.
  */
 function otherSections(scan: MarkdownScan, found: RequirementSections): RequirementSection[] {
   const ends = new Map(found.sections.map(({ heading, to }) => [heading, to]));
@@ -175,7 +176,7 @@ function otherSections(scan: MarkdownScan, found: RequirementSections): Requirem
     )
       continue;
     taken = lastLineOf(scan, index, { starts, parts: found.parts });
-    // In a document without other requirements, "2. Orders" is the second one.
+    // In a document without other requirements, "2. Orders" is the second requirement.
     const number = found.sections.length === 0 ? chapterNumber(heading.title) : undefined;
     if (textOfLines(scan, from, taken).trim() === "") continue;
     const kind = isConstraint ? "constraint" : "list";
@@ -195,15 +196,14 @@ function hasStatements(scan: MarkdownScan, from: number, to: number): boolean {
 
 const mayBeStory =
   /^\s*(?:[-*+>]\s+)*["“«]?(?:\*\*|__|[*_])?(?:as\b|como\b|als\b|en tant\b|come\b|jako\b|作为|作為|身为|.{1,60}(?:として|로서)|как\b|як\b|أنا|ك)/iu;
-/** "I want …" and "so that …" on lines of their own. */
+/** "I want …" and "so that …" on separate lines. */
 const nextClause =
   /^(?:\*\*|__|[*_])?(?:i\b|we\b|so that\b|so\b|in order\b|quiero\b|quero\b|eu\b|para\b|möchte\b|damit\b|je\b|afin\b|我|以便|从而|從而)/iu;
 const listMark = /^\d+(?:\.\d+)*[.)]?\s/;
 
 /**
- * The user story of a requirement, in front of its acceptance criteria: the paragraph behind
- * `**User Story:**` or its translations, or below a heading that says so. Several are joined by a
- * line feed.
+ * The user story of a requirement, before its acceptance criteria: the paragraph after `**User Story:**` or its translations, or
+ * below such a heading. Several stories are joined by a line feed.
  */
 function userStoryOf(scan: MarkdownScan, lines: LineRange): string | undefined {
   const titles = new Map(headingsBetween(scan, lines.from, lines.to).map(({ line, title }) => [line, title]));
@@ -226,7 +226,7 @@ function userStoryOf(scan: MarkdownScan, lines: LineRange): string | undefined {
   return stories.length === 0 ? undefined : stories.join("\n");
 }
 
-/** The sentence that starts at a line, where it is a story by its words; its clauses may stand apart. */
+/** The sentence that starts at a line, if its words make it a story; blank lines can separate its clauses. */
 function unlabelledStory(scan: MarkdownScan, lines: LineRange): string | undefined {
   if (!mayBeStory.test(lineText(scan, lines.from))) return undefined;
   const clauses: string[] = [];
@@ -244,7 +244,7 @@ function unlabelledStory(scan: MarkdownScan, lines: LineRange): string | undefin
   return isStorySentence(story) ? story : undefined;
 }
 
-/** The lines of the paragraph that starts at `from`, behind blank lines where `skipsBlank`. */
+/** The lines of the paragraph that starts at `from`, or after blank lines if `skipsBlank`. */
 function paragraphAfter(scan: MarkdownScan, lines: LineRange, skipsBlank: boolean): string[] {
   const paragraph: string[] = [];
   for (let line = lines.from; line <= lines.to; line += 1) {

@@ -37,10 +37,10 @@ const statuses: Readonly<Record<string, TaskStatus>> = {
   "☑": "done",
 };
 
-/** A label that says in words that the task has no requirement. */
+/** A label with words that mean that the task has no requirement. */
 const nonePattern = /^\W*(?:none|n\/a|tbd|无|無|なし|없음|nenhum[ao]?|ningun[ao]|aucune?|keine?|нет)?\W*$/iu;
 
-/** Reads a tasks.md: a block per checkbox, with the detail lines of its own. */
+/** Reads a tasks.md: a block per checkbox, with its detail lines but without those of its subtasks. */
 export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSpecs {
   const scan = scanMarkdown(source.text);
   const diagnostics = unclosedDiagnostics(scan, source.path);
@@ -97,14 +97,14 @@ function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): 
   };
 }
 
-/** The details; behind the whole text of the first line where the title is too long to hold it. */
+/** The details, after the whole text of the first line if the title had to be shortened. */
 function contentOf(entry: TaskEntry, details: string): string {
   const { title, fullTitle } = entry;
   if (fullTitle.length > title.length) return details === "" ? fullTitle : `${fullTitle}\n${details}`;
   return details || title || "Task";
 }
 
-/** The lines of a task without those of its subtasks, in as few ranges as there are. */
+/** The lines of a task without those of its subtasks, in as few ranges as possible. */
 function linesOf({ item, elsewhere }: TaskEntry): LineRange[] {
   const [first, ...others] = item.details;
   if (first?.from !== item.line + 1)
@@ -112,7 +112,7 @@ function linesOf({ item, elsewhere }: TaskEntry): LineRange[] {
   return [{ from: item.line, to: first.to }, ...others, ...elsewhere];
 }
 
-/** A label that promises requirements, and gives neither a number nor a code. */
+/** A warning for a label of requirements that names neither a number nor a code. */
 function nothingNamed(path: string, { line, rest }: RequirementLabel): Diagnostic {
   const message = `"${rest.slice(0, 80)}" names no requirement by its number (1.2), its code (NFR-1) or "All".`;
   return {
@@ -136,14 +136,14 @@ function oddState(path: string, item: TaskItem): Diagnostic {
   };
 }
 
-/** A task of the document: its checkbox, and what the text behind the box says. */
+/** A task of the document: its checkbox, and the parts of the text after the box. */
 interface TaskEntry {
   readonly item: TaskItem;
   readonly number: string | undefined;
   readonly title: string;
   /** The title before it is cut to the length of titles. */
   readonly fullTitle: string;
-  /** cc-sdd's `(P)`: the task can be worked on beside its neighbours. */
+  /** cc-sdd's `(P)`: the task can be done in parallel with its neighbours. */
   readonly isParallel: boolean;
   /** Detail lines further down, below a heading that repeats the task. */
   readonly elsewhere: readonly LineRange[];
@@ -172,7 +172,7 @@ function taskEntries(items: readonly TaskItem[]): TaskEntry[] {
 const numbered = /^(?:\*\*)?(?:Task\s+)?(\d+(?:\.\d+)+|\d{1,3})(?:[.):：]|(?=\s|$))(?:\*\*)?[.:：]?\s*(.*)$/s;
 const parallelMark = /^\(P\)\s+/;
 
-/** "1.2 Title", "1. Title", "**3. Title**" and "Task 4: Title" carry a number, "Title" none. */
+/** "1.2 Title", "1. Title", "**3. Title**" and "Task 4: Title" have a number; "Title" has none. */
 function readTitle(text: string): Omit<TaskEntry, "item" | "elsewhere"> {
   const bold = /^\*\*(.+)\*\*$/s.exec(text)?.[1];
   const plain = bold !== undefined && !bold.includes("**") ? bold : text;

@@ -7,8 +7,8 @@ export interface RequirementSection {
   readonly heading: Heading;
   readonly number: string | undefined;
   /**
-   * `shared`: a chapter of acceptance criteria of no single requirement. `constraint`: what limits all
-   * requirements. `list`: statements with codes that have no headings of their own.
+   * `shared`: a chapter of acceptance criteria of no single requirement. `constraint`: limits of all requirements. `list`:
+   * statements with codes but without headings.
    */
   readonly kind: "requirement" | "shared" | "constraint" | "list";
   readonly from: number;
@@ -17,7 +17,7 @@ export interface RequirementSection {
 
 export interface RequirementSections {
   readonly sections: readonly RequirementSection[];
-  /** Headings of stories and criteria that belong to the heading of the same level before them. */
+  /** Headings of stories and criteria that are part of the section of the previous heading of their level. */
   readonly parts: ReadonlySet<Heading>;
 }
 
@@ -28,9 +28,9 @@ interface SectionEdges {
 }
 
 /**
- * The requirement sections of a document: headings that carry a requirement number in any language,
- * and, outside of those, headings that have acceptance criteria below them. A section ends before
- * the next requirement and before the next heading of its own or a higher level.
+ * The requirement sections of a document: headings with a requirement number in any language, and, outside of those, headings
+ * with acceptance criteria below them. A section ends before the next requirement and before the next heading of the same or a
+ * higher level.
  */
 export function requirementSections(scan: MarkdownScan): RequirementSections {
   const numbers = new Map<Heading, string>();
@@ -64,8 +64,8 @@ export function lastLineOf(scan: MarkdownScan, index: number, { starts, parts }:
 }
 
 /**
- * Unnumbered requirements: the headings right above acceptance criteria that lie in no numbered one.
- * Criteria behind all requirements of their chapter belong to the heading that announces them.
+ * Finds unnumbered requirements: the headings directly above acceptance criteria that are in no numbered requirement. Criteria
+ * after all requirements of their chapter belong to their own heading ("Acceptance Criteria").
  */
 function findOwners(
   scan: MarkdownScan,
@@ -76,7 +76,7 @@ function findOwners(
   const isAcceptance = (heading: Heading): boolean =>
     !numbers.has(heading) && isAcceptanceTitle(heading.title);
   const acceptancesOfLevel = countLevels(scan.headings.filter(isAcceptance));
-  /** The headings that the current line lies in, outermost first. */
+  /** The headings around the current line, outermost first. */
   const path: Heading[] = [];
   /** The headings in the path that have criteria, or a story, so far. */
   const withCriteria = new Set<Heading>();
@@ -88,14 +88,14 @@ function findOwners(
     for (const heading of path) withCriteria.add(heading);
     if (path.some((one) => numbers.has(one) || isConstraintChapter(one.title))) return;
     if (parent !== undefined && owners.has(parent)) return;
-    // A numbered chapter is one of the document's, and so is not about the document's title.
+    // A numbered chapter is part of the document, so it does not describe the document's title.
     const isChapter = parent?.level === 1 && label !== undefined && chapterNumber(label.title) !== undefined;
     const owner = parent !== undefined && parent.line > last && !isChapter ? parent : label;
     if (owner === undefined) return;
     owners.add(owner);
     last = owner.line;
   };
-  /** Whether a heading of criteria or of a story is about the heading of its own level before it. */
+  /** Whether a heading of criteria or of a story describes the previous heading of its level. */
   const isAbout = (part: Heading, owner: Heading): boolean => {
     if (isStoryTitle(part.title)) return numbers.has(owner) || !/(?:ies|s)\W*$/i.test(part.title);
     if (withCriteria.has(owner) || isConstraintChapter(owner.title)) return false;
@@ -226,7 +226,7 @@ export function isAcceptanceTitle(title: string): boolean {
   return acceptanceTitle.test(title);
 }
 
-/** Whether a line is a label on its own, such as `**Acceptance Criteria:**`. */
+/** Whether a line consists of an acceptance label, such as `**Acceptance Criteria:**`. */
 export function isAcceptanceLine(line: string): boolean {
   return line.length < 200 && acceptanceLine.test(line.trim());
 }
@@ -243,17 +243,19 @@ export function isConstraintTitle(title: string): boolean {
   return constraintTitle.test(title);
 }
 
-/** Whether a title says nothing else: "4. Non-Functional Requirements", not "Rate limit constraints in v2". */
+/**
+ * Whether a title consists of the name of such a section: "4. Non-Functional Requirements", not "Rate limit constraints in v2".
+ */
 function isConstraintChapter(title: string): boolean {
   return constraintChapter.test(title) && !/(?<!non[- ]?)\bfunctional\b/i.test(title);
 }
 
-/** Whether a heading says nothing but that a user story follows. */
+/** Whether a heading only announces a user story. */
 export function isStoryTitle(title: string): boolean {
   return storyTitle.test(title);
 }
 
-/** The text behind a user story label on its line (perhaps ""); undefined without a label. */
+/** The text after a user story label on its line (can be ""); `undefined` without a label. */
 export function storyBehindLabel(line: string): string | undefined {
   return storyLine.exec(line.trim())?.[1];
 }
@@ -264,14 +266,14 @@ const japaneseStory = /^(?:[-*+>]\s+)*.{1,60}(?:として|로서|으로서)[、,
 const wish =
   /\b(?:i(?:['’]d| would)? (?:want|need|like|can|expect|should be able)|we (?:want|need)|quiero|quero|queremos|desejo|deseo|necesito|preciso|gostaria|möchte|will ich|brauche|je (?:veux|souhaite|voudrais)|voglio|chcę)\b|我(?:们)?(?:想|希望|要|需要|能)|(?:し|が|で|せ|り|き|み|え|べ)?たい|できるように|하고 ?싶|хочу|хочем|أريد/iu;
 
-/** Whether a paragraph is a user story by its words alone: "As a clerk, I want …, so that …". */
+/** Whether the words of a paragraph make it a user story: "As a clerk, I want …, so that …". */
 export function isStorySentence(text: string): boolean {
   const head = text.slice(0, 600);
   if (!sentenceStart.test(head) && !japaneseStory.test(head)) return false;
   return wish.test(head.replace(/[*_]/g, ""));
 }
 
-/** The number in a title such as "Requirement 3: Login", "要件2：x", "US-012"; leading zeros go. */
+/** The number in a title such as "Requirement 3: Login", "要件2：x", "US-012"; leading zeros are removed. */
 export function requirementNumber(title: string): string | undefined {
   const plain = title.replace(/^[*_\s]+/, "");
   const number = requirementTitle.exec(plain)?.[1];

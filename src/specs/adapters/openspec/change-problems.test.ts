@@ -56,7 +56,7 @@ test.each([
   expect(await problemsOf(delta(`## ${word} Requirements\n\n${text}`))).toEqual([]);
 });
 
-test("a change without a delta is told, an archived one is not", async () => {
+test("a change without a delta is reported, an archived change is not", async () => {
   const proposal = "# Change: x\n\n## Why\nso\n";
   const problems = await problemsOf({
     "openspec/changes/empty/proposal.md": proposal,

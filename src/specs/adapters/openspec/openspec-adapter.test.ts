@@ -94,7 +94,7 @@ Sums.
   ]);
 });
 
-test("a delta says what it does, and all but additions are linked to the requirement they change", () => {
+test("a delta has its kind, and all but additions link to the requirement they change", () => {
   const text = `## ADDED Requirements
 ### Requirement: New
 a
@@ -123,7 +123,7 @@ c
   ]);
 });
 
-test("removed requirements may be listed by name", () => {
+test("removed requirements can be listed by name", () => {
   const text = "## REMOVED Requirements\n\n- `### Requirement: A`\n- `### Requirement: B`\n";
   expect(summary("changes/x/specs/cart/spec.md", text).map(([, , title]) => title)).toEqual(["A", "B"]);
 });

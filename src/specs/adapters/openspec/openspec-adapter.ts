@@ -36,15 +36,13 @@ import { detailText, taskItemsIn, taskMarker, taskStatusOf } from "../../model/t
 import { type OpenspecDocument, openspecDocumentOf, requirementId, toDraft } from "./openspec-document.ts";
 
 /**
- * OpenSpec: `openspec/specs/<capability>/{spec,design}.md`, `openspec/project.md`, and the specs,
- * proposal, design and tasks of `openspec/changes/<change>`, below any folder. Its blocks are of the
- * framework `custom` with `metadata.tool: "openspec"`.
+ * OpenSpec: `openspec/specs/<capability>/{spec,design}.md`, `openspec/project.md`, and the specs, proposal, design and tasks of
+ * `openspec/changes/<change>`, below any folder. Its blocks are of the framework `custom` with `metadata.tool: "openspec"`.
  *
- * - Each `### Requirement:` is a requirement with its scenarios as criteria; other text of a spec is
- *   a block per section.
- * - In a change, `metadata.delta` says whether a requirement is added, modified, removed or renamed;
- *   all but added ones are linked to the requirement they change, and removed ones are deprecated.
- * - An archived change is obsolete: what it said has been merged into the specs.
+ * - Each `### Requirement:` is a requirement with its scenarios as criteria; other text of a spec is a block per section.
+ * - In a change, `metadata.delta` is the kind of change: added, modified, removed or renamed. Requirements of all kinds but
+ *   "added" link to the requirement they change; removed ones are deprecated.
+ * - An archived change is obsolete: it has been merged into the specs.
  */
 export const openspecAdapter: SpecAdapter = {
   name: "openspec",
@@ -242,7 +240,7 @@ function requirementBlock(
   });
 }
 
-/** Index of the first scenario on or behind a line; scenarios are in line order. */
+/** Index of the first scenario on or after a line; scenarios are in line order. */
 function lowerBound(scenarios: readonly Scenario[], line: number): number {
   let low = 0;
   let high = scenarios.length;
@@ -270,7 +268,7 @@ function criteriaOf(
   return { acceptance_criteria: criteria, ears_patterns: entries };
 }
 
-/** Requirements that a RENAMED or REMOVED section only names; whatever else it says stays a section. */
+/** Requirements that a RENAMED or REMOVED section only names; the rest of its text stays a section. */
 function listedBlocks(
   scan: MarkdownScan,
   document: OpenspecDocument,
@@ -311,7 +309,7 @@ function listedBlocks(
   return drafts.length > 0 ? drafts : [sectionBlock(scan, document, segment)];
 }
 
-/** An archived change has been merged, so what it names may be gone. */
+/** An archived change has been merged, so the requirements that it names can be gone. */
 function linksTo(document: OpenspecDocument, name: string, line: number): DraftLink[] {
   if (document.archived || document.capability === undefined) return [];
   return [{ kind: "related", target: requirementId(document.capability, name), line }];

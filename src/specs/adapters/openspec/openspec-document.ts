@@ -8,7 +8,7 @@ import { mentionsIn } from "../../model/mentions.ts";
 /** The facts in the path of an OpenSpec document. */
 export interface OpenspecDocument {
   readonly kind: "spec" | "delta" | "proposal" | "design" | "tasks" | "project";
-  /** The folder whose documents belong together: of a capability or of a change. */
+  /** The folder of the capability or of the change, whose documents form one feature. */
   readonly folder: string;
   /** `openspec-<capability>` or `openspec-change-<change>`, with the capability for a delta. */
   readonly idStem: string;
@@ -96,7 +96,7 @@ export function toDraft(scan: MarkdownScan, document: OpenspecDocument, parts: D
   };
 }
 
-/** As much of a block as the comparison takes. */
+/** The fields of a block that the comparison needs. */
 interface OpenspecBlock {
   readonly path: string;
   readonly line: number;

@@ -39,7 +39,7 @@ function statementBlocks(scan: MarkdownScan, document: { feature: string; folder
     const limit = (scan.headings[heading]?.line ?? scan.lineCount + 1) - 1;
     const lines = { from: line, to: listItemEnd(scan, line, limit) };
     drafts.push(toDraft(scan, lines, { code, section, ...document }));
-    // A statement may have others nested in it, which are blocks of their own.
+    // A statement can contain nested statements, which are separate blocks.
   }
   return drafts;
 }
@@ -76,7 +76,7 @@ function toDraft(
   };
 }
 
-/** Spec Kit says MUST where EARS says SHALL. */
+/** Spec Kit writes MUST where EARS writes SHALL. */
 function patternOf(content: string): ReturnType<typeof classifyCriterion>["pattern"] {
   const { pattern } = classifyCriterion(wordsOf(content));
   return pattern === "unclassified" && /\bMUST\b/.test(content) ? "ubiquitous" : pattern;
@@ -92,7 +92,7 @@ function wordsOf(content: string): string {
 /** `User Story 1 - …`, `US1: …`, `Story 2: …`, `🎯 US-3`, and translations. */
 const storyTitle =
   /^[^\p{L}\d]{0,8}(?:User[ -]?Stor(?:y|ies)|Story|US|ユーザー?ストーリー|用户故事|用戶故事|使用者故事|사용자 ?스토리|Hist[oó]ria de(?:l)? usu[aá]rio|Histoire utilisateur|R[eé]cit utilisateur|Пользовательская история)[ \t]*[-#:：_]?[ \t]*(\d+)(?![\d.])/iu;
-/** The one story of the older template, whose scenarios are a section of their own. */
+/** The only story of the older template, whose scenarios are in a separate section. */
 const primaryTitle = /^Primary User Story\b/i;
 const scenariosTitle = /^Acceptance Scenarios\b/i;
 const scenariosLabel =
@@ -101,7 +101,7 @@ const storyPriority =
   /(?:\b(?:Priority|Priorit[eé]|Prioridade?)|优先级|優先級|優先度|우선순위)[:：]?[ \t]*P(\d)|[[(（]P(\d)[\])）]/iu;
 const givenOnly = /^(?:\[[ xX]\] )?(?:\*\*|__)?given\b(?![\s\S]*\b(?:when|then)\b)/i;
 const laterStep = /^[ \t]*[-*+][ \t]+(?:\*\*|__)?(?:when|then|and|but)\b/i;
-/** P1 is what a first release needs; Spec Kit does not go above it. */
+/** P1 is what a first release needs and Spec Kit's highest priority, so it is "high" here. */
 const priorityOf: Readonly<Record<string, Priority>> = { "0": "critical", "1": "high", "2": "medium" };
 
 /** The user stories of a spec.md. */
@@ -117,7 +117,7 @@ function storyBlocks(scan: MarkdownScan, document: { feature: string; folder: st
   return drafts;
 }
 
-/** The lines below a story's heading, without the rule that separates it from the next one. */
+/** The lines below a story's heading, without the thematic break before the next story. */
 function bodyOf(scan: MarkdownScan, index: number): LineRange {
   const own = scan.headings[index];
   const level = own?.level ?? 1;
@@ -183,7 +183,7 @@ function storyText(scan: MarkdownScan, body: LineRange): { user_story?: string }
   return lines.length === 0 ? {} : { user_story: lines.join(" ") };
 }
 
-/** The list items that are scenarios, or that stand below the label that says so. */
+/** The list items that are scenarios, or that are below a label for scenarios. */
 function criteriaOf(
   scan: MarkdownScan,
   body: LineRange,
@@ -202,7 +202,7 @@ function criteriaOf(
       continue;
     }
     let end = listItemEnd(scan, line, body.to);
-    // A scenario whose steps are bullets of their own is one criterion.
+    // A scenario whose steps are separate bullets is one criterion.
     if (givenOnly.test(listItemText(scan, line, end))) {
       while (end < body.to && laterStep.test(lineText(scan, end + 1)))
         end = listItemEnd(scan, end + 1, body.to);
@@ -232,7 +232,7 @@ type SpeckitDocument =
       readonly kind: "spec" | "plan" | "tasks";
       /** The folder that the documents of a feature share, project-relative. */
       readonly folder: string;
-      /** The folder's whole name as ids spell it; its number alone may occur twice. */
+      /** The folder's whole name in the form of ids; its number alone can occur twice. */
       readonly feature: string;
     };
 

@@ -79,7 +79,7 @@ their cart.
   expect(story?.content.endsWith("2. The total is shown.")).toBe(true);
 });
 
-test("the one story of the older template has the scenarios of the section behind it", () => {
+test("the only story of the older template has the scenarios of the section after it", () => {
   const text =
     "### Primary User Story\nAs a user I save.\n\n### Acceptance Scenarios\n1. **Given** a, **When** b, **Then** c\n\n### Edge Cases\n- d\n";
   expect(parse("spec.md", text)).toMatchObject([
@@ -201,7 +201,7 @@ test("a task has its state, flags, phase, links and files", () => {
   });
 });
 
-test("two features with the same number have ids of their own", () => {
+test("two features with the same number have different ids", () => {
   const text = "- [ ] T001 a\n";
   const id = (folder: string) =>
     speckitAdapter.parse({ path: `specs/${folder}/tasks.md`, text }).drafts[0]?.id;

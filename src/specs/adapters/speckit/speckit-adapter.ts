@@ -41,7 +41,7 @@ function parse({ path, text }: SpecSource): ParsedSpecs {
   return { drafts, diagnostics: [...unclosedDiagnostics(scan, path), ...repeatedNumbers(drafts, path)] };
 }
 
-/** A number that a file gives twice: both blocks are kept, and links mean the first. */
+/** Warnings about numbers that occur twice in a file: both blocks are kept, and links mean the first. */
 function repeatedNumbers(drafts: readonly SpecDraft[], path: string): Diagnostic[] {
   const lines = new Map<unknown, number>();
   return drafts.flatMap(({ metadata, spec_type, span }): Diagnostic[] => {
@@ -81,7 +81,7 @@ function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
   }
 }
 
-/** The second-level sections of plan.md; its whole text where it has none. */
+/** The second-level sections of plan.md; its whole text if it has no such section. */
 function planBlocks(scan: MarkdownScan, document: { feature: string; folder: string }): SpecDraft[] {
   const segments = segmentsOf(scan, 2);
   const sections = segments.filter((segment) => segment.heading?.level === 2);
@@ -105,7 +105,7 @@ function constitutionBlocks(scan: MarkdownScan): SpecDraft[] {
     });
 }
 
-/** A heading above other headings that says nothing itself is not a block. */
+/** Whether a segment is a block: a heading above other headings without its own text is not. */
 function hasContent(segment: Segment): boolean {
   return segment.hasContent || !segment.hasChildren;
 }
@@ -167,13 +167,13 @@ interface SpecPlace {
 function specParts(blocks: readonly SpecBlock[], folder: string): string[] {
   const place: SpecPlace = { chapter: "", section: undefined, story: undefined };
   const first = blocks[0]?.metadata;
-  // Statements without a section stand before every heading.
+  // Statements without a section come before all headings.
   const startsBare = first?.requirement !== undefined && first.section === undefined;
   const parts = startsBare ? [] : [headingLine(`Feature Specification: ${folder}`, 1)];
   let outer: SpecBlock | undefined;
   for (const block of blocks) {
     const isStory = block.metadata.requirement === undefined;
-    // A block inside the text of the story or statement before it is written with that one.
+    // A block inside the text of the previous story or statement is written with that text.
     if (!isStory && outer !== undefined && isInside(block, outer)) continue;
     parts.push(...(isStory ? storyParts(block, place) : statementParts(block, place)));
     outer = block;
@@ -195,7 +195,7 @@ function statementParts({ content, metadata }: SpecBlock, place: SpecPlace): str
   const { section, requirement } = metadata;
   if (typeof section !== "string") return [item];
   if (section === place.story) {
-    // A heading without words ends the story, and the statement still stands under its title.
+    // An empty heading ends the story, and the statement is still below its section's title.
     const end = place.section === section ? ["##"] : [];
     place.section = undefined;
     return [...end, item];
@@ -216,7 +216,7 @@ function openChapter(title: string, place: SpecPlace): string[] {
   return [headingLine(title, 2)];
 }
 
-/** Whether a statement lies in the text of a block before it: by its lines, or else by its words. */
+/** Whether a statement is part of the text of a block before it: by its lines, or else by its words. */
 function isInside(block: SpecBlock, outer: SpecBlock): boolean {
   const [own, around] = [block.metadata.source, outer.metadata.source];
   if (own !== undefined && around !== undefined) return own.start_line <= around.end_line;

@@ -35,7 +35,7 @@ test.each(["### User Stories", "### Use Case 1", "### USB 3 support", "### US ma
   },
 );
 
-test("steps that are bullets of their own are one scenario, and labels may be translated", () => {
+test("steps in separate bullets are one scenario, and labels can be translated", () => {
   const steps = "- **Given** a\n- **When** b\n- **Then** c\n";
   expect(blocksOf(`### US1: x\n\n**Acceptance Criteria:**\n\n${steps}`)[0]?.criteria).toEqual([
     "1.1 complex",
@@ -47,7 +47,7 @@ test("steps that are bullets of their own are one scenario, and labels may be tr
   ]);
 });
 
-test("a statement may do without bold", () => {
+test("a statement needs no bold code", () => {
   const text = "## Requirements\n\n- FR-001: The system MUST a\n- FR-002 is gone\n- **SC-001**: b\n";
   expect(blocksOf(text).map(({ criteria }) => criteria)).toEqual([
     ["FR-001 ubiquitous"],
@@ -55,7 +55,7 @@ test("a statement may do without bold", () => {
   ]);
 });
 
-test("a statement is one behind a dash and in a numbered list, too", () => {
+test("a statement can follow a dash or be in a numbered list", () => {
   const text =
     "## Requirements\n\n- FR-001 - System MUST pay\n1. **FR-002**: System MUST refund\n2. FR-003: System MUST log\n";
   const { drafts } = speckitAdapter.parse({ path: "specs/001-shop/spec.md", text });

@@ -20,7 +20,7 @@ export function taskBlocks(scan: MarkdownScan, document: { feature: string; fold
   );
 }
 
-/** The lines of each task: its own, and those of boxes without a number that are nested in it. */
+/** The lines of each task, including those of nested boxes without a number. */
 function linesOfTasks(items: readonly TaskItem[], tasks: ReadonlySet<TaskItem>): Map<TaskItem, LineRange[]> {
   const owners: (TaskItem | undefined)[] = [];
   const lines = new Map<TaskItem, LineRange[]>();
@@ -42,7 +42,7 @@ interface TaskPlace {
   readonly section?: string;
 }
 
-/** The second-level heading (a phase) and the third-level one that a line stands under. */
+/** Returns the second-level heading (a phase) and the third-level heading above a line. */
 function placesOf(scan: MarkdownScan): (line: number) => TaskPlace {
   let next = 0;
   let phase: string | undefined;
@@ -100,7 +100,7 @@ function toDraft(
   };
 }
 
-/** The marks in brackets behind the number, and the words behind them. */
+/** The marks in brackets after the number, and the words after the marks. */
 function flagsOf(text: string): { parallel: boolean; story: string | undefined; words: string } {
   let words = text.replace(taskNumber, "");
   let parallel = false;
@@ -125,7 +125,7 @@ function contentOf(scan: MarkdownScan, task: { item: TaskItem; lines: readonly L
   }
   let previous = item.line;
   for (const { from, to } of lines) {
-    // Blank lines between two parts keep paragraphs apart; a nested task in between leaves no trace.
+    // Keeps blank lines between paragraphs, but leaves no gap for a nested task.
     if (from > previous + 1) content.push("");
     for (let line = from; line <= to; line += 1) {
       const text = lineText(scan, line);

@@ -113,7 +113,7 @@ test("a file without sections is one capability", () => {
   ]);
 });
 
-test("text that is not Tessl's gives no block and no diagnostic, whatever its name", () => {
+test("text that is not Tessl's has no block and no diagnostic, even under Tessl's file names", () => {
   const others = [
     "",
     "# Login page\n\n- button [ref=e2]\n",
@@ -135,7 +135,7 @@ test("below .tessl the description of an API is enough", () => {
   expect(parse(text, "docs/pkg.spec.md").drafts).toEqual([]);
 });
 
-test("it looks at spec files and its own folder only", () => {
+test("the adapter reads only spec files and Tessl's folder", () => {
   for (const path of ["a.spec.md", "x/a.spec.md", ".tessl/a.md", "x/.tessl/b/c.md"])
     expect(tesslAdapter.matches(path)).toBe(true);
   for (const path of ["spec.md", "a.md", "tessl/a.md", ".tessl/tile.json", "a.spec.ts"])

@@ -37,12 +37,12 @@ const sources = /\.spec\.md$|(?:^|\/)\.tessl\/(?:.*\/)?[^/]+\.md$/s;
 /**
  * Tessl: `*.spec.md` and the Markdown files below `.tessl/`, versions 1 and 2.
  *
- * Each described capability is a requirement: a heading below `## Capabilities`, or a second-level
- * section where there is none. What the file generates or describes is the code of all of them, a
- * test belongs to the capability that names it. Introduction, API and other sections are designs.
+ * Each described capability is a requirement: a heading below `## Capabilities`, or a second-level section where there is none.
+ * The targets of the file are code of all its capabilities; a test belongs to the capability that names it. Introduction, API and
+ * other sections are designs.
  *
- * The extension proves nothing, because browser tests and documentation use it, too: a file without
- * an annotation and without `targets` in its front matter is not Tessl's and is passed over.
+ * Browser tests and documentation use the same extension: a file without an annotation and without `targets` in its front matter
+ * is not a file of Tessl and is skipped.
  */
 export const tesslAdapter: SpecAdapter = {
   name: "tessl",
@@ -96,7 +96,7 @@ function writeTessl(blocks: readonly SpecBlock[]): WrittenSpecs {
   return { files, losses: [] };
 }
 
-/** The targets stand behind the introduction, in a section of their own. */
+/** Writes the targets in a separate section after the introduction. */
 function segmentsOfFile(blocks: readonly SpecBlock[]): WritableSegment[] {
   const segments = blocks.map((block) => ({ ...toWritableSegment(block), body: bodyOf(block) }));
   const annotations = blocks[0]?.metadata.annotations;
@@ -110,7 +110,7 @@ function segmentsOfFile(blocks: readonly SpecBlock[]): WritableSegment[] {
   return at === -1 ? [...segments, target] : [...segments.slice(0, at), target, ...segments.slice(at)];
 }
 
-/** A capability may say all it says in its title. */
+/** The body of a block; a capability whose content is its title has none. */
 function bodyOf({ content, title, spec_type }: SpecBlock): string {
   const isBare = content === title && spec_type === "requirement" && !/^capabilities$/i.test(title);
   return isBare ? "" : content;
@@ -121,7 +121,7 @@ function titleOf(segments: readonly WritableSegment[]): WritableSegment["parents
   return last?.title === undefined ? [] : [{ level: 1, title: last.title }];
 }
 
-/** A Tessl file, as far as it is read. */
+/** The parts of a Tessl file that are read. */
 interface TesslFile {
   readonly path: string;
   /** The spec's name in the front matter; "" without one. */
@@ -136,7 +136,7 @@ interface TesslFile {
 /** More targets of one file than these are not repeated on each of its blocks. */
 const maxTargets = 50;
 
-/** The blocks of a Tessl file: a requirement per capability, a design for what else it says. */
+/** The blocks of a Tessl file: a requirement per capability, and a design per other section. */
 function capabilityBlocks(scan: MarkdownScan, file: TesslFile): SpecDraft[] {
   const parts = specParts(scan).map((part) => ({ part, annotations: annotationsOf(file.annotations, part) }));
   const isBare = (each: DescribedPart): boolean =>
@@ -189,7 +189,7 @@ function commonOf(file: TesslFile, parts: readonly DescribedPart[], first: SpecP
   };
 }
 
-/** The first-level heading of what a file says first. */
+/** The first-level heading above the first part of a file. */
 function titleAbove(part: SpecPart | undefined): string {
   if (part?.level === 1) return part.title ?? "";
   return part?.parents.find(({ level }) => level === 1)?.title ?? "";
@@ -229,7 +229,7 @@ function toDraft(scan: MarkdownScan, described: DescribedPart, common: Common): 
     ...(part.isCapability && bulletCriteria(scan, part.bodyFrom, part.to)),
   };
   const mentions = new Map<string, DraftMention>();
-  // The kind in an annotation wins over the kind that a link or its place suggests.
+  // The kind in an annotation overrides the kind that follows from a link or its place.
   const stated = [...annotations.map(toMention), ...(part.isCapability ? common.mentions : [])];
   for (const mention of [...stated, ...mentionsIn(scan, part.from, part.to)])
     if (mention !== undefined && !mentions.has(mention.path)) mentions.set(mention.path, mention);
@@ -273,9 +273,8 @@ function isListTitle(heading: SegmentParent | undefined): boolean {
 }
 
 /**
- * The parts of a Tessl file, in order: third-level sections below `## Capabilities`, and otherwise
- * second-level sections, those of the template's own names apart. A file without either is one
- * capability.
+ * The parts of a Tessl file, in order: third-level sections below `## Capabilities`, and otherwise second-level sections, without
+ * those that the template names. A file without either is one capability.
  */
 function specParts(scan: MarkdownScan): SpecPart[] {
   const segments = segmentsOf(scan, 3);
@@ -290,12 +289,12 @@ function specParts(scan: MarkdownScan): SpecPart[] {
     const isInList = heading?.level === 3 && isListTitle(parents.at(-1));
     const isList = isListTitle(heading);
     let last = index;
-    // Sections keep their subsections; only the list of capabilities is taken apart.
+    // Sections keep their subsections; only the list of capabilities is split.
     if (heading?.level === 2 && !isList) while (segments[last + 1]?.heading?.level === 3) last += 1;
     const isSection = heading?.level === 2 && !isList && !hasList && !otherSections.test(heading.title);
     const part = toPart(scan, { segment, end: segments[last] ?? segment });
     index = last;
-    // A heading of other headings says nothing; one that stands alone says what it says.
+    // Skips an empty heading above other headings; an empty heading without children counts only in the list or as a section.
     if (part.body === "" && (segment.hasChildren || !(isInList || isSection))) continue;
     parts.push({ ...part, isCapability: isInList || isList || isSection });
   }
@@ -367,10 +366,10 @@ interface Annotation {
 const annotation =
   /\[@(generate|describe|use|test|doc)\](?:\(([^()\s]{1,512})\)|[ \t]{1,8}([^\s`()[\]]{1,512}))/g;
 
-/** The annotations of a range of lines, in order. Headings, code fences and comments hold none. */
+/** The annotations of a range of lines, in order. Headings, code fences and comments have no annotations. */
 export function annotationsIn(scan: MarkdownScan, from: number, to: number): Annotation[] {
   const found: Annotation[] = [];
-  // A text without the mark has none; that is the case for whatever is not Tessl's.
+  // A text without the mark has no annotations; most files that are not Tessl's end here.
   if (!scan.text.includes("[@")) return found;
   const headingEnds = new Map(scan.headings.map((heading) => [heading.line, heading.end_line]));
   for (let line = from; line <= to; line += 1) {
