@@ -45,12 +45,12 @@ const builtIn: readonly SpecAdapter[] = [
  * ```
  */
 export function createSpecRegistry(options: SpecRegistryOptions = {}): SpecRegistry {
-  const own = options.adapters ?? [];
+  const userAdapters = options.adapters ?? [];
   const custom = options.custom ?? [];
-  const names = new Set(own.map((adapter) => adapter.name));
+  const names = new Set(userAdapters.map((adapter) => adapter.name));
   // Tessl comes last, because it has to read every `*.spec.md`, also files of other tools.
   const others = [...builtIn, ...(custom.length === 0 ? [] : [createCustomAdapter(custom)]), tesslAdapter];
-  const adapters = [...own, ...others.filter((adapter) => !names.has(adapter.name))];
+  const adapters = [...userAdapters, ...others.filter((adapter) => !names.has(adapter.name))];
   return { adapters, adapterFor: (path) => adapters.find((adapter) => adapter.matches(path)) };
 }
 
@@ -93,8 +93,8 @@ function parse(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
     const message = "parse must return { drafts, diagnostics } at once, not a promise or another value.";
     return { drafts: [], diagnostics: [toDiagnostic({ rule: "structure", field: "drafts", message })] };
   }
-  const given: readonly unknown[] = Array.isArray(parsed.diagnostics) ? parsed.diagnostics : [];
-  const diagnostics: Diagnostic[] = given.filter(isDiagnostic);
+  const reported: readonly unknown[] = Array.isArray(parsed.diagnostics) ? parsed.diagnostics : [];
+  const diagnostics: Diagnostic[] = reported.filter(isDiagnostic);
   const faults: Diagnostic[] = [];
   const drafts: SpecDraft[] = [];
   for (const [index, draft] of parsed.drafts.entries()) {

@@ -293,7 +293,7 @@ function textDiagnostics(path: string, scan: MarkdownScan, frontMatter: FrontMat
   diagnostics.push(...unclosedDiagnostics(scan, path));
   const hidden = scan.text.search(bidirectional);
   if (hidden !== -1) {
-    const message = "This line holds a mark that reorders text as it is shown; titles are kept without it.";
+    const message = "This line has a character that reorders displayed text; kit removes it from titles.";
     warn("encoding", "bidi_control", { message, line: lineAt(scan, hidden) });
   }
   return diagnostics;

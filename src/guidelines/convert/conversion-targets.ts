@@ -125,8 +125,8 @@ export function exportGuidelines(
   format: ExportFormat,
   projectName: string,
 ): ExportResult {
-  const own = records.filter((record) => record.source_type !== "sample");
-  const sections = (own.length > 0 ? own : records).map(renderSection);
+  const withoutSamples = records.filter((record) => record.source_type !== "sample");
+  const sections = (withoutSamples.length > 0 ? withoutSamples : records).map(renderSection);
   const content = [headingLine(1, `${projectName} guidelines`), ...sections].join("\n\n");
   return { filename: conversionFilename({ title: "" }, conversionTargets[format]), content: `${content}\n` };
 }

@@ -109,7 +109,7 @@ function managedSection(title: string): KitError {
   return new KitError({
     code: "conflict",
     message: `The section "${title}" of that file is written by "kit guidelines sync".`,
-    hint: "Change it where it comes from; the comment above it says where.",
+    hint: "Edit its source, which the comment above the section names.",
   });
 }
 

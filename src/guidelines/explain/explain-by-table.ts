@@ -15,24 +15,24 @@ import { readIndex, type ToolId, toolInfo } from "../tools/tool-table.ts";
 export function explainCopilot(request: ExplainRequest, matches: readonly GuidelineMatch[]): ToolView {
   const agents = explainAgents(request, matches, "nearest");
   const others = readBy("copilot", matches).filter(({ record }) => !isNamed(record, "AGENTS.md"));
-  const own = others.filter(({ record }) => record.tool === "copilot");
+  const copilotMatches = others.filter(({ record }) => record.tool === "copilot");
   const foreign = others.filter(({ record }) => record.tool !== "copilot");
   const nearest = agents.applied[0];
   const by = {
     shadowed_by: nearest?.guideline.source_file ?? "",
     rule: "Copilot reads CLAUDE.md or GEMINI.md in place of AGENTS.md.",
   };
-  const ordered = inReadingOrder(own, byTable("copilot"));
-  const asked = (match: GuidelineMatch): boolean => rankOf(match.record) > 0;
+  const ordered = inReadingOrder(copilotMatches, byTable("copilot"));
+  const isOnRequest = (match: GuidelineMatch): boolean => rankOf(match.record) > 0;
   const [first] = foreign;
   const read =
     nearest === undefined ? foreign.filter(({ record }) => record.tool === first?.record.tool) : [];
   return {
     applied: [
-      ...ordered.filter((match) => !asked(match)).map(toApplied),
+      ...ordered.filter((match) => !isOnRequest(match)).map(toApplied),
       ...agents.applied,
       ...read.map(toApplied),
-      ...ordered.filter(asked).map(toApplied),
+      ...ordered.filter(isOnRequest).map(toApplied),
     ],
     shadowed: [
       ...agents.shadowed,
@@ -116,8 +116,10 @@ export function explainAgents(
   policy: "nearest" | "all",
 ): ToolView {
   const view: ToolView = { applied: [], shadowed: [] };
-  const own = matches.filter(({ record }) => record.tool === "agents" && record.source_type !== "sample");
-  const byFile = Map.groupBy(own, ({ record }) => nameOf(record));
+  const agentsMatches = matches.filter(
+    ({ record }) => record.tool === "agents" && record.source_type !== "sample",
+  );
+  const byFile = Map.groupBy(agentsMatches, ({ record }) => nameOf(record));
   const files = readingFiles([...byFile.keys()], (file, override) => {
     const rule = "AGENTS.override.md takes the place of AGENTS.md in its folder.";
     shadow(view, byFile.get(file), { shadowed_by: override, rule });

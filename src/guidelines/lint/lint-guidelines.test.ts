@@ -22,7 +22,7 @@ test("the same heading with different text in two sources is a contradiction, wi
       "web/CLAUDE.md": "## Indent\nUse four spaces here.\n",
     }),
   ).toEqual([
-    'CLAUDE.md:3 contradiction: "Indent" says something else than "indent" in .cursorrules:1, and both apply to the same files.',
+    'CLAUDE.md:3 contradiction: "Indent" differs from "indent" in .cursorrules:1, and both apply to the same files.',
   ]);
 });
 
@@ -85,8 +85,8 @@ test("rules without effect and imports without a file are named", () => {
     }),
   ).toEqual([
     ".cursor/rules/a.mdc:1 shadowed: The globs have no effect: alwaysApply is true, so the rule is always loaded.",
-    'AGENTS.md:1 shadowed: "A" is never read: AGENTS.override.md takes the place of its file.',
-    "CLAUDE.md:1 import: The import of docs/gone.md finds no file of the project.",
+    'AGENTS.md:1 shadowed: "A" is never read: AGENTS.override.md replaces its file.',
+    "CLAUDE.md:1 import: The import of docs/gone.md names a file that the project does not have.",
   ]);
 });
 

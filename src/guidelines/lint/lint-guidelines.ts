@@ -19,12 +19,12 @@ export function lintGuidelines(
   synced: SyncedFormats = {},
 ): Diagnostic[] {
   const known = new Set(files);
-  const own = records.filter((record) => record.source_type !== "sample");
+  const projectRecords = records.filter((record) => record.source_type !== "sample");
   const diagnostics = [
-    ...repeatedGuidelines(own, synced),
-    ...globDiagnostics(own, files),
-    ...ineffectiveGuidelines(own, (path) => known.has(path)),
-    ...oversizedFiles(own),
+    ...repeatedGuidelines(projectRecords, synced),
+    ...globDiagnostics(projectRecords, files),
+    ...ineffectiveGuidelines(projectRecords, (path) => known.has(path)),
+    ...oversizedFiles(projectRecords),
   ];
   return diagnostics.sort((a, b) =>
     a.path === b.path ? (a.line ?? 0) - (b.line ?? 0) : a.path < b.path ? -1 : 1,
@@ -51,7 +51,7 @@ function overridden(record: GuidelineRecord, files: ReadonlySet<string>): Diagno
   if (record.tool !== "agents" || !/(?:^|\/)AGENTS\.md$/.test(record.source_file)) return [];
   const override = record.source_file.replace(/AGENTS\.md$/, "AGENTS.override.md");
   if (!files.has(override)) return [];
-  const message = `"${record.title}" is never read: ${override} takes the place of its file.`;
+  const message = `"${record.title}" is never read: ${override} replaces its file.`;
   return [about(record, { rule: "shadowed", code: "agents_override", message })];
 }
 
@@ -72,7 +72,7 @@ function lostImports(record: GuidelineRecord, hasFile: (path: string) => boolean
   return record.imports.flatMap(({ path: written, line }) => {
     const path = textFile.test(written) ? resolveImport(written, folder) : undefined;
     if (path === undefined || hasFile(path)) return [];
-    const message = `The import of ${written} finds no file of the project.`;
+    const message = `The import of ${written} names a file that the project does not have.`;
     return [{ ...about(record, { rule: "import", code: "import_missing", message }), line }];
   });
 }
@@ -255,12 +255,16 @@ export function repeatedGuidelines(
   synced: SyncedFormats = {},
 ): Diagnostic[] {
   const isSynced = syncedFormats(records, synced);
-  const own = records.filter((record) => record.managed === undefined && record.source_type !== "sample");
-  const texts = new Map(own.map((record) => [record.id, normalized(record.content)]));
+  const handWritten = records.filter(
+    (record) => record.managed === undefined && record.source_type !== "sample",
+  );
+  const texts = new Map(handWritten.map((record) => [record.id, normalized(record.content)]));
   const textOf = (record: GuidelineRecord): string => texts.get(record.id) ?? "";
   const diagnostics: Diagnostic[] = [];
 
-  const copies = own.filter((record) => textOf(record).replaceAll(" ", "").length >= minComparedLength);
+  const copies = handWritten.filter(
+    (record) => textOf(record).replaceAll(" ", "").length >= minComparedLength,
+  );
   for (const [first, ...others] of Map.groupBy(copies, textOf).values()) {
     for (const record of others) {
       if (first === undefined || isInStep(first, record, isSynced)) continue;
@@ -269,12 +273,12 @@ export function repeatedGuidelines(
     }
   }
 
-  const withText = own.filter((record) => textOf(record) !== "" && hasHeading(record));
+  const withText = handWritten.filter((record) => textOf(record) !== "" && hasHeading(record));
   for (const [first, ...others] of Map.groupBy(withText, audienceOf).values()) {
     for (const record of others) {
       if (first === undefined || first.source_file === record.source_file) continue;
       if (textOf(first) === textOf(record)) continue;
-      const message = `"${record.title}" says something else than ${placeOf(first)}, and both apply to the same files.`;
+      const message = `"${record.title}" differs from ${placeOf(first)}, and both apply to the same files.`;
       diagnostics.push(warning(record, { rule: "contradiction", code: "same_heading", message }));
     }
   }

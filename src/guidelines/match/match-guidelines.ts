@@ -38,7 +38,7 @@ const maxPathLength = 4096;
 /** The guidelines of one scope folder, by the index of their record. */
 interface Scope {
   readonly always: number[];
-  readonly asked: number[];
+  readonly onRequest: number[];
   readonly globs: { readonly glob: Glob; readonly records: number[] }[];
 }
 
@@ -67,9 +67,9 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
   };
   const groups = new Map<string, number[]>();
   for (const [index, record] of sorted.entries()) {
-    const scope = scopes.get(record.scope) ?? { always: [], asked: [], globs: [] };
+    const scope = scopes.get(record.scope) ?? { always: [], onRequest: [], globs: [] };
     scopes.set(record.scope, scope);
-    if (isAsked(record)) scope.asked.push(index);
+    if (isOnRequest(record)) scope.onRequest.push(index);
     else if (isUnconditional(record)) scope.always.push(index);
     else {
       for (const source of new Set(record.globs)) {
@@ -90,14 +90,14 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
       const path = projectPath(given);
       if (path === undefined) return [];
       const applying: number[] = [];
-      const asked: number[] = [];
+      const onRequest: number[] = [];
       const globs = new Map<number, string>();
       for (const folder of foldersAbove(path)) {
         const scope = scopes.get(folder);
         if (scope === undefined) continue;
         const relative = relativeTo(path, folder);
         for (const index of scope.always) applying.push(index);
-        for (const index of scope.asked) asked.push(index);
+        for (const index of scope.onRequest) onRequest.push(index);
         for (const { glob, records: members } of scope.globs) {
           if (!glob.matches(relative)) continue;
           for (const index of members) {
@@ -109,7 +109,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
       }
       const inOrder = (list: number[]): number[] => list.sort((a, b) => a - b);
       const found: GuidelineMatch[] = [];
-      for (const index of [...inOrder(applying), ...inOrder(asked)]) {
+      for (const index of [...inOrder(applying), ...inOrder(onRequest)]) {
         const record = sorted[index];
         if (record !== undefined) found.push(toMatch(record, globs.get(index)));
       }
@@ -118,7 +118,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
     test(record, given) {
       const path = projectPath(given);
       if (path === undefined || !isWithin(path, record.scope)) return undefined;
-      if (isAsked(record) || isUnconditional(record)) return toMatch(record, undefined);
+      if (isOnRequest(record) || isUnconditional(record)) return toMatch(record, undefined);
       const relative = relativeTo(path, record.scope);
       const source = record.globs.find((each) => compile(each).matches(relative));
       return source === undefined ? undefined : toMatch(record, source);
@@ -127,7 +127,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
 }
 
 /** Whether the tool loads it on request only: by its name, or after the agent reads its description. */
-function isAsked(record: Pick<GuidelineRecord, "inclusion">): boolean {
+function isOnRequest(record: Pick<GuidelineRecord, "inclusion">): boolean {
   return record.inclusion === "manual" || record.inclusion === "auto";
 }
 
@@ -251,11 +251,10 @@ function isInclusion(value: unknown): value is GuidelineRecord["inclusion"] {
 }
 
 function startBehind(found: readonly GuidelineRecord[], place: Place, byFile: boolean): number {
-  const asked = (each: Place): number => (byFile && isAsked(each) ? 1 : 0);
+  const rank = (each: Place): number => (byFile && isOnRequest(each) ? 1 : 0);
   const index = found.findIndex(
     (record) =>
-      asked(record) - asked(place) > 0 ||
-      (asked(record) === asked(place) && compareRecords(record, place) > 0),
+      rank(record) > rank(place) || (rank(record) === rank(place) && compareRecords(record, place) > 0),
   );
   return index === -1 ? found.length : index;
 }

@@ -26,8 +26,8 @@ const personal = /(?:^|\/)CLAUDE\.local\.md$/;
  */
 export function planAdoption(input: SyncInput): PlannedSync {
   const { source, targets, files } = input;
-  const own = sourceRecords(files, source);
-  const sourceFiles = new Set(own.map(({ source_file }) => realPathOf(files, source_file)));
+  const inSource = sourceRecords(files, source);
+  const sourceFiles = new Set(inSource.map(({ source_file }) => realPathOf(files, source_file)));
   const leftOut: string[] = [];
   const adopted: GuidelineRecord[] = [];
   const removed = new Map<SyncFile, GuidelineRecord[]>();
@@ -43,7 +43,7 @@ export function planAdoption(input: SyncInput): PlannedSync {
         leftOut.push(`"${record.title}" (${record.source_file}) stays there: it ${reason}`);
         continue;
       }
-      const known = [...own, ...adopted];
+      const known = [...inSource, ...adopted];
       if (!known.some((one) => isSameRule(one, record)))
         adopted.push(withFreeTitle({ ...record, source_type: source }, known));
       removed.set(file, [...(removed.get(file) ?? []), record]);
@@ -119,9 +119,9 @@ function writeToSource(adopted: readonly GuidelineRecord[], { source, files }: S
 /** Appends sections to a text after a blank line, with the line ends of the text. */
 function appended(text: string, sections: string): string {
   const lineEnd = /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
-  const own = sections.replace(/\r\n|\n|\r/g, lineEnd) + lineEnd;
+  const addition = sections.replace(/\r\n|\n|\r/g, lineEnd) + lineEnd;
   const before = text.replace(/[ \t\r\n]+$/, "");
-  return before.replace(/^\ufeff/, "") === "" ? before + own : before + lineEnd + lineEnd + own;
+  return before.replace(/^\ufeff/, "") === "" ? before + addition : before + lineEnd + lineEnd + addition;
 }
 
 /** A text without the lines of guidelines; empty where only blank lines remain. */
@@ -133,16 +133,16 @@ function withoutRecords(text: string, records: readonly GuidelineRecord[]): stri
   const gone = new Set<number>();
   for (const { span } of records)
     for (let line = span.start_line; line <= span.end_line; line += 1) gone.add(line);
-  let kept = "";
+  let remaining = "";
   let wasGone = false;
   for (let line = 1; line <= starts.length; line += 1) {
     const from = starts[line - 1] ?? body.length;
-    const own = body.slice(from, starts[line] ?? body.length);
+    const piece = body.slice(from, starts[line] ?? body.length);
     // The blank lines after a removed part are removed too.
-    wasGone = gone.has(line) || (wasGone && own.trim() === "");
-    if (!wasGone) kept += own;
+    wasGone = gone.has(line) || (wasGone && piece.trim() === "");
+    if (!wasGone) remaining += piece;
   }
-  return kept.trim() === "" ? undefined : mark + kept;
+  return remaining.trim() === "" ? undefined : mark + remaining;
 }
 
 /** The files after the adoption, parsed; each under its real path. */

@@ -148,8 +148,10 @@ export function planSync({
     entries.push(...stale.flatMap((file) => planRemoval(file, format)));
   }
   // The source can hold parts that an earlier sync in the other direction wrote.
-  const own = files.filter(({ records: all }) => all.some(({ source_type }) => source_type === source));
-  entries.push(...own.flatMap((file) => planRemoval(file, source)));
+  const sourceFiles = files.filter(({ records: all }) =>
+    all.some(({ source_type }) => source_type === source),
+  );
+  entries.push(...sourceFiles.flatMap((file) => planRemoval(file, source)));
   const once = onePerFile(entries, realOf);
   return {
     source,

@@ -45,14 +45,14 @@ export function renderTarget(
   isTaken: (path: string) => boolean,
 ): RenderedTarget {
   const leftOut: string[] = [];
-  const kept = records.filter((record) => {
+  const rendered = records.filter((record) => {
     const reason = unfit(record, target);
     if (reason !== undefined) leftOut.push(`"${record.title}" (${record.source_file}) ${reason}`);
     return reason === undefined;
   });
   // An always loaded guideline ignores its patterns, and so does its copy.
   const files = filesOf(
-    kept.map((record) => (record.inclusion === "always" ? { ...record, globs: [] } : record)),
+    rendered.map((record) => (record.inclusion === "always" ? { ...record, globs: [] } : record)),
     target,
     isTaken,
   );

@@ -94,9 +94,12 @@ export async function specCoverage(
     if (text === undefined) continue;
     const { references } = text;
     const resolved = resolveReferences(index, { path, references, namedBy: namedFeatures.get(path) ?? [] });
-    const ended = results.of(path);
+    const fileResults = results.of(path);
     for (const { criterion, test } of testsOf(resolved, { path, text }))
-      addTest(criterion, withResult(test, lastResultOf(ended, { titles: text.titles, line: test.line })));
+      addTest(
+        criterion,
+        withResult(test, lastResultOf(fileResults, { titles: text.titles, line: test.line })),
+      );
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
     titles.push({ path, titles: text.titles, features: resolved.features });
   }
@@ -259,8 +262,8 @@ function titlesAt(titles: readonly TestTitle[], line: number): readonly string[]
   if (titles.length === 0) return undefined;
   const at = (expected: number): readonly string[] =>
     titles.filter((title) => title.line === expected).map(({ text }) => text);
-  const own = at(line);
-  if (own.length > 0) return own;
+  const onLine = at(line);
+  if (onLine.length > 0) return onLine;
   const next = titles.find((title) => title.line > line);
   if (next !== undefined && next.line - line <= commentReach) return at(next.line);
   const last = titles.findLast((title) => title.line < line);

@@ -46,11 +46,11 @@ function takeLines(all: readonly string[], from: number, to: number): Pick<FileL
   const lines: string[] = [];
   let room = mostText;
   let isCut = false;
-  for (const whole of all.slice(from - 1, Math.min(to, from - 1 + mostLines))) {
-    const line = whole.slice(0, longestLine).toWellFormed();
+  for (const fullLine of all.slice(from - 1, Math.min(to, from - 1 + mostLines))) {
+    const line = fullLine.slice(0, longestLine).toWellFormed();
     room -= line.length + 1;
     if (room < 0 && lines.length > 0) break;
-    isCut ||= whole.length > longestLine;
+    isCut ||= fullLine.length > longestLine;
     lines.push(line);
   }
   return isCut ? { lines, cut: true } : { lines };
@@ -79,7 +79,7 @@ function noSuchFile(): KitError {
   return new KitError({
     code: "not_found",
     message: "The project has no such file, or it is not shown.",
-    hint: "Files that Git ignores, and files of keys and variables, are not shown.",
+    hint: "Files that Git ignores, and files with keys or variables, are not shown.",
   });
 }
 

@@ -55,12 +55,12 @@ export async function staleSpecs(project: StaleProject, options: StaleOptions = 
     signal?.throwIfAborted();
     const candidate = staleFiles(project, block, uncommitted);
     if (candidate === undefined) continue;
-    const own = accepted.get(block.id) ?? [];
+    const acceptances = accepted.get(block.id) ?? [];
     const files: StaleFile[] = [];
     for (const file of candidate.files) {
-      if (!(await isAccepted(file.path, own, hashes))) files.push(file);
+      if (!(await isAccepted(file.path, acceptances, hashes))) files.push(file);
     }
-    if (files.length > 0) stale.push(toStaleSpec(block, { ...candidate, files, accepted: own }));
+    if (files.length > 0) stale.push(toStaleSpec(block, { ...candidate, files, accepted: acceptances }));
   }
   const notes = [
     ...notesOn(state),
@@ -158,16 +158,16 @@ function staleFiles(
   block: SpecBlock,
   uncommitted: ReadonlySet<string>,
 ): Candidate | undefined {
-  const own = project.datesOf(block.path);
-  if (own === undefined || uncommitted.has(block.path)) return undefined;
+  const specDates = project.datesOf(block.path);
+  if (specDates === undefined || uncommitted.has(block.path)) return undefined;
   const files = codeOf(block).flatMap((path): readonly StaleFile[] => {
     const dates = project.datesOf(path);
     const committed = dates === undefined ? {} : { changed_at: toIso(dates.last) };
     if (uncommitted.has(path)) return [{ path, ...committed }];
-    if (dates === undefined || dates.last <= own.last || dates.commit === own.commit) return [];
+    if (dates === undefined || dates.last <= specDates.last || dates.commit === specDates.commit) return [];
     return [{ path, ...committed, commit: dates.commit }];
   });
-  return files.length === 0 ? undefined : { updatedAt: own.last, files };
+  return files.length === 0 ? undefined : { updatedAt: specDates.last, files };
 }
 
 function toStaleSpec(

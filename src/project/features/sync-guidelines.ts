@@ -50,7 +50,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     throw new KitError({
       code: "invalid_request",
       message: `There is no hand-written guideline in ${sourceLabels[source]}, so there is nothing to sync from.`,
-      hint: "What a sync wrote itself does not count. Name another source.",
+      hint: "Text that a sync has written does not count. Name another source.",
     });
   }
   const targets = targetsOf({ context, request, source, files });

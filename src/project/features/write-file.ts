@@ -152,7 +152,7 @@ export function assertAsPreviewed(
   throw new KitError({
     code: "conflict",
     message: `${names.join(", ")} ${isAre} not as the preview showed ${them} any more, so nothing was written.`,
-    hint: "Look at a new preview, and write that one.",
+    hint: "Request a new preview, and write that one.",
     meta: { files },
   });
 }

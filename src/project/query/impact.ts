@@ -57,11 +57,11 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   const edges = createEdges(database, options);
   const classes = readClasses(database);
   const isObsolete = ({ key }: PlacedBlock): boolean => classes.get(classIdOf(key))?.lifecycle === "obsolete";
-  const asked = new Map<number, Reached>();
+  const requested = new Map<number, Reached>();
   for (const id of ids) {
     const [key] = keysOfId(database, id);
     if (key === undefined) throw notFound(id);
-    asked.set(key, { block: edges.block(key), score: 1, path: [] });
+    requested.set(key, { block: edges.block(key), score: 1, path: [] });
   }
   const best = new Map<number, Reached>();
   const obsolete = new Set<number>();
@@ -73,10 +73,10 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     const score = from.score * edgeWeights[edge.kind];
     const { key, id } = edge.to;
     if (request.include_obsolete !== true && isObsolete(edge.to)) {
-      if (edge.kind !== "same_feature" && !asked.has(key)) obsolete.add(key);
+      if (edge.kind !== "same_feature" && !requested.has(key)) obsolete.add(key);
       return;
     }
-    if (asked.has(key) || (best.get(key)?.score ?? 0) >= score) return;
+    if (requested.has(key) || (best.get(key)?.score ?? 0) >= score) return;
     const reached = {
       block: edge.to,
       score,
@@ -90,7 +90,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     for (const edge of edges.fromFile(file)) reach({ name: file, score: 1, path: [] }, edge);
   }
   // A path starts at a block of the request, as it starts at a file: its edges count from one.
-  let expanding = [...asked.values()];
+  let expanding = [...requested.values()];
   const features = new Set<string>();
   for (let length = 1; length <= depth; length += 1) {
     for (const { block, score, path } of expanding.sort((a, b) => b.score - a.score)) {
@@ -107,7 +107,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   const affected = [...best.values()];
   const isFolded = ({ path }: Reached): boolean => !isExpanded && path.at(-1)?.kind === "same_feature";
   const listed = affected.filter((each) => !isFolded(each));
-  const all = toImpact([...asked.values()], { affected: listed, changed, edges, hasFile });
+  const all = toImpact([...requested.values()], { affected: listed, changed, edges, hasFile });
   const { limit, cursor, graph: isDrawn = false, ...about } = request;
   const page = { limit, cursor };
   const { items, ...rest } = pageList(all.affected, page, { about, keyOf: ({ id }) => id });
@@ -120,7 +120,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     files: all.files,
     ...(isDrawn && {
       graph: drawImpact(database, {
-        asked: [...asked.values()],
+        requested: [...requested.values()],
         page: items.flatMap(({ id }) => affected.find(({ block }) => block.id === id) ?? []),
         changed,
         edges,
@@ -139,12 +139,12 @@ const maxDrawn = 2_000;
 function drawImpact(
   database: Connection,
   {
-    asked,
+    requested,
     page,
     changed,
     edges,
   }: {
-    readonly asked: readonly Reached[];
+    readonly requested: readonly Reached[];
     readonly page: readonly Reached[];
     readonly changed: ReadonlySet<string>;
     readonly edges: ReturnType<typeof createEdges>;
@@ -158,17 +158,17 @@ function drawImpact(
     const kind = isTestPath(id) ? "test" : "file";
     if (!nodes.has(id)) nodes.set(id, { id, kind, title: id, ...(changed.has(id) && { changed: true }) });
   };
-  const addBlock = (block: PlacedBlock, isAsked = false): void => {
+  const addBlock = (block: PlacedBlock, isRequested = false): void => {
     if (blocks.has(block.id)) return;
     const [title] = database.get<[string]>("SELECT title FROM blocks WHERE key = ?", block.key) ?? [block.id];
     const kind = classes.get(classIdOf(block.key))?.spec_type ?? "constraint";
     blocks.set(block.id, block);
-    nodes.set(block.id, { id: block.id, kind, title, ...(isAsked && { changed: true }) });
+    nodes.set(block.id, { id: block.id, kind, title, ...(isRequested && { changed: true }) });
   };
   const addEdge = (edge: ImpactGraph["edges"][number]): void => {
     drawn.set(`${edge.from}\n${edge.to}\n${edge.kind}`, edge);
   };
-  for (const { block } of asked) addBlock(block, true);
+  for (const { block } of requested) addBlock(block, true);
   for (const { block } of page) addBlock(block);
   for (const { path } of page) {
     for (const { from, to, kind } of path) {
@@ -189,9 +189,13 @@ function drawImpact(
     for (const { path, kind } of edges.filesOf(block)) addEdge({ from: block.id, to: path, kind });
     if (drawn.size > maxDrawn) break;
   }
-  const kept = [...drawn.values()].slice(0, maxDrawn);
-  for (const { to, kind } of kept) if (kind === "code_ref" || kind === "test_ref") addFile(to);
-  return { nodes: [...nodes.values()], edges: kept, omitted: Math.max(0, drawn.size - kept.length) };
+  const graphEdges = [...drawn.values()].slice(0, maxDrawn);
+  for (const { to, kind } of graphEdges) if (kind === "code_ref" || kind === "test_ref") addFile(to);
+  return {
+    nodes: [...nodes.values()],
+    edges: graphEdges,
+    omitted: Math.max(0, drawn.size - graphEdges.length),
+  };
 }
 
 function countByFeature(folded: readonly Reached[]): SameFeature[] {
@@ -206,7 +210,7 @@ function countByFeature(folded: readonly Reached[]): SameFeature[] {
 }
 
 function toImpact(
-  asked: readonly Reached[],
+  requested: readonly Reached[],
   {
     affected,
     changed,
@@ -221,7 +225,7 @@ function toImpact(
 ): Pick<Impact, "affected" | "tests" | "files"> {
   const tests = new Set([...changed].filter((path) => isTestPath(path) && hasFile(path)));
   const files = new Set<string>();
-  for (const { block, path } of [...asked, ...affected]) {
+  for (const { block, path } of [...requested, ...affected]) {
     files.add(block.path);
     // A block reached only through its feature is often unaffected, so its tests are not listed.
     if (path.at(-1)?.kind === "same_feature") continue;

@@ -117,18 +117,19 @@ export function pageDiagnostics(
   const isInside = (file: string): boolean =>
     path === undefined || file === path || file.startsWith(`${path}/`);
   const found: Diagnostic[] = [];
-  for (const one of all) {
-    const own = frameworkOf(one.path);
-    counts[one.severity] += 1;
-    counts_by_rule[one.rule] = (counts_by_rule[one.rule] ?? 0) + 1;
-    if (own !== undefined) counts_by_framework[own] = (counts_by_framework[own] ?? 0) + 1;
+  for (const diagnostic of all) {
+    const fileFramework = frameworkOf(diagnostic.path);
+    counts[diagnostic.severity] += 1;
+    counts_by_rule[diagnostic.rule] = (counts_by_rule[diagnostic.rule] ?? 0) + 1;
+    if (fileFramework !== undefined)
+      counts_by_framework[fileFramework] = (counts_by_framework[fileFramework] ?? 0) + 1;
     const isFound =
-      (severity === undefined || one.severity === severity) &&
-      (rule === undefined || one.rule === rule) &&
-      (id === undefined || one.id === id) &&
-      (framework === undefined || own === framework) &&
-      isInside(one.path);
-    if (isFound) found.push(one);
+      (severity === undefined || diagnostic.severity === severity) &&
+      (rule === undefined || diagnostic.rule === rule) &&
+      (id === undefined || diagnostic.id === id) &&
+      (framework === undefined || fileFramework === framework) &&
+      isInside(diagnostic.path);
+    if (isFound) found.push(diagnostic);
   }
   const totals = { counts_by_severity: counts, counts_by_rule, counts_by_framework };
   if (limit === undefined && cursor === undefined)

@@ -39,7 +39,7 @@ export function readFeatures(database: Connection): readonly SpecFeature[] {
     .flatMap(([framework, features]) =>
       labelFeatures([...features.keys()].sort()).map(({ path, label }): SpecFeature => {
         const counts_by_type = features.get(path) ?? {};
-        const blocks = Object.values(counts_by_type).reduce((sum, one) => sum + one, 0);
+        const blocks = Object.values(counts_by_type).reduce((sum, each) => sum + each, 0);
         return { framework, feature: path, name: label, blocks, counts_by_type };
       }),
     );
@@ -49,18 +49,18 @@ export function readFeatures(database: Connection): readonly SpecFeature[] {
 export function pageFeatures(all: readonly SpecFeature[], query: SpecFeatureQuery): SpecFeaturePage {
   const { framework, feature, q, ...page } = query;
   const words = q?.toLowerCase().split(/\s+/) ?? [];
-  const found = all.filter((one) => {
-    const text = `${one.name} ${one.feature}`.toLowerCase();
+  const found = all.filter((each) => {
+    const text = `${each.name} ${each.feature}`.toLowerCase();
     return (
-      (framework === undefined || one.framework === framework) &&
-      (feature === undefined || one.feature === feature) &&
+      (framework === undefined || each.framework === framework) &&
+      (feature === undefined || each.feature === feature) &&
       words.every((word) => text.includes(word))
     );
   });
   const counts_by_framework: Record<string, number> = {};
-  for (const one of all)
-    counts_by_framework[one.framework] = (counts_by_framework[one.framework] ?? 0) + one.blocks;
-  const keyOf = (one: SpecFeature): string => `${one.framework} ${one.feature}`;
+  for (const each of all)
+    counts_by_framework[each.framework] = (counts_by_framework[each.framework] ?? 0) + each.blocks;
+  const keyOf = (each: SpecFeature): string => `${each.framework} ${each.feature}`;
   const { items, ...rest } = pageList(found, page, { about: { framework, feature, q }, keyOf });
   return { features: items, ...rest, counts_by_framework };
 }
@@ -71,13 +71,13 @@ export function readOutline(
   { query, features }: { readonly query: OutlineQuery; readonly features: readonly SpecFeature[] },
 ): OutlinePage {
   const { framework, feature, spec_type, limit = 50, cursor } = query;
-  const known = features.find((one) => one.framework === framework && one.feature === feature);
+  const known = features.find((each) => each.framework === framework && each.feature === feature);
   const classes = new Map(
     [...readClasses(database)].filter(
-      ([, one]) =>
-        one.framework === framework &&
-        one.lifecycle !== "obsolete" &&
-        (spec_type === undefined || one.spec_type === spec_type),
+      ([, each]) =>
+        each.framework === framework &&
+        each.lifecycle !== "obsolete" &&
+        (spec_type === undefined || each.spec_type === spec_type),
     ),
   );
   const types: readonly SpecType[] = spec_type === undefined ? specTypes : [spec_type];

@@ -92,7 +92,7 @@ export class IndexPass {
     this.#waiting.push(...waiting);
     queue.putFirst((path) =>
       [path, ...aliases.namesOf(path)].some((name) =>
-        waiting.some(({ file }) => liesOnTheWay(name, file) || liesOnTheWay(name, aliases.realOf(file))),
+        waiting.some(({ file }) => canApplyTo(name, file) || canApplyTo(name, aliases.realOf(file))),
       ),
     );
   }
@@ -132,15 +132,17 @@ export class IndexPass {
     this.#add();
     const { start, change, writer, isMany } = this.#parts;
     const isFirst = this.#batches === 0;
-    const whole = isFirst ? wholeChange(start, change) : { folders: [...this.#stamped], removedFiles: [] };
+    const base = isFirst
+      ? batchWithoutFiles(start, change)
+      : { folders: [...this.#stamped], removedFiles: [] };
     // Links are written last: they tell which files have other names now. After a killed pass the next one finds the old
     // links, and so those files again.
     const hasLinks = start.isEmpty ? isFirst : isLast;
     const batch: IndexBatch = {
-      ...whole,
+      ...base,
       ...(hasLinks && change.haveLinksChanged && { links: [...change.links] }),
       generation: start.generation + (isMany ? this.#batches : 0),
-      removedFiles: [...(whole.removedFiles ?? []), ...this.#gone],
+      removedFiles: [...(base.removedFiles ?? []), ...this.#gone],
       ...(meta && { meta }),
       isVisible: isMany || start.isUnfinished || this.#added > 0 || isVisible(start, change),
     };
@@ -179,7 +181,7 @@ function lengthOf({ guidelines, blocks }: FileEntry): number {
 }
 
 /** The changes of a pass that need no file to be read. */
-export function wholeChange(start: PassStart, change: ProjectChange): Omit<IndexBatch, "isVisible"> {
+export function batchWithoutFiles(start: PassStart, change: ProjectChange): Omit<IndexBatch, "isVisible"> {
   return {
     generation: start.generation,
     folders: change.folders,
@@ -256,12 +258,12 @@ export class SourceQueue {
 
   /** Puts the sources of these paths before all others. */
   putFirst(isWanted: (path: string) => boolean): void {
-    const kept = this.#rest.filter((candidate) => {
+    const remaining = this.#rest.filter((candidate) => {
       if (!isWanted(candidate.path)) return true;
       this.#urgent.push(candidate);
       return false;
     });
-    this.#rest.splice(0, this.#rest.length, ...kept);
+    this.#rest.splice(0, this.#rest.length, ...remaining);
   }
 
   get hasUrgent(): boolean {
@@ -307,7 +309,7 @@ export class IndexingState {
  * Whether the rules in `path` can apply to `file`: `path` is in the folder of the file or in a folder above it, or in a tool's
  * folder there (`.cursor/rules`).
  */
-export function liesOnTheWay(path: string, file: string): boolean {
+export function canApplyTo(path: string, file: string): boolean {
   const parts = path.split("/");
   const folders = parts.slice(0, -1);
   const toolFolder = folders.findIndex((name) => name.startsWith("."));

@@ -7,7 +7,7 @@ import { openProject } from "../open-project.ts";
 import type { Candidate } from "../scan/read-folder.ts";
 import { createSourceCatalog } from "../scan/source-catalog.ts";
 import { IndexPlace } from "../store/open-index.ts";
-import { liesOnTheWay, SourceQueue } from "./index-pass.ts";
+import { canApplyTo, SourceQueue } from "./index-pass.ts";
 
 const packages = rounds(600, 900);
 const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };
@@ -121,5 +121,5 @@ test.each([
   ["packages/a/srcs/CLAUDE.md", false],
   ["packages/b/.claude/rules/x.md", false],
 ])("%s may apply to packages/a/src/x.ts by where it lies: %s", (path, expected) => {
-  expect(liesOnTheWay(path, "packages/a/src/x.ts")).toBe(expected);
+  expect(canApplyTo(path, "packages/a/src/x.ts")).toBe(expected);
 });

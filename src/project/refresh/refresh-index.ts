@@ -11,13 +11,13 @@ import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
 import { inMemory, parseStored, readMeta } from "../store/open-index.ts";
 import type { IndexWriter } from "../store/threaded-writer.ts";
 import {
+  batchWithoutFiles,
   IndexPass,
   type PassContext,
   type PassCounts,
   type PassOptions,
   readCandidate,
   SourceQueue,
-  wholeChange,
 } from "./index-pass.ts";
 
 /** How long a refresh waits for Git after all files are read. Dates that arrive later are added then. */
@@ -138,7 +138,7 @@ export function refillIndex(context: PassContext): void {
     .map((candidate) => readCandidate(candidate, { ...context, start, aliases: change.aliases }))
     .filter((entry) => typeof entry !== "string");
   const batch: IndexBatch = {
-    ...wholeChange(start, change),
+    ...batchWithoutFiles(start, change),
     files,
     meta: { indexing: undefined, outer_rules: outerRules },
     isVisible: true,

@@ -202,10 +202,10 @@ function fromVitest(report: unknown): readonly ReportedTest[] {
     for (const test of file.assertionResults) {
       if (!isRecord(test)) throw badReport(`A test of ${file.name.slice(0, 200)} is not an object.`);
       const { title, ancestorTitles, status, duration, failureMessages } = test;
-      const above = Array.isArray(ancestorTitles) ? ancestorTitles : [];
+      const groups = Array.isArray(ancestorTitles) ? ancestorTitles : [];
       take(tests, {
         locations: [file.name],
-        titles: [...above, title].filter((one) => typeof one === "string"),
+        titles: [...groups, title].filter((one) => typeof one === "string"),
         status: status === "passed" || status === "failed" ? status : "skipped",
         duration_ms: typeof duration === "number" ? duration : undefined,
         message: Array.isArray(failureMessages) ? failureMessages.filter(isText).join("\n") : undefined,
@@ -253,12 +253,12 @@ async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
     if (depth > maxDepth) fail(`The report is nested deeper than ${maxDepth} levels`);
     if (depth === 1) isJUnit = name === "testsuites" || name === "testsuite";
     if (!isJUnit) fail(`The report begins with <${name.slice(0, 80)}> and not with <testsuites>`);
-    const own = attributes as Readonly<Record<string, string>>;
+    const values = attributes as Readonly<Record<string, string>>;
     if (name === "testsuite")
-      suites.push({ name: own.name ?? "", file: own.file ?? own.filepath ?? suites.at(-1)?.file });
-    else if (name === "testcase") test = { attributes: own, status: "passed", message: "" };
+      suites.push({ name: values.name ?? "", file: values.file ?? values.filepath ?? suites.at(-1)?.file });
+    else if (name === "testcase") test = { attributes: values, status: "passed", message: "" };
     else if (test !== undefined && (name === "failure" || name === "error")) {
-      if (test.status !== "failed") test.message = own.message ?? "";
+      if (test.status !== "failed") test.message = values.message ?? "";
       inFailure = test.message === "";
       test.status = "failed";
     } else if (test !== undefined && (name === "skipped" || name === "disabled")) {
@@ -326,7 +326,7 @@ function badReport(message: string): KitError {
   return new KitError({
     code: "invalid_request",
     message,
-    hint: "Give JUnit XML, or the JSON of vitest --reporter=json.",
+    hint: "Pass JUnit XML, or the JSON of vitest --reporter=json.",
     meta: { issues: [{ path: "report", message }] },
   });
 }

@@ -42,18 +42,18 @@ export function* scanProject(options: ScanProjectOptions): Generator<undefined, 
   const first = yield* scanTree({ ...options, isSource: sourcesOf(catalog, before) });
   const links = new Map(options.links);
   for (const path of first.removed) links.delete(path);
-  const kept = yield* takeLinks(first, { root, links, catalog });
+  const remaining = yield* takeLinks(first, { root, links, catalog });
   const tree = overlay(previous, first);
   const changed = [...changedLinks(options.links, links), ...movedTargets(links, previous, tree)];
   if (changed.length === 0) {
-    const candidates = kept.filter(({ path }) => before.realOf(path) === path);
+    const candidates = remaining.filter(({ path }) => before.realOf(path) === path);
     return { ...first, candidates, links: options.links, aliases: before, haveLinksChanged: false };
   }
 
   const after = createAliases(links, createFileSet(() => tree).has);
   const isSource = sourcesOf(catalog, after);
   const relisted = foldersToList(changed, { tree, isSource });
-  let change: TreeChange = { ...first, candidates: kept };
+  let change: TreeChange = { ...first, candidates: remaining };
   if (relisted.size > 0) {
     const folders = [...relisted];
     const second = yield* scanTree({
@@ -85,13 +85,13 @@ interface LinkContext {
 
 /** Records the links of a change; returns the candidates that remain to be read or reported. */
 function* takeLinks(change: TreeChange, context: LinkContext): Generator<undefined, Candidate[]> {
-  const kept: Candidate[] = [];
+  const remaining: Candidate[] = [];
   for (const candidate of [...change.candidates, ...(change.otherLinks ?? [])]) {
     const taken = takeLink(candidate, context);
-    if (taken !== undefined) kept.push(taken);
+    if (taken !== undefined) remaining.push(taken);
     yield;
   }
-  return kept;
+  return remaining;
 }
 
 function takeLink(candidate: Candidate, { root, links, catalog }: LinkContext): Candidate | undefined {
@@ -108,7 +108,7 @@ function takeLink(candidate: Candidate, { root, links, catalog }: LinkContext): 
   if (link === undefined || isNoFile) links.delete(path);
   else links.set(path, link);
   if (!isSource || (link?.kind === "folder" && !isNoFile)) return undefined;
-  const message = "It is a link to a folder, and its name is that of a file.";
+  const message = "It is a link to a folder, but has the name of a file.";
   const why = problem ?? found ?? (isNoFile ? unreadable({ path, code: "not_a_file", message }) : undefined);
   return why === undefined ? candidate : { ...candidate, problem: why };
 }

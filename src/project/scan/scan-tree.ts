@@ -128,9 +128,9 @@ function createScopes(
     let found = known.get(path);
     if (found === undefined) {
       const parent = parentOf(path);
-      const above = scopeOf(parent);
+      const outer = scopeOf(parent);
       const folder = folderAt(parent);
-      found = folder !== undefined && holdsName(folder.sources, ignoreFileName) ? above.enter(parent) : above;
+      found = folder !== undefined && holdsName(folder.sources, ignoreFileName) ? outer.enter(parent) : outer;
       known.set(path, found);
     }
     return found;

@@ -26,15 +26,15 @@ export interface SourceCatalog {
 
 /** Creates the catalog of a configuration. */
 export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
-  const own = config.specs?.adapters ?? [];
+  const userAdapters = config.specs?.adapters ?? [];
   const registry = createSpecRegistry({
-    adapters: own.map(checkedAdapter),
+    adapters: userAdapters.map(checkedAdapter),
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
   // Spec files that the configuration names are read even if they look like fixtures.
   const readsFixtures = (config.specs?.include?.length ?? 0) > 0;
-  const customNames = new Set(["custom", ...own.map(({ name }) => name)]);
+  const customNames = new Set(["custom", ...userAdapters.map(({ name }) => name)]);
   const isGuidelineAllowed = createFilter(config.guidelines);
   const specAdapterFor = (path: string): SpecAdapter | undefined => {
     const adapter = registry.adapterFor(path);
@@ -56,7 +56,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
       config.guidelines?.include,
       config.guidelines?.exclude,
       // Only its code distinguishes versions of a user's adapter.
-      own.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
+      userAdapters.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
     ]),
   };
 }

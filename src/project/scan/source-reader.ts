@@ -146,7 +146,7 @@ function utf16Of(bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined {
 function withoutNul(text: string, path: string, diagnostics: readonly Diagnostic[]): DecodedText {
   const at = text.indexOf("\0");
   if (at === -1) return { text, diagnostics };
-  const message = "The file holds NUL characters, which no text has; is it binary?";
+  const message = "The file contains NUL characters; is it binary?";
   const nul = problem(path, { code: "nul", message, line: lineOf(text, at) });
   return { text: text.replaceAll("\0", "\ufffd"), diagnostics: [...diagnostics, nul] };
 }

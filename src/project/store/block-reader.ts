@@ -165,8 +165,8 @@ export function createLinkResolver(database: Connection): LinkResolver {
   return {
     resolve(target, folder) {
       const targets = remember(known, target, load);
-      const one = targets.find(({ path }) => parentOf(path) === folder) ?? targets[0];
-      if (one !== undefined) return [one];
+      const nearest = targets.find(({ path }) => parentOf(path) === folder) ?? targets[0];
+      if (nearest !== undefined) return [nearest];
       const same = remember(aliased, target, loadAliased).filter(({ path }) => parentOf(path) === folder);
       return same.length === 1 || target.endsWith("*") ? same : [];
     },

@@ -143,11 +143,11 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
 /** Opens the index in a database that holds other tables, too; one of another version is replaced. */
 export function openTables(shared: SharedIndex, fingerprint: string): OpenedIndex {
   const database = new Connection(shared.open(), { timeoutMs: busyTimeoutMs });
-  const own = `${fingerprint} ${shared.version}`;
+  const sharedFingerprint = `${fingerprint} ${shared.version}`;
   const isNew = database.get<[number]>("PRAGMA application_id")?.[0] !== applicationId;
-  const rebuilt = isNew ? undefined : whyUnusable(database, own);
+  const rebuilt = isNew ? undefined : whyUnusable(database, sharedFingerprint);
   if (rebuilt !== undefined) removeTables(shared);
-  create(database, own);
+  create(database, sharedFingerprint);
   return { database, rebuilt };
 }
 
@@ -279,8 +279,8 @@ export class IndexPlace {
   constructor(root: string, index?: string | SharedIndex) {
     const indexFile = typeof index === "object" ? inMemory : index;
     this.shared = typeof index === "object" ? index : undefined;
-    const kept = join(root, ".kit", "index.db");
-    this.#file = indexFile === undefined || indexFile === inMemory ? kept : resolve(indexFile);
+    const defaultFile = join(root, ".kit", "index.db");
+    this.#file = indexFile === undefined || indexFile === inMemory ? defaultFile : resolve(indexFile);
     if (this.shared !== undefined) this.#file = inMemory;
     else if (indexFile === inMemory) this.#moveAway();
     if (indexFile !== undefined) return;

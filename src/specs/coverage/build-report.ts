@@ -54,9 +54,9 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
 
 function stateOf(tests: readonly CriterionTest[]): CriterionState {
   if (tests.length === 0) return "uncovered";
-  const ended = new Set(tests.map(({ result }) => result?.status));
-  if (ended.has("failed")) return "failing";
-  return ended.has("passed") ? "passing" : "never_run";
+  const statuses = new Set(tests.map(({ result }) => result?.status));
+  if (statuses.has("failed")) return "failing";
+  return statuses.has("passed") ? "passing" : "never_run";
 }
 
 /** Whether a result that decides the state is out of date. Other results, such as that of a skipped test, do not count. */

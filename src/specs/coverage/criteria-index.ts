@@ -116,7 +116,7 @@ export function criteriaNamed(
   number: string,
 ): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
   const key = keyIn(feature, number) ?? "";
-  const own = byNumber.get(key);
-  const found = own ?? byRequirement.get(key) ?? [];
-  return found.map((criterion) => ({ criterion, isWhole: own === undefined }));
+  const sameNumber = byNumber.get(key);
+  const found = sameNumber ?? byRequirement.get(key) ?? [];
+  return found.map((criterion) => ({ criterion, isWhole: sameNumber === undefined }));
 }

@@ -61,16 +61,21 @@ function isWanted({ lifecycle, metadata }: SpecBlock): boolean {
 function criteriaOf(block: SpecBlock): readonly Omit<Criterion, "id" | "feature">[] {
   const { ears_patterns: entries = [], story, number } = block.metadata;
   const place = { spec_id: block.id, path: block.path };
-  const whole = typeof story === "string" ? story : typeof number === "string" ? number : slugOf(block.title);
+  const requirementNumber =
+    typeof story === "string" ? story : typeof number === "string" ? number : slugOf(block.title);
   return entries.map((entry, index) => {
-    const own = entry.number ?? String(index + 1);
-    const isCode = /^[A-Za-z]/.test(own);
+    const ownNumber = entry.number ?? String(index + 1);
+    const isCode = /^[A-Za-z]/.test(ownNumber);
     // A scenario of user story 1 would otherwise have the number of a criterion of requirement 1.
-    const dotted = own.includes(".") ? own : `${whole}.${own}`;
-    const qualified = isCode ? own : typeof story === "string" ? dotted.replace(/^[^.]*/, story) : dotted;
+    const dotted = ownNumber.includes(".") ? ownNumber : `${requirementNumber}.${ownNumber}`;
+    const qualified = isCode
+      ? ownNumber
+      : typeof story === "string"
+        ? dotted.replace(/^[^.]*/, story)
+        : dotted;
     const criterion = { ...place, number: qualified, line: entry.line, text: entry.text };
-    const requirement = qualified.startsWith(`${whole}.`)
-      ? whole
+    const requirement = qualified.startsWith(`${requirementNumber}.`)
+      ? requirementNumber
       : qualified.slice(0, qualified.indexOf("."));
     return isCode ? criterion : { ...criterion, requirement };
   });

@@ -65,7 +65,7 @@ export function resolveReferences(
       kind === "key" ? featureOfKey(index, reference.name) : (marker ?? clearest(index, links, reference));
     if (feature === undefined) continue;
     const found = criteriaNamed(index, feature, reference.number);
-    for (const one of found) namedCriteria.push({ ...one, line, evidence: kind });
+    for (const criterion of found) namedCriteria.push({ ...criterion, line, evidence: kind });
     if (found.length === 0 && isMeant(reference)) {
       dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
     }

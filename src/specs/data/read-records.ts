@@ -84,8 +84,8 @@ function jsonRecords(value: unknown, span: JsonSpan, lineOf: (offset: number) =>
 function notJson(error: unknown, line?: number): DataProblem {
   // V8's message has the position and quotes the text around it, which can be long.
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, 200);
-  const own = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
-  const at = line ?? (own === undefined ? undefined : Number(own));
+  const statedLine = /\(line (\d+) column \d+\)/.exec(reason)?.[1];
+  const at = line ?? (statedLine === undefined ? undefined : Number(statedLine));
   return { message: `This is not JSON: ${reason}.`, ...(at !== undefined && { line: at }) };
 }
 

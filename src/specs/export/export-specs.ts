@@ -109,11 +109,11 @@ function lossesOnReading(blocks: readonly SpecBlock[], files: readonly ParsedFil
   for (const block of blocks) {
     // An id that is declared twice is an error, and both blocks keep it.
     const candidates = found.get(block.id) ?? [];
-    const own = candidates.find(({ path }) => path === block.path);
-    if (own === undefined) losses.push(`${block.id} is not read back from ${block.path} under its id.`);
+    const sameFile = candidates.find(({ path }) => path === block.path);
+    if (sameFile === undefined) losses.push(`${block.id} is not read back from ${block.path} under its id.`);
     else {
-      candidates.splice(candidates.indexOf(own), 1);
-      const fields = lostFields(block, own);
+      candidates.splice(candidates.indexOf(sameFile), 1);
+      const fields = lostFields(block, sameFile);
       if (fields.length > 0) losses.push(`${block.id} is read back with another ${fields.join(", ")}.`);
     }
   }
@@ -134,8 +134,8 @@ function lostFields(block: SpecBlock, own: SpecBlock): string[] {
   if (canonical(block.tags) !== canonical(own.tags)) lost.push("tags");
   if (canonical(ownMetadata(block.metadata)) !== canonical(ownMetadata(own.metadata))) lost.push("metadata");
   for (const field of references) {
-    const kept = new Set(listOf(own.metadata[field]));
-    if (!listOf(block.metadata[field]).every((item) => kept.has(item))) lost.push(field);
+    const present = new Set(listOf(own.metadata[field]));
+    if (!listOf(block.metadata[field]).every((item) => present.has(item))) lost.push(field);
   }
   return lost;
 }

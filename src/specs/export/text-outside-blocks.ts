@@ -20,7 +20,7 @@ const mostParts = 3;
 export function textOutsideBlocks({ source, blocks, written = "" }: ExportedSource): string | undefined {
   if (!/\.(?:md|mdc)$/.test(source.path)) return undefined;
   const scan = scanMarkdown(source.text);
-  const kept = new Set(written.split(/\r\n|\n|\r/).map((line) => line.trim()));
+  const writtenLines = new Set(written.split(/\r\n|\n|\r/).map((line) => line.trim()));
   const covered = new Uint8Array(scan.lineCount + 1);
   for (const { metadata } of blocks) {
     const span = metadata.source;
@@ -31,7 +31,7 @@ export function textOutsideBlocks({ source, blocks, written = "" }: ExportedSour
   for (let line = scan.bodyLine; line <= scan.lineCount; line += 1) {
     if (covered[line] === 1 || isMarkup(scan, line)) continue;
     const text = lineText(scan, line).trim();
-    if (text === "" || kept.has(text)) continue;
+    if (text === "" || writtenLines.has(text)) continue;
     lost += 1;
     const last = parts.at(-1);
     const heading = headingAbove(scan, line);

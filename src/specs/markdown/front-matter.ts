@@ -144,8 +144,8 @@ function readFrontMatterLines(
   const problems: FrontMatterProblem[] = strays.map((line) => invalid("This line is not YAML.", line));
   for (const entry of entries) {
     if (data.has(entry.key)) problems.push(duplicateKey(entry.key, entry.line));
-    const whole = [`${entry.key}: ${entry.value}`, ...entry.rest].join("\n");
-    const reading = parse(whole);
+    const entryText = [`${entry.key}: ${entry.value}`, ...entry.rest].join("\n");
+    const reading = parse(entryText);
     const value =
       reading !== undefined && Object.hasOwn(reading.data, entry.key)
         ? { value: reading.data[entry.key] }

@@ -74,8 +74,8 @@ function linkResolver(
   return ({ target }, path) => {
     const folder = folderOf(path);
     const targets = known.get(target);
-    const one = targets?.find((each) => each.folder === folder) ?? targets?.[0];
-    if (one !== undefined) return [one.id];
+    const nearest = targets?.find((each) => each.folder === folder) ?? targets?.[0];
+    if (nearest !== undefined) return [nearest.id];
     const same = aliased.get(`${folder}\n${target}`) ?? [];
     return same.length === 1 || target.endsWith("*") ? same : [];
   };

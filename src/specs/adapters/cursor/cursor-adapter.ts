@@ -224,12 +224,13 @@ function toRuleList(blocks: readonly SpecBlock[]): string {
   const lines: string[] = [];
   let topic: unknown;
   for (const [index, block] of blocks.entries()) {
-    const own = block.metadata.topic;
-    const opensTopic = own !== topic && typeof own === "string";
-    if (opensTopic) lines.push(...(index === 0 ? [] : [""]), headingLine(own, 2), "");
-    topic = own;
+    const blockTopic = block.metadata.topic;
+    const opensTopic = blockTopic !== topic && typeof blockTopic === "string";
+    if (opensTopic) lines.push(...(index === 0 ? [] : [""]), headingLine(blockTopic, 2), "");
+    topic = blockTopic;
     // A heading with nothing below it is the rule.
-    if (opensTopic && block.content === own && blocks[index + 1]?.metadata.topic !== own) continue;
+    if (opensTopic && block.content === blockTopic && blocks[index + 1]?.metadata.topic !== blockTopic)
+      continue;
     // A blank line after a long item ends every block that the item leaves open.
     const item = toListItem("-", block.content);
     lines.push(item, ...(item.includes("\n") ? [""] : []));

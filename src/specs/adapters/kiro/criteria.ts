@@ -55,8 +55,8 @@ function numberInOrder(items: readonly CriterionItem[]): Omit<EarsEntry, "patter
   const written = items.map(({ number }) => number);
   const isUnique = written.every((one) => one !== undefined) && new Set(written).size === items.length;
   return items.map((item, index) => {
-    const own = isUnique || isCode(item.number) ? item.number : undefined;
-    return { text: item.text.join(" "), line: item.line, number: own ?? String(index + 1) };
+    const ownNumber = isUnique || isCode(item.number) ? item.number : undefined;
+    return { text: item.text.join(" "), line: item.line, number: ownNumber ?? String(index + 1) };
   });
 }
 
@@ -69,12 +69,14 @@ const beforeStep = / (?=(?:[-*+] )?(?:\*\*|__)?(?:given|when|then)\b)/gi;
 
 function toCriteria(criteria: readonly Omit<EarsEntry, "pattern">[]): Criteria {
   const classified = criteria.map((entry) => {
-    const own = classifyCriterion(entry.text);
+    const classified = classifyCriterion(entry.text);
     const steps =
-      own.pattern === "unclassified" ? scenarioCriterion(entry.text.replace(beforeStep, "\n")) : undefined;
-    return { entry, ...own, ...steps, pattern: steps?.pattern ?? own.pattern } as {
+      classified.pattern === "unclassified"
+        ? scenarioCriterion(entry.text.replace(beforeStep, "\n"))
+        : undefined;
+    return { entry, ...classified, ...steps, pattern: steps?.pattern ?? classified.pattern } as {
       entry: typeof entry;
-    } & typeof own;
+    } & typeof classified;
   });
   return {
     acceptance_criteria: classified.map(({ pattern, trigger, response }) => ({ pattern, trigger, response })),
@@ -94,9 +96,9 @@ function numberCriteria(
   const written = new Set(items.map((item) => item.number));
   const byPosition = items.length > 1 && written.size === 1;
   return items.map((item, index) => {
-    const own = byPosition || item.number === undefined ? String(index + 1) : item.number;
-    const isWhole = own.includes(".") || isCode(own) || stem === undefined;
-    const number = isWhole ? own : `${stem}.${own}`;
+    const ownNumber = byPosition || item.number === undefined ? String(index + 1) : item.number;
+    const isWhole = ownNumber.includes(".") || isCode(ownNumber) || stem === undefined;
+    const number = isWhole ? ownNumber : `${stem}.${ownNumber}`;
     return { text: item.text.join(" "), line: item.line, number };
   });
 }

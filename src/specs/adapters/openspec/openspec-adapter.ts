@@ -218,7 +218,7 @@ function requirementBlock(
 ): SpecDraft {
   const { segment, name, delta, scenarios } = part;
   const title = name || "Untitled";
-  const own = scenarios.slice(
+  const sectionScenarios = scenarios.slice(
     lowerBound(scenarios, segment.startLine),
     lowerBound(scenarios, segment.endLine + 1),
   );
@@ -232,7 +232,7 @@ function requirementBlock(
       ...(delta !== undefined && { delta }),
       level: 3,
       ...(segment.parents.length > 0 && { parents: segment.parents }),
-      ...criteriaOf(own),
+      ...criteriaOf(sectionScenarios),
     },
     from: segment.startLine,
     to: segment.endLine,

@@ -170,8 +170,8 @@ function missing(block: OpenspecBlock, word: string, name: string): Diagnostic {
 
 /** MODIFIED replaces the whole requirement, so a scenario that is not repeated is gone. */
 function droppedScenarios(block: OpenspecBlock, existing: OpenspecBlock): Diagnostic[] {
-  const kept = new Set(scenarioNames(block.content).map(slugOf));
-  const dropped = scenarioNames(existing.content).filter((name) => !kept.has(slugOf(name)));
+  const presentNames = new Set(scenarioNames(block.content).map(slugOf));
+  const dropped = scenarioNames(existing.content).filter((name) => !presentNames.has(slugOf(name)));
   if (dropped.length === 0) return [];
   const names = dropped.slice(0, 3).map((name) => `"${name}"`);
   const more = dropped.length > names.length ? ` and ${dropped.length - names.length} more` : "";

@@ -119,13 +119,13 @@ function storyBlocks(scan: MarkdownScan, document: { feature: string; folder: st
 
 /** The lines below a story's heading, without the thematic break before the next story. */
 function bodyOf(scan: MarkdownScan, index: number): LineRange {
-  const own = scan.headings[index];
-  const level = own?.level ?? 1;
+  const storyHeading = scan.headings[index];
+  const level = storyHeading?.level ?? 1;
   let next = index + 1;
   if (scenariosTitle.test(scan.headings[next]?.title ?? "")) next += 1;
   while ((scan.headings[next]?.level ?? 0) > level) next += 1;
   const end = (scan.headings[next]?.line ?? scan.lineCount + 1) - 1;
-  let lines = withoutBlankEdges(scan, (own?.end_line ?? 0) + 1, end);
+  let lines = withoutBlankEdges(scan, (storyHeading?.end_line ?? 0) + 1, end);
   while (lines.to >= lines.from && isBreak(scan, lines.to))
     lines = withoutBlankEdges(scan, lines.from, lines.to - 1);
   return lines;
@@ -212,13 +212,13 @@ function criteriaOf(
     if (scenario === undefined && !isLabelled) continue;
     const words = joinSpace(item);
     const { pattern, trigger, response } = scenario ?? classifyCriterion(words);
-    const own = marker[1] ?? String(criteria.length + 1);
+    const ownNumber = marker[1] ?? String(criteria.length + 1);
     criteria.push({ pattern, trigger, response });
     entries.push({
       pattern: pattern as EarsEntry["pattern"],
       text: words,
       line,
-      number: story === undefined ? own : `${story}.${own}`,
+      number: story === undefined ? ownNumber : `${story}.${ownNumber}`,
     });
     line = end;
   }

@@ -28,12 +28,12 @@ function linesOfTasks(items: readonly TaskItem[], tasks: ReadonlySet<TaskItem>):
     const owner = tasks.has(item) ? item : item.parent === undefined ? undefined : owners[item.parent];
     owners.push(owner);
     if (owner === undefined) continue;
-    const own = lines.get(owner) ?? [];
-    if (item !== owner) own.push({ from: item.line, to: item.line });
-    for (const range of item.details) own.push(range);
-    lines.set(owner, own);
+    const ranges = lines.get(owner) ?? [];
+    if (item !== owner) ranges.push({ from: item.line, to: item.line });
+    for (const range of item.details) ranges.push(range);
+    lines.set(owner, ranges);
   }
-  for (const own of lines.values()) own.sort((one, other) => one.from - other.from);
+  for (const ranges of lines.values()) ranges.sort((one, other) => one.from - other.from);
   return lines;
 }
 
