@@ -4,12 +4,12 @@ import { type BackendName, backendNames } from "../protocol/enums.ts";
 import type { Message, ToolResultPart, Usage } from "../protocol/message.ts";
 import type { Sandbox } from "../sandboxes/contract.ts";
 
-/** A backend of kit's by name, or one of your own. */
+/** A backend of kit by its name, or a custom backend. */
 export type BackendChoice = BackendName | AgentBackend;
 
 /**
- * Decides what an operation does next. Whatever is done, kit does: it calls the model, runs tools under the
- * agent's policy and approvals, stores, streams, counts, retries, compacts and repairs.
+ * Decides what an operation does next. Kit does the work: it calls the model, runs tools under the agent's policy and
+ * approvals, stores, streams, counts, retries, compacts and repairs.
  *
  * ```ts
  * const backend: AgentBackend = {
@@ -26,14 +26,14 @@ export type BackendChoice = BackendName | AgentBackend;
  * ```
  */
 export interface AgentBackend {
-  /** As events and messages of its own words name it. */
+  /** The name of the backend in events and error messages. */
   readonly name: string;
-  /** Default: none of them. */
+  /** Default: no capabilities. */
   readonly capabilities?: Partial<BackendCapabilities>;
   /**
-   * Resolves when nothing is left to do: the newest answer is the operation's. An error of `turn`, `tool` and the
-   * others ends the operation with that error, whatever `run` makes of it. Called again for an answer that has to be
-   * repaired, and for an operation that was interrupted.
+   * Resolves when the work is done: the newest answer is the answer of the operation. An error of `turn`, `tool` and
+   * the other methods ends the operation, even if `run` catches it. Kit calls `run` again to repair an answer, and to
+   * resume an interrupted operation.
    */
   run(operation: BackendOperation): Promise<void>;
 }
@@ -58,86 +58,86 @@ export function faultOfBackend(value: unknown): string | undefined {
 
 /** Features of a backend beyond turns and tools; check these, never its name. */
 export interface BackendCapabilities {
-  /** Keeps what it needs in `operation.state`, and goes on from there; the others begin anew with the history. */
+  /** The backend resumes from `operation.state`; other backends start again from the history. */
   readonly state: boolean;
-  /** Asks people questions of its own, which wait as calls that need approval do. */
+  /** The backend asks people questions, which wait like calls that need approval. */
   readonly interrupts: boolean;
-  /** Copies files in and out of the sandbox. */
+  /** The backend copies files in and out of the sandbox. */
   readonly fileTransfer: boolean;
-  /** Has several agents that hand the work over to each other. */
+  /** The backend has several agents that hand the work over to each other. */
   readonly handoffs: boolean;
 }
 
 /** The operation that a backend runs, from the prompt to its answer. */
 export interface BackendOperation {
   readonly operationId: string;
-  /** The folder of the agent's project on this machine, where it has one: packages are looked for there first. */
+  /** The folder of the agent's project on this machine; packages are loaded from it first. */
   readonly projectRoot: string | undefined;
-  /** From 0: how many times the operation ran a backend to its end before, for an answer that had to be repaired. */
+  /** The number of runs of the backend that ended before this one; above 0, this run repairs an answer. */
   readonly run: number;
   /** The system prompt: instructions, guidelines, role. */
   readonly system: string;
   /**
-   * The active history, oldest first. It ends with a message of the user or of tools; for a backend with `state` that is
-   * gone on with, perhaps with one of its own answers.
+   * The active history, oldest first. It ends with a message of the user or of tools. For a backend with `state` that
+   * resumes, the last message can be an answer of the model.
    */
   history(): readonly BackendMessage[];
   readonly tools: readonly BackendTool[];
-  /** Fires when the operation is to stop. */
+  /** Fires when the operation must stop. */
   readonly signal: AbortSignal;
   /**
-   * One answer of the model: budget checked, room made, called, retried, streamed as events, stored. Calls of the
-   * turn before that the backend has not run are run first; a turn that only calls tools which are not there is
-   * answered, and the model asked again. Turns run one at a time, those `aside` side by side.
+   * Calls the model for one answer: checks the budget, compacts if needed, retries, streams events and stores the answer.
+   * First runs the calls of the previous turn that the backend has not run. If a turn calls only unknown tools, kit
+   * answers the calls and asks the model again. Turns run one at a time; turns with `aside` run in parallel.
    */
   turn(request?: TurnRequest): Promise<BackendTurn>;
   /**
-   * The result of a call that a turn has asked for. The first one asked for runs all calls of its turn, under policy,
-   * approvals and time limits, and stores them together. A tool that fails is a result.
+   * Returns the result of a call of a turn. The first call of this method runs all calls of the turn, under policy,
+   * approvals and time limits, and stores their results together. The failure of a tool is a result.
    */
   tool(id: string): Promise<ToolResultPart>;
-  /** Runs a tool that no turn has asked for, as if one had: same policy, events and place in the log. */
+  /** Runs a tool that the model has not called: with the same policy, events and log entries as a call of the model. */
   call(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart>;
   /**
-   * Waits for an approval decision, like a call of a tool that needs approval: listed, decided and expired in the same way,
-   * and kept over a restart under the same `id`.
+   * Waits for a decision of a person, like a tool call that needs approval: people list and decide it in the same way, it
+   * expires in the same way, and it survives a restart under the same `id`.
    */
   ask(question: BackendQuestion): Promise<ApprovalDecision>;
-  /** Ends the run with words of the backend's own, which the log keeps behind those of the model. */
+  /** Ends the run with a text of the backend, which the log keeps after the messages of the model. */
   answer(text: string): void;
-  /** State that the backend keeps besides messages, for a resume after an interruption. */
+  /** State that the backend stores in addition to messages, to resume after an interruption. */
   readonly state: BackendState;
-  /** Copies bytes in and out of the agent's sandbox: for the code of a backend, never for models. */
+  /** Copies bytes in and out of the agent's sandbox, for code of the backend; models have no access. */
   readonly files: Pick<Sandbox, "upload" | "download">;
 }
 
 /**
- * Notes of one run in the session's log. Each is at most 1 MiB as JSON, and all of a run 16 MiB: save what has
- * changed. Throws `payload_too_large`.
+ * Notes of one run in the session's log. A note has at most 1 MiB as JSON, all notes of a run 16 MiB: save only
+ * changes. Throws `payload_too_large` above these limits.
  */
 export interface BackendState {
   /**
-   * The values saved in this run before its interruption, oldest first; empty for a new run. Turns which the log has
-   * from after the last note are given again by `turn` instead of asking the model.
+   * The values that this run saved before its interruption, oldest first; empty for a new run. If the log has turns after
+   * the last note, `turn` returns them and does not call the model.
    */
   load(): readonly unknown[];
-  /** Resolves once it is stored. */
+  /** Resolves when the value is stored. */
   save(value: unknown): Promise<void>;
 }
 
-/** A message, named: the same message has the same id over restarts. Calls have ids of kit's own. */
+/** A message with an id, which stays the same after a restart. The ids of its calls are made by kit. */
 export type BackendMessage = Message & { readonly id: string };
 
-/** Fields that are left out are the session's. */
+/** The request of one turn. The session supplies missing fields. */
 export interface TurnRequest {
-  /** Sent as they are, not shortened, in place of the history. */
+  /** Messages that replace the history. Kit sends them unchanged and does not compact them. */
   readonly messages?: readonly Message[];
   readonly system?: string;
-  /** Names of `operation.tools`, and tools of the backend's own. */
+  /** Names of `operation.tools`, and tools of the backend. */
   readonly tools?: readonly (string | OwnTool)[];
-  /** Has the model answer with JSON: `value` of the turn, where the answer has any. */
+  /** Makes the model answer with JSON of this schema: `value` of the turn, if the answer contains JSON. */
   readonly schema?: Readonly<Record<string, unknown>>;
-  /** Not a part of the conversation: counted and kept, but not shown to later turns. Without tools. */
+  /** The turn is no part of the conversation: kit counts and logs it, but later turns do not contain it. No tools. */
   readonly aside?: boolean;
 }
 
@@ -145,7 +145,7 @@ export interface TurnRequest {
 export interface BackendTurn {
   /** The id of its message in `history()`. */
   readonly id: string;
-  /** Never empty where there are no calls: a zero-width space then. */
+  /** Never empty without calls: an empty answer is a zero-width space. */
   readonly text: string;
   /** Calls of the offered tools. */
   readonly calls: readonly BackendCall[];
@@ -155,10 +155,10 @@ export interface BackendTurn {
 }
 
 export interface BackendCall {
-  /** Kit's own: unique in the session, the same over restarts. */
+  /** Made by kit: unique in the session, and the same after a restart. */
   readonly id: string;
   readonly tool: string;
-  /** An object, whatever the model has said; `tool` runs the call with what it has said. */
+  /** Always an object; `tool` runs the call with the arguments as the model sent them. */
   readonly args: Readonly<Record<string, unknown>>;
 }
 
@@ -169,12 +169,12 @@ export interface BackendTool {
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
-/** A tool that the backend brings along for a turn; kit runs it as it runs any other. */
+/** A tool that the backend adds to a turn; kit runs it like every other tool. */
 export interface OwnTool extends BackendTool {
   run(args: Readonly<Record<string, unknown>>): string | Promise<string>;
   /**
-   * The agent of the backend's that goes on with the work once the tool has run, or what names it by the call's
-   * arguments: events show its part as a task, to the next one or to the end.
+   * The name of the backend's agent that takes over after the tool has run, or a function that returns it for the call's
+   * arguments. Events report the work of that agent as a task, until the next handoff or the end.
    */
   readonly handsTo?: string | ((args: Readonly<Record<string, unknown>>) => string);
 }

@@ -2,37 +2,37 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptio
 import type { ModelPrice } from "../protocol/message.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 
-/** A model string, resolved: the model, and what kit knows of it. */
+/** The model of a model string, and the facts that kit knows about it. */
 export interface ResolvedModel {
   /** `provider/model`. */
   readonly name: string;
   readonly model: LanguageModelV4;
-  /** Tokens; the configured default where the model is not known. */
+  /** Tokens; for an unknown model, the configured default applies. */
   readonly contextWindowTokens?: number | undefined;
   readonly price?: ModelPrice | undefined;
   /**
-   * Files beside pictures that it reads: media types (`audio/*` for a whole kind) of bytes, and of those that it
-   * fetches by their address. Default: kit does not know, and passes all on.
+   * The files that the model reads in addition to pictures: `types` of files sent as bytes, `urls` of files that it fetches
+   * by their address; `audio/*` for all of a kind. Default: unknown, and kit sends every file.
    */
   readonly files?: { readonly types: readonly string[]; readonly urls: readonly string[] };
-  /** Holds calls back to what its provider allows in a minute; shared by the provider's models. */
+  /** Delays calls to the configured limit per minute; shared by all models of the provider. */
   readonly limiter?: CallLimiter | undefined;
-  /** It quotes what it is given and writes nothing of its own: a summary of its making would say nothing. */
+  /** The model only quotes its input, so kit does not let it write summaries. */
   readonly quotesOnly?: boolean | undefined;
   /**
-   * Whether the provider makes JSON of a schema itself: also while tools are offered (`always`), while they are offered and may
-   * not be called (`without_calls`), or without any (`without_tools`).
+   * Whether the provider enforces a JSON Schema: also with tools (`always`), with tools that the model must not call
+   * (`without_calls`), or only without tools (`without_tools`).
    */
   readonly structuredOutput: "never" | "without_tools" | "without_calls" | "always";
-  /** Sent along with a schema that the provider cannot enforce to the letter, such as one with optional fields. */
+  /** Options for a schema that the provider cannot enforce strictly, such as one with optional fields. */
   readonly looseSchemaOptions?: SharedV4ProviderOptions | undefined;
-  /** Absent where the provider caches by itself, or is not to. */
+  /** Missing if the provider caches without marks, or if the configuration turns caching off. */
   readonly promptCache?: PromptCache | undefined;
 }
 
 /**
- * Adds to a call what its provider needs to keep the beginning of the prompt for the next call. The history is the
- * session's own: what is added stands in copies.
+ * Marks a call so that the provider caches the beginning of the prompt for the next call. The messages belong to the
+ * session, so marks are added to copies.
  */
 export type PromptCache = (
   options: LanguageModelV4CallOptions,
@@ -42,17 +42,17 @@ export type PromptCache = (
 /** Resolves a model string. Throws `invalid_request` for an unknown provider, `unavailable` without a key. */
 export type ModelResolver = (name: string) => Promise<ResolvedModel>;
 
-/** Holds calls of a provider back until there is room for them. */
+/** Delays the calls of a provider to a limit. */
 export interface CallLimiter {
   /**
-   * Resolves when a call of about so many tokens may be made. One that is larger than the limit of a minute
-   * waits for a minute of its own. Rejects with the signal's reason.
+   * Resolves when a call of about `tokens` tokens fits into the limit. A call above the limit of a minute waits until no
+   * other call counts. Rejects with the signal's reason.
    */
   admit(tokens: number, signal: AbortSignal): Promise<Admission>;
 }
 
-/** A call that was let through. */
+/** An admitted call. */
 export interface Admission {
-  /** Puts the estimate right: the tokens that the provider counted. */
+  /** Replaces the estimate with the tokens that the provider counted. */
   settle(tokens: number): void;
 }

@@ -24,17 +24,17 @@ import type { Recorder } from "./recording/record-fetch.ts";
 export interface ModelResolverOptions {
   readonly providers?: ProviderConfigs | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Models of the caller's own, by their whole name; tests put the scripted model here. */
+  /** Models of the caller by their full name; tests pass the scripted model here. */
   readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
-  /** Sends the requests of providers in place of `fetch`: a recorder, or a recording that answers. */
+  /** Replaces `fetch` for requests to providers: a recorder, or a recording that answers. */
   readonly fetchFor?: Recorder | undefined;
-  /** Counts the minute of `limits`; default: the system's. */
+  /** The clock for `limits`; default: the clock of the system. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * Resolves model strings to AI SDK models. A provider's package is loaded when its first model is
- * asked for; each model is made once.
+ * Resolves model strings to AI SDK models. The first model of a provider loads the provider's package; each model is
+ * created once.
  */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
   const made = new Map<string, Promise<ResolvedModel>>();
@@ -58,7 +58,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
   };
 }
 
-/** The model to use where none is named: of the first provider with a key, else the offline guide. */
+/** The model for a project that names none: that of the first provider with a key, else the offline guide. */
 export function defaultModelName(options: ModelResolverOptions): string {
   for (const [provider, model] of Object.entries(defaultModels)) {
     if (keyOf(provider, options) !== undefined) return `${provider}/${model}`;
@@ -117,7 +117,7 @@ function cacheOf(model: LanguageModelV4, config: ProviderConfig): Pick<ResolvedM
   return promptCache === undefined ? {} : { promptCache };
 }
 
-/** From Opus 4.1 and Sonnet 4.5 on, Claude makes JSON of a schema itself; for others the SDK forces a tool in place of all tools. */
+/** Claude enforces a JSON Schema since Opus 4.1 and Sonnet 4.5; for older models the SDK replaces all tools with a forced one. */
 const makesJson = /^claude-[a-z]+-(?:4-[1-9](?!\d)|[5-9])/;
 
 function structuredOutputOf(
@@ -127,7 +127,7 @@ function structuredOutputOf(
   const known = isKnownProvider(provider) ? knownProviders[provider].structuredOutput : "never";
   const ofModel = known === "without_calls" && !makesJson.test(model) ? "without_tools" : known;
   const structuredOutput = config.structured_output === true ? "always" : ofModel;
-  // Providers of OpenAI's kind enforce a schema to the letter unless told otherwise.
+  // Providers of this kind enforce a schema strictly by default.
   return structuredOutput === "always"
     ? { structuredOutput, looseSchemaOptions: { [provider]: { strictJsonSchema: false } } }
     : { structuredOutput };
@@ -266,11 +266,11 @@ function unknownModel(name: string): KitError {
   });
 }
 
-/** How kit tells a provider about caching; undefined for one that caches by itself, or not at all. */
+/** Returns the marks for a provider's prompt cache; `undefined` for a provider that needs none. */
 export function promptCacheOf({ provider, modelId }: LanguageModelV4): PromptCache | undefined {
   if (/(^|\.)anthropic(\.|$)/.test(provider)) return withBreakpoints;
   if (/^openai\.(chat|responses)$/.test(provider)) return withCacheKey;
-  // OpenRouter marks the newest message of each request itself, for the models that want marks.
+  // OpenRouter itself marks the newest message of each request, for models that need marks.
   if (provider.startsWith("openrouter.") && modelId.startsWith("anthropic/")) return withRequestMark;
   return undefined;
 }
@@ -278,8 +278,8 @@ export function promptCacheOf({ provider, modelId }: LanguageModelV4): PromptCac
 const mark: SharedV4ProviderOptions = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
 /**
- * Marks, of the four places that Anthropic allows, the last tool, the system prompt, the end of the prompt, and the
- * end of the prompt before it: what that call has written is found again, however many blocks have come since.
+ * Anthropic allows four marks. They go to the last tool, the system prompt, the end of the prompt, and the end of the
+ * previous prompt: the provider then finds the cache entry of the previous call, however many blocks follow it.
  */
 function withBreakpoints(options: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
   const prompt = options.prompt.slice();
@@ -293,12 +293,12 @@ function withBreakpoints(options: LanguageModelV4CallOptions): LanguageModelV4Ca
   }
   const { tools } = options;
   const lastTool = tools?.at(-1);
-  // A tool that the provider itself runs has no place for a mark.
+  // A tool that the provider runs cannot carry a mark.
   if (tools === undefined || lastTool?.type !== "function") return { ...options, prompt };
   return { ...options, prompt, tools: [...tools.slice(0, -1), marked(lastTool)] };
 }
 
-/** Anthropic refuses a mark on an empty text, and on what a model has thought. */
+/** Anthropic refuses a mark on an empty text, and on reasoning. */
 function mayBeMarked(message: LanguageModelV4Message): boolean {
   if (message.role === "tool") return true;
   if (message.role !== "user") return false;
@@ -310,7 +310,7 @@ function marked<Item extends { readonly providerOptions?: SharedV4ProviderOption
   return { ...item, providerOptions: withOptions(item.providerOptions, mark) };
 }
 
-/** Sends the requests of one session where the beginning of its prompt is kept. */
+/** Routes the requests of one session to the same cache. */
 function withCacheKey(options: LanguageModelV4CallOptions, session: SessionKey): LanguageModelV4CallOptions {
   const openai = { promptCacheKey: cacheKeyOf(session) };
   return { ...options, providerOptions: withOptions(options.providerOptions, { openai }) };
@@ -332,7 +332,7 @@ function withOptions(
   return options;
 }
 
-/** The names of a session may be those of people: its key says none of them. */
+/** Session names may be those of people, so the key is a digest. */
 function cacheKeyOf({ agent, instance_id, session }: SessionKey): string {
   return `kit_${digestOf(JSON.stringify([agent, instance_id, session]))}`;
 }

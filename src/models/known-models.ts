@@ -7,14 +7,14 @@ export interface KnownModel {
   readonly prefix: string;
   readonly contextWindowTokens: number;
   /**
-   * The price of that model and its dated versions: another model with the same start may cost ten times as
+   * The price of the model and its dated versions only: another model whose name starts the same may cost ten times as
    * much.
    */
   readonly price?: ModelPrice;
 }
 
-// Windows as the providers' model pages state them. Prices are set where a list price has held for a
-// whole model generation; for all others `usage.cost` is null until `providers.<name>.prices` says one.
+// Windows are those of the providers' model pages. Prices are list prices that held for a whole model generation;
+// for other models `usage.cost` is null unless `providers.<name>.prices` sets a price.
 const models: Readonly<Record<string, readonly KnownModel[]>> = {
   anthropic: [
     {
@@ -66,7 +66,7 @@ const models: Readonly<Record<string, readonly KnownModel[]>> = {
   ],
 };
 
-/** The facts that kit knows of a model, or undefined. */
+/** Returns the facts that kit knows about a model; `undefined` for an unknown one. */
 export function knownModel(name: ModelName): KnownModel | undefined {
   const known = Object.hasOwn(models, name.provider)
     ? models[name.provider]?.find((model) => name.model.startsWith(model.prefix))
@@ -78,14 +78,14 @@ export function knownModel(name: ModelName): KnownModel | undefined {
 
 const versionPattern = /^(-(\d+|latest))*$/;
 
-/** A model string in its two parts. */
+/** The two parts of a model string. */
 export interface ModelName {
   readonly provider: string;
   readonly model: string;
 }
 
 /**
- * Parses `provider/model` or `provider:model`. The model's own name may hold both signs, as in
+ * Parses `provider/model` or `provider:model`. The name of the model may contain both characters, as in
  * `openrouter/meta-llama/llama-4:free`. Throws `invalid_request` for anything else.
  */
 export function parseModelName(text: string): ModelName {
@@ -100,7 +100,7 @@ export function parseModelName(text: string): ModelName {
   return { provider: match[1].toLowerCase(), model: match[2] };
 }
 
-/** The forms of a model that can be written down, for messages. */
+/** The accepted forms of a model string, for messages. */
 export const modelChoiceForm = "a text such as provider/model, or a list of such texts";
 
 export function isModelChoice(value: unknown): value is ModelChoice {

@@ -16,8 +16,8 @@ interface Waiting {
 const minuteMs = 60_000;
 
 /**
- * Holds calls of a provider back until its limits have room for them, in the order in which they came. Counted
- * over the last 60 seconds, whatever the clock is set to. One limiter serves all sessions of a process.
+ * Delays the calls of a provider, in their order, until they fit into its limits over the last 60 seconds. Changes of the
+ * system's time have no effect. One limiter serves all sessions of a process.
  *
  * For example:
  * const limiter = new ProviderLimiter({ requests_per_minute: 50 }, systemClock);
@@ -31,7 +31,7 @@ export class ProviderLimiter implements CallLimiter {
   readonly #calls: Call[] = [];
   #spent = 0;
   readonly #line: Waiting[] = [];
-  /** Ends the sleep until the oldest call leaves the minute. */
+  /** Ends the sleep that waits until the oldest call is a minute old. */
   #alarm: AbortController | undefined;
 
   constructor(limits: ProviderLimits, clock: Clock) {
@@ -50,7 +50,7 @@ export class ProviderLimiter implements CallLimiter {
         const place = this.#line.indexOf(waiting);
         this.#line.splice(place, 1);
         reject(signal.reason);
-        // A process that ends is not kept alive for a line that is empty.
+        // The timer of an empty queue would keep the process alive.
         if (this.#line.length === 0) this.#alarm?.abort();
         else this.#move();
       };
@@ -67,7 +67,7 @@ export class ProviderLimiter implements CallLimiter {
     });
   }
 
-  /** Lets through who may go, and sets a timer for the next one. */
+  /** Admits the calls that fit, and sets a timer for the next one. */
   #move(): void {
     const now = elapsedOf(this.#clock);
     this.#forget(now);
@@ -94,7 +94,7 @@ export class ProviderLimiter implements CallLimiter {
     this.#spent += estimate;
     return {
       settle: (tokens) => {
-        // A call that has left the minute counts no more.
+        // A call older than a minute no longer counts.
         if (!call.isPast) this.#spent += tokens - call.tokens;
         call.tokens = tokens;
         if (tokens < estimate) this.#move();
@@ -112,7 +112,7 @@ export class ProviderLimiter implements CallLimiter {
     }
   }
 
-  // The oldest call leaves the minute first: nothing has room before it unless an estimate was too high.
+  // No call fits before the oldest one is a minute old, unless an estimate was too high.
   #wait(now: number): void {
     const [oldest] = this.#calls;
     if (this.#alarm !== undefined || oldest === undefined) return;

@@ -5,9 +5,9 @@ import { isStandardSchema } from "../base/standard-schema.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext, WorkflowSchema } from "./workflow-context.ts";
 
-/** When a workflow runs by itself, as its file says it. */
+/** A schedule that starts runs of a workflow, as defined in its file. */
 export interface WorkflowSchedule<Payload = Readonly<Record<string, unknown>>> {
-  /** Five or six fields, as cron(8) has them. */
+  /** Five or six fields, as in cron(8). */
   readonly cron: string;
   /** IANA name; default UTC. */
   readonly timezone?: string | undefined;
@@ -23,11 +23,11 @@ export interface WorkflowDefinition<Payload = never, Result = unknown>
   readonly run: (context: never) => unknown;
 }
 
-/** The options of `defineWorkflow`; `Input` is what callers give, `Payload` what the schema makes of it. */
+/** The options of `defineWorkflow`. Callers pass `Input`; the schema converts it to `Payload`. */
 export interface WorkflowOptions<Input, Payload, Returned, Result> {
-  /** Checks the payload before a run is accepted; `ctx.payload` is what it gives. Default: any object. */
+  /** Validates the payload before a run is accepted; `ctx.payload` is its result. Default: any object. */
   readonly payload?: StandardSchemaV1<Input, Payload> | { readonly [keyword: string]: unknown } | undefined;
-  /** Checks what `run` returns: what does not fit fails the run with `internal_error`. Default: any JSON. */
+  /** Validates the value that `run` returns; an invalid one fails the run with `internal_error`. Default: any JSON. */
   readonly result?: StandardSchemaV1<Returned, Result> | { readonly [keyword: string]: unknown } | undefined;
   /** A cron expression, or several, with the payload of their runs. */
   readonly schedule?:
@@ -69,7 +69,7 @@ export function defineWorkflow<
   return { ...(definition as Omit<WorkflowDefinition<Input, Result>, "kind">), kind: "kit.workflow" };
 }
 
-/** Describes a fault of a workflow, which plain JavaScript may have written in any form, as a sentence. */
+/** Describes the fault of a workflow as a sentence: a file in plain JavaScript may export anything. */
 export function faultOfWorkflow(definition: object): string | undefined {
   const { kind: _, run, ...schemas } = definition as Partial<WorkflowDefinition>;
   const unknown = unknownKey({ run, ...schemas }, { of: "field of a workflow", keys: fields });
@@ -88,7 +88,7 @@ export function isWorkflowDefinition(value: unknown): value is WorkflowDefinitio
 }
 
 /**
- * The payload that callers give to a workflow: of a definition, or of the module of its file.
+ * The payload that callers pass to a workflow, from its definition or from the module of its file.
  *
  * @example
  * import type { WorkflowPayload } from "kit";
@@ -104,7 +104,7 @@ export type WorkflowPayload<Workflow> = Workflow extends { readonly default: inf
       ? Input
       : Readonly<Record<string, unknown>>;
 
-/** The result of a workflow: of a definition, or of the module of its file. */
+/** The result of a workflow, from its definition or from the module of its file. */
 export type WorkflowOutput<Workflow> = Workflow extends { readonly default: infer Default }
   ? WorkflowOutput<Default>
   : Workflow extends WorkflowReference<never, infer Result>

@@ -24,8 +24,8 @@ export interface AgentJournal {
 }
 
 /**
- * An agent whose operations are steps of a run: each gives its recorded result in a replay. What only looks
- * (history, files) is not recorded, and neither is Python, whose variables live in the process.
+ * Wraps an agent so that its operations are steps of a run: each returns its recorded result in a replay. Reads (history,
+ * files) are not recorded, and neither is Python, whose variables are part of the process.
  */
 export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
   const { sessions } = agent;
@@ -71,16 +71,16 @@ export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
   };
 }
 
-/** The options of a journaled operation beside those of the caller. */
+/** Options that a journaled operation gets in addition to those of the caller. */
 interface OperationSettings {
-  /** The same in each attempt, so that an operation which a crash interrupted goes on. */
+  /** The same in each attempt, so that an interrupted operation resumes. */
   readonly operationId: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * A session whose operations are steps of a run. Each takes its position in the journal when it is asked
- * for, so that operations which are asked for together keep their order in every replay.
+ * Wraps a session so that its operations are steps of a run. An operation takes its position in the journal when it is
+ * called, so that parallel calls keep their order in every replay.
  */
 function journalSession(session: Session, agent: string, journal: AgentJournal): Session {
   const step = <Value>(
@@ -110,7 +110,7 @@ function journalSession(session: Session, agent: string, journal: AgentJournal):
     let live: PromptResult<Result> | undefined;
     const recorded = await step(kind, options, async (given) => {
       live = await run({ ...options, ...given });
-      // Such a schema may make a value that is not JSON: the journal records the answer's text, and reads it again.
+      // The schema may return a value that is not JSON: the journal records the answer's text, and parses it in a replay.
       return isStandardSchema(schema) ? { ...live, result: undefined } : live;
     });
     if (live !== undefined) return live;
@@ -130,7 +130,7 @@ function journalSession(session: Session, agent: string, journal: AgentJournal):
         begun.resolve(live);
         return live.result;
       });
-      // A replay has the result alone: its events were told before.
+      // A replay has only the result: readers got the events before.
       const over = (): void => begun.resolve(undefined);
       result.then(over, over);
       const events = {
@@ -158,7 +158,7 @@ function journalSession(session: Session, agent: string, journal: AgentJournal):
   };
 }
 
-/** An operation that the caller's own signal stops rejects with any reason: the journal records `aborted`. */
+/** The caller's signal may abort an operation with any reason: the journal records `aborted`. */
 function toAborted(error: unknown): unknown {
   if (error instanceof KitError) return error;
   return new KitError({
@@ -169,7 +169,7 @@ function toAborted(error: unknown): unknown {
   });
 }
 
-/** A schema may give what JSON cannot hold, such as a date: it makes that again of the recorded answer. */
+/** A schema may return a value that JSON cannot hold, such as a date: it parses the recorded answer again. */
 async function readAgain<Result>(
   text: string,
   schema: StandardSchemaV1<unknown, Result>,
@@ -184,14 +184,14 @@ async function readAgain<Result>(
   });
 }
 
-/** An operation's id of a step's key, in the letters that ids have. */
+/** Converts the key of a step to an operation id, in the characters that ids allow. */
 function toOperationId(key: string): string {
   return `op_${key.replaceAll(/[^A-Za-z0-9]+/g, "_")}`;
 }
 
 type Recorded = TypedOutputAsked & { readonly attempts?: readonly TypedOutputAttempt[] };
 
-/** A journal keeps an error's code, texts and `meta`: the answers that did not fit go along there. */
+/** A journal keeps an error's code, texts and `meta`: the invalid answers are added to `meta`. */
 function toRecorded(error: unknown): unknown {
   if (!(error instanceof TypedOutputError)) return error;
   const { code, message, hint, attempts, meta } = error;
@@ -199,10 +199,10 @@ function toRecorded(error: unknown): unknown {
   return new KitError(hint === undefined ? recorded : { ...recorded, hint });
 }
 
-/** The error as the operation threw it: the same in a replay as the first time. */
+/** Restores the error that the operation threw, so that a replay throws the same one. */
 function fromRecorded(error: unknown): unknown {
   if (!(error instanceof KitError) || error.code !== "typed_output") return error;
-  // Only `toRecorded` puts them there.
+  // Only `toRecorded` adds these fields.
   const { attempts, agent, skill } = (error.meta ?? {}) as Recorded;
   if (attempts === undefined) return error;
   return new TypedOutputError(attempts, defined({ agent, skill }));

@@ -20,34 +20,34 @@ export type WorkflowSchema<Input = unknown, Output = unknown> =
 /**
  * The context that a workflow's `run` receives.
  *
- * A run goes on after a crash or a long wait: the workflow's function is called again from its start, and
- * each `step`, `sleep`, `waitFor`, `now`, `uuid`, `dispatch`, `startRun`, `run` and agent operation that had ended
- * gives what it gave before. So they must come in the same order each time; what else the function does, it does again.
+ * To resume a run after a crash or a long wait, kit calls the workflow's function again from its start: each `step`,
+ * `sleep`, `waitFor`, `now`, `uuid`, `dispatch`, `startRun`, `run` and agent operation that had ended returns its recorded
+ * result. The function must call them in the same order each time; all other code runs again.
  */
 export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
   extends Pick<RunContext, "step" | "sleep" | "now" | "uuid" | "attempt" | "patched">,
     RunCalls {
-  /** The run. */
+  /** The id of the run. */
   readonly id: string;
-  /** As the workflow's `payload` schema gives it, where it has one. */
+  /** The payload; the result of the workflow's `payload` schema if it has one. */
   readonly payload: Payload;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The request that started the run, where there was one; gone after a restart. */
+  /** The HTTP request that started the run, if there was one; missing after a restart. */
   readonly req?: Request;
   readonly log: WorkflowLog;
   /** Fires when the run is cancelled, and when it is suspended. */
   readonly signal: AbortSignal;
   /**
-   * Brings an agent to life; it is closed with the run. What its sessions do is recorded as steps: prompt,
-   * stream, skill, task, shell and compact give their recorded results in a replay, and an operation that
-   * a crash interrupted goes on.
+   * Creates an instance of an agent, which is closed with the run. The operations of its sessions are recorded as steps:
+   * prompt, stream, skill, task, shell and compact return their recorded results in a replay, and an operation that a
+   * crash interrupted resumes.
    */
   init(agent: AgentDefinition, options?: { readonly id?: string; readonly name?: string }): Promise<Agent>;
   /**
-   * The payload of the next signal of that name, such as a human's answer; undefined after `timeoutMs`. With a `schema`,
-   * the value is typed and checked: a signal that does not fit is refused with `invalid_request`, and the run keeps
-   * waiting. One that came before the wait began, or whose sender could not be answered, is passed over with a warning in
-   * the run's log.
+   * Returns the payload of the next signal of that name, such as a person's answer; `undefined` after `timeoutMs`. With a
+   * `schema`, the value is typed and validated: kit refuses an invalid signal with `invalid_request`, and the run keeps
+   * waiting. An invalid signal from before the wait, or with an unreachable sender, is skipped with a warning in the run's
+   * log.
    *
    * @example
    * import { defineWorkflow } from "kit";
@@ -62,14 +62,14 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
    * });
    */
   waitFor: WaitFor;
-  /** Starts a run that is cancelled with this one, once, however often it is replayed. */
+  /** Starts a run that is cancelled with this one. A replay does not start it again. */
   readonly startRun: StartRun;
   /** Starts a run and waits for its result: `startRun`, then `result` of its handle. */
   run<Input, Result>(workflow: WorkflowReference<Input, Result>, payload: NoInfer<Input>): Promise<Result>;
   run(workflow: string, payload?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** Returns a handle for a run. The journal records the calls of the handle, too. */
   getRun(runId: string): RunHandle;
-  /** Gives an input to a session of an agent, without waiting for the answer; once, however often it is replayed. */
+  /** Dispatches an input to a session of an agent, without waiting for the answer. A replay does not dispatch it again. */
   dispatch(
     agent: Parameters<Dispatch>[0],
     input: Omit<DispatchInput, "idempotencyKey">,
@@ -89,10 +89,10 @@ export interface WaitFor {
 
 type SchemaOf<Value> = WorkflowSchema<unknown, Value>;
 
-/** The name of the requirements for the workflow context. */
+/** The name that kit's requirements give the workflow context. */
 export type KitContext<Payload = Readonly<Record<string, unknown>>> = WorkflowContext<Payload>;
 
-/** Says something in the run's log. `data` must be JSON-safe. */
+/** Writes to the run's log. `data` must be JSON-safe. */
 export interface WorkflowLog {
   info(message: string, data?: unknown): void;
   warn(message: string, data?: unknown): void;
