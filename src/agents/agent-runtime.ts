@@ -29,7 +29,7 @@ import type { RetryPolicy } from "./turn/retry.ts";
 /** The services that an agent runs on; the composition root provides them. */
 export interface AgentRuntime {
   readonly store: SessionStore;
-  /** Has a store of an agent's own refuse stale writers, where several machines share the work. Throws for one that cannot. */
+  /** Makes the store of an agent refuse stale writers if several machines share the work. Throws for a store that cannot. */
   readonly guardStore?: ((own: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
   /** Resolves the chosen backend; undefined for `typed`, the own loop of kit. */
@@ -62,7 +62,7 @@ export interface AgentRuntime {
    * agent starts have that run as their parent. Records of what an operation's tools begin name the operation.
    */
   readonly callsOf?: ((runId: string | undefined, operation?: OperationName) => ApplicationCalls) | undefined;
-  /** For whom the code works that runs now. */
+  /** Returns the principal of the running code. */
   readonly principal?: (() => string | undefined) | undefined;
   /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;
@@ -169,7 +169,7 @@ export interface Operation {
   readonly state: SessionState;
   readonly live: LiveSession;
   readonly spending: Spending;
-  /** Rules that a fork goes without, and its tasks with it: ids of guidelines, and files. */
+  /** Rules that a fork and its tasks leave out: ids of guidelines, and files. */
   readonly rulesLeftOut: ReadonlySet<string>;
   /** The work that the log has of a resumed operation. */
   readonly past: PastOperation | undefined;

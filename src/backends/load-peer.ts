@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { KitError } from "../base/kit-error.ts";
 
 export interface PeerUse {
-  /** The folder of the project: its own copy is the one that its code imports, too. */
+  /** The folder of the project: kit must load the copy that the project's code imports. */
   readonly from: string | undefined;
   /** The feature that needs the package, as the beginning of a sentence. */
   readonly what: string;
@@ -14,7 +14,7 @@ export interface PeerUse {
 }
 
 /**
- * Imports a package, or a part of it (`"@langchain/core/messages"`), that comes with the project, else with kit. Throws
+ * Imports a package, or a part of it (`"@langchain/core/messages"`), from the project, else from kit's dependencies. Throws
  * `unavailable` with the command that installs it.
  */
 export async function loadPeer<Module>(name: string, use: PeerUse): Promise<Module> {

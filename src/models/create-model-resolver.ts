@@ -117,7 +117,7 @@ function cacheOf(model: LanguageModelV4, config: ProviderConfig): Pick<ResolvedM
   return promptCache === undefined ? {} : { promptCache };
 }
 
-/** Claude enforces a JSON Schema since Opus 4.1 and Sonnet 4.5; for older models the SDK replaces all tools with a forced one. */
+/** Claude enforces schemas since Opus 4.1 and Sonnet 4.5; for older models the SDK replaces all tools with a forced one. */
 const makesJson = /^claude-[a-z]+-(?:4-[1-9](?!\d)|[5-9])/;
 
 function structuredOutputOf(
@@ -133,7 +133,7 @@ function structuredOutputOf(
     : { structuredOutput };
 }
 
-/** As the provider's package passes them on; what a model of its makes of them is its own affair. */
+/** The files that the provider's package sends; a single model may refuse some of them. */
 function filesOf({ provider, model }: ModelName): NonNullable<ResolvedModel["files"]> {
   const pdf = "application/pdf";
   switch (provider) {

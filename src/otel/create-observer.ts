@@ -2,21 +2,21 @@ import type { KitEvent } from "../protocol/event.ts";
 import type { Tracing } from "../protocol/tracing.ts";
 import { EventSpans, type OpenTelemetryOptions } from "./event-spans.ts";
 
-/** A listener for events that makes spans and metrics of them: `openService({ onEvent: observer })`. */
+/** An event listener that creates spans and metrics: `openService({ onEvent: observer })`. */
 export interface OpenTelemetryObserver {
   (event: KitEvent): void;
-  /** Asked by kit for what goes out with calls of models, tools and MCP servers. */
+  /** Supplies the trace headers for calls of models, tools and MCP servers. */
   readonly tracing: Tracing;
-  /** How many spans have begun and not ended. */
+  /** The number of open spans. */
   readonly open: number;
-  /** Lets what is open go: its work goes on in another process, which ends it. */
+  /** Forgets the open spans: another process continues their work, and ends them. */
   close(): void;
 }
 
 /**
- * Makes OpenTelemetry spans and metrics from kit's events: for each run, step, operation, turn, call of a tool, task and
- * compaction. Give it wherever a listener goes: `onEvent` of an agent, of `openAgents` and `openService`, `app.onEvent`.
- * It enters `@opentelemetry/api` alone; without an SDK, nothing is recorded.
+ * Creates OpenTelemetry spans and metrics from kit's events: for each run, step, operation, turn, tool call, task and
+ * compaction. Pass it as an event listener: `onEvent` of an agent, of `openAgents` and `openService`, `app.onEvent`.
+ * It imports only `@opentelemetry/api`; without an SDK, nothing is recorded.
  *
  * @example
  * import { openService } from "kit";
@@ -37,8 +37,8 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
 }
 
 /**
- * Makes the spans of stored events, the same as a live observer made, with the times of the events. Work without an end
- * event makes no span. Makes no metrics, which were counted when the events happened.
+ * Creates the spans of stored events: the same spans as a live observer, with the times of the events. Work without an
+ * end event creates no span. Creates no metrics: they were counted when the events happened.
  *
  * @example
  * import { openService } from "kit";

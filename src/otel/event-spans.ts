@@ -44,20 +44,20 @@ export interface OpenTelemetryOptions {
   /** Default: `metrics.getMeter("kit")`; false for none. */
   readonly meter?: Meter | false;
   /**
-   * Puts what models are asked and say, and arguments and results of tools, into spans. Default false: they may be
-   * private. Known keys are masked in them as everywhere.
+   * Adds the prompts and answers of models, and the arguments and results of tools, to spans. Default false: they may be
+   * private. Known keys are masked, as in events.
    */
   readonly captureContent?: boolean;
-  /** On every span. */
+  /** Attributes for every span. */
   readonly attributes?: Attributes;
-  /** Adds `openinference.span.kind` and what Phoenix before 15.10 and Arize read beside it; default false. */
+  /** Adds `openinference.span.kind` and the other attributes that Phoenix before 15.10 and Arize read; default false. */
   readonly openInference?: boolean;
 }
 
-/** Models choose names of tools, and may choose long ones. */
+/** Models choose the names of tools in calls, and may choose long ones. */
 const maxNameChars = 128;
 
-/** The spans and metrics of events, as they are heard. */
+/** Creates spans and metrics while events arrive. */
 export class EventSpans implements Tracing {
   readonly capturesContent: boolean;
   readonly #tree: SpanTree;
@@ -192,7 +192,7 @@ export class EventSpans implements Tracing {
     for (const event of events) {
       const [key, isStart] = spanOf(event) ?? [];
       if (key === undefined) continue;
-      // An operation that begins twice was interrupted: the newer span continues.
+      // A second start of an operation resumes it after an interruption: the newer span continues.
       if (isStart) open.set(key, event);
       else open.delete(key);
     }
@@ -257,7 +257,7 @@ export class EventSpans implements Tracing {
 
   #startOperation(event: EventOf<"operation_start">): void {
     const key = operationKey(event);
-    // A process that was killed did not end it; one that rested has not begun again.
+    // A killed process did not end its span; a suspended operation has no second start.
     this.#tree.end(key, event, { error: "interrupted" });
     const task = event.task_id === undefined ? undefined : taskKey({ ...event, task_id: event.task_id });
     const step = event.step_id === undefined ? undefined : stepKey({ ...event, step: event.step ?? "" });
@@ -377,7 +377,7 @@ export class EventSpans implements Tracing {
   }
 }
 
-/** How what can be stopped has ended. */
+/** The error of work that can be aborted. */
 function errorOf(event: {
   readonly is_error: boolean;
   readonly is_aborted?: true | undefined;

@@ -66,7 +66,7 @@ export class WorkMetrics {
 const tokenFields = ["input", "output", "cache_read", "cache_write"] as const;
 
 /**
- * The tokens of each model so far, which the SDK reads when it sends them: a counter that is told of every turn would
+ * The tokens of each model so far, which the SDK reads when it exports metrics: a counter that every turn updates would
  * hash its attributes each time.
  */
 class TokenCounts {
@@ -102,7 +102,7 @@ class TokenCounts {
   }
 }
 
-/** One for all observers of a meter: two callbacks would report two totals for the same model. */
+/** All observers of a meter share one count: two callbacks would report two totals for the same model. */
 const tokenCounts = new WeakMap<Meter, TokenCounts>();
 
 function tokenCountsOf(meter: Meter): TokenCounts {
@@ -114,7 +114,7 @@ function tokenCountsOf(meter: Meter): TokenCounts {
   return counts;
 }
 
-/** The attributes of a turn that its metrics have. */
+/** The attributes of a turn for its metrics. */
 export function inferenceAttributes(attributes: Attributes): Attributes {
   const { operation, provider, requestModel } = names;
   return {

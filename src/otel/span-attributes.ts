@@ -66,7 +66,7 @@ export function turnAttributes(event: EventOf<"turn_request">, options: Attribut
 const maxReceiptItems = 50;
 const maxItemChars = 128;
 
-/** Names and sizes of what was in the model's context; the text of it stands nowhere. */
+/** Adds the names and sizes of the items in the model's context, without their texts. */
 function addReceipt(attributes: Attributes, receipt: TurnReceipt): void {
   const { digest, items, tokens, before, added = [], omitted = 0 } = receipt;
   attributes["kit.receipt.digest"] = digest;
@@ -109,7 +109,7 @@ export function usageAttributes(usage: Usage, { openInference }: AttributeOption
   return attributes;
 }
 
-/** The span of a call to an MCP server's tool also stands for the request. */
+/** The span of a call to an MCP server's tool also represents the request to the server. */
 export function toolAttributes({ tool, tool_call_id, mcp }: EventOf<"tool_start">): Attributes {
   const attributes: Attributes = {
     [names.operation]: operations.tool,

@@ -11,14 +11,14 @@ import type { KitEvent } from "../protocol/event.ts";
 import { names } from "./names.ts";
 import { withSeed } from "./trace-ids.ts";
 
-/** A span that has begun, and what began below it. */
+/** An open span, and the keys of the spans below it. */
 export interface OpenSpan {
   readonly span: Span;
   readonly context: Context;
   readonly startedMs: number;
-  /** Ended with it, whatever becomes of them. */
+  /** Spans that end with this one at the latest. */
   readonly below: Set<string>;
-  /** Why it has failed, where that is known before it ends. */
+  /** Why its work failed, if that is known before the end. */
   failure?: string | undefined;
   /** Data that the end of the span needs. */
   readonly attributes: Attributes;
@@ -30,15 +30,15 @@ export interface SpanStart {
   readonly kind: SpanKind;
   readonly attributes: Attributes;
   readonly parent: Context;
-  /** From 1, where the same may begin again at once. */
+  /** The number of the attempt, from 1: attempts may start in the same millisecond. */
   readonly attempt?: number | undefined;
-  /** Set where the key begins once, however often it is told: its id is the same whenever it began. */
+  /** Set if a key starts only once: repeated start events then get the same span id. */
   readonly isOnce?: true;
-  /** The span with which it ends at the latest. */
+  /** The key of the span with which this one ends at the latest. */
   readonly within?: string | undefined;
 }
 
-/** The spans that are open, by what they are of. */
+/** The open spans, by the keys of their work. */
 export class SpanTree {
   readonly #open = new Map<string, OpenSpan>();
   readonly #owners = new Map<string, string>();
@@ -56,7 +56,7 @@ export class SpanTree {
     return this.#open.get(key);
   }
 
-  /** The context of the first of some spans that is open. */
+  /** Returns the context of the first key that has an open span. */
   contextOf(...keys: (string | undefined)[]): Context | undefined {
     for (const key of keys) {
       const open = key === undefined ? undefined : this.#open.get(key);
@@ -69,7 +69,7 @@ export class SpanTree {
     const { key, name, kind, attributes, parent, within, attempt = 1, isOnce } = start;
     const startedMs = Date.parse(event.timestamp);
     const options = { kind, startTime: startedMs, attributes };
-    // An event has another index in the log of its run.
+    // The same event has another index in the log of its run.
     const seed = isOnce === true ? key : `${key} ${attempt} ${event.timestamp}`;
     const span = withSeed(seed, () => this.#tracer.startSpan(name, options, parent));
     const open: OpenSpan = {
@@ -88,7 +88,7 @@ export class SpanTree {
     return open;
   }
 
-  /** Ends a span, and what is still open below it. Gives it; undefined where it is not open. */
+  /** Ends a span and the open spans below it. Returns the span; `undefined` if it was not open. */
   end(
     key: string,
     event: KitEvent,
@@ -105,12 +105,12 @@ export class SpanTree {
       span.setAttribute(names.error, error);
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
-    // The clock may have been set back meanwhile.
+    // The clock may have been set back since the start.
     span.end(Math.max(open.startedMs, Date.parse(event.timestamp)));
     return open;
   }
 
-  /** Lets a span go without an end: what goes on elsewhere ends there. */
+  /** Forgets a span without ending it: another process continues the work and ends it. */
   forget(key: string): void {
     this.#open.delete(key);
     const owner = this.#owners.get(key);

@@ -9,18 +9,18 @@ import {
 } from "@opentelemetry/api";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/tracing.ts";
 
-/** Where an SDK takes the ids of new spans from: its option `idGenerator`. */
+/** The source of an SDK's span ids: its option `idGenerator`. */
 export interface IdGenerator {
   generateTraceId(): string;
   generateSpanId(): string;
 }
 
-/** The subject of the span that begins now; the SDK asks for its ids while it begins. */
+/** The seed of the span that starts now: the SDK requests its ids during the start. */
 let seed: string | undefined;
 
 /**
- * Begins a span of which every process makes the same ids, where its SDK has `createIdGenerator()`: what a killed
- * process had sent then hangs together with what the next one sends.
+ * Starts a span with the same ids in every process whose SDK has `createIdGenerator()`: the spans of a killed process and
+ * of the next one then form one trace.
  */
 export function withSeed<Value>(of: string, begin: () => Value): Value {
   seed = of;
@@ -32,8 +32,8 @@ export function withSeed<Value>(of: string, begin: () => Value): Value {
 }
 
 /**
- * Ids for the SDK's tracer provider: kit's spans have the same ids in every process, others random ones. `kit start --otel`
- * sets it.
+ * Creates ids for the SDK's tracer provider: kit's spans get the same ids in every process, other spans random ids.
+ * `kit start --otel` sets it.
  *
  * @example
  * import { TracerProvider } from "@opentelemetry/sdk-trace";
@@ -48,7 +48,7 @@ export function createIdGenerator(): IdGenerator {
   };
 }
 
-/** The same id for the same text: cheap, and as far from those of other texts as chance. Nothing is kept secret by it. */
+/** Returns the same id for the same text. Cheap: ids of other texts collide only by chance, but it hides no secret. */
 function digest(text: string, words: 2 | 4): string {
   let one = 0xdeadbeef ^ words;
   let other = 0x41c6ce57 ^ words;
@@ -73,7 +73,7 @@ function random(bytes: number): string {
   return /^0+$/.test(text) ? random(bytes) : text;
 }
 
-/** The context whose spans are children of what the headers name; the root's where they name nothing. */
+/** The context with the headers' span as its parent; the root context without a valid one. */
 export function toContext(headers: { readonly [Name in keyof TraceContext]?: string | undefined }): Context {
   const read = readTraceContext(headers.traceparent, headers.tracestate);
   if (read === undefined) return ROOT_CONTEXT;
@@ -87,7 +87,7 @@ export function toContext(headers: { readonly [Name in keyof TraceContext]?: str
   });
 }
 
-/** The headers that hand a span on; undefined where nothing is traced. */
+/** The headers that pass a span on; `undefined` without a trace. */
 export function toHeaders(span: SpanContext | undefined): TraceContext | undefined {
   if (span === undefined || !isSpanContextValid(span)) return undefined;
   const flags = (span.traceFlags & 0xff).toString(16).padStart(2, "0");
@@ -97,7 +97,7 @@ export function toHeaders(span: SpanContext | undefined): TraceContext | undefin
 }
 
 /**
- * The trace headers of the caller's active span; undefined without one.
+ * Returns the trace headers of the caller's active span; `undefined` without one.
  *
  * @example
  * import { KitClient } from "kit/client";

@@ -16,7 +16,7 @@ export interface TurnSpansOptions {
   readonly capturesContent: boolean;
 }
 
-/** The spans of calls of models: one for each attempt. */
+/** The spans of model calls, one for each attempt. */
 export class TurnSpans {
   readonly #tree: SpanTree;
   readonly #metrics: WorkMetrics | undefined;
@@ -38,7 +38,7 @@ export class TurnSpans {
     this.#answers?.get(turnKey(event))?.add(event.type, event.text);
   }
 
-  /** A turn has failed; the next attempt is a span of its own. */
+  /** Notes a failed attempt; the next attempt gets a new span. */
   note(event: EventOf<"error">, type: string): void {
     const turn = this.#tree.get(turnKey(event));
     if (turn !== undefined) turn.failure = type;
@@ -62,7 +62,7 @@ export class TurnSpans {
     this.#answers?.set(key, new Answer());
   }
 
-  /** A turn that failed ends as an error: what had arrived of its answer is said after that. */
+  /** Ends the span of a turn. A failed turn keeps its error: the event with its partial answer follows the error. */
   end(event: EventOf<"turn">): void {
     const key = turnKey(event);
     const open = this.#tree.get(key);

@@ -75,8 +75,8 @@ function isSummary(message: Message | undefined): boolean {
 /**
  * Chooses the index of the first message to keep, so that what is kept fits into `keepTokens`.
  *
- * The cut never stands between a tool call and its result, and at least the newest exchange stays.
- * Gives 0 when there is nothing to cut.
+ * The cut never separates a tool call from its result, and at least the newest exchange stays.
+ * Returns 0 if there is nothing to cut.
  */
 export function chooseCut(messages: readonly Message[], keepTokens: number): number {
   let tokens = 0;

@@ -47,10 +47,10 @@ function isSchema(value: unknown): boolean {
 }
 
 const jsonSchema = live<JsonSchema>("a JSON Schema", isRecord);
-/** Monty takes infinity for a limit. */
+/** Monty accepts infinity as a limit. */
 const limit = live<number>("a number", (value) => typeof value === "number" && !Number.isNaN(value));
 
-/** Messages of `backend` name the backends there are. */
+/** The error of an invalid `backend` lists the known ones. */
 export const backend = live<BackendChoice>(
   (value) => faultOfBackend(value) ?? "",
   (value) => faultOfBackend(value) === undefined,
@@ -113,7 +113,7 @@ const skillSchema = objectOf<Skill>()(
   },
 );
 
-/** A way of working that an operation takes on: `.agents/roles/**\/*.md`. */
+/** Instructions and a model for single operations: `.agents/roles/**\/*.md`. */
 export interface Role {
   readonly name: string;
   readonly description: string;
@@ -144,8 +144,8 @@ const allowedCommand = z.union(
 );
 
 /**
- * A command that may run. `"git"` and `"git commit"` stand for their known forms, `"npm test"` for that line,
- * `"npm test *"` for it with arguments. `unsafe` allows all that begins with these words, whatever it does.
+ * An allowed command. `"git"` and `"git commit"` allow their known forms, `"npm test"` allows that line, `"npm test *"` that
+ * line with any arguments. `unsafe` allows every command line that starts with these words.
  */
 export type AllowedCommand = Readonly<z.output<typeof allowedCommand>>;
 
@@ -162,7 +162,7 @@ export type AllowedCommand = Readonly<z.output<typeof allowedCommand>>;
 const approvalRules = objectWith(
   {
     required: {
-      /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+      /** Names of tools and commands; `*` matches any characters: `["bash", "mcp__github__*"]`. */
       tools: strings,
     },
     optional: {
@@ -185,11 +185,11 @@ const policyFields = {
   /** Passes lines to a shell unchecked: for trusted work only. */
   allowCompoundCommands: flag,
   /**
-   * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none, where a
-   * wall stands; without one, nothing keeps a command from the network.
+   * Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`. Default: none if the sandbox isolates
+   * commands; without isolation, commands can reach every host.
    */
   allowNetwork: strings,
-  /** Paths that are protected by default (`.kit`, agents, config, Git hooks) and may be written all the same. */
+  /** Paths that tools may write although they are protected by default (`.kit`, agents, config, Git hooks). */
   allowProtectedPaths: strings,
   /** Calls that wait for approval. Rules of a parent, the project and a profile add up. */
   approvals: approvalRules,
@@ -227,16 +227,16 @@ export const profileSchema = object(
     name: string,
     description: string,
     /**
-     * `provider/model`, a model of the AI SDK (LanguageModelV4), or a list of both: where one fails for good, the next one
-     * answers. Default: the project's.
+     * `provider/model`, a model of the AI SDK (LanguageModelV4), or a list of both: if a model fails permanently, the next
+     * one answers. Default: the model of the project.
      */
     model: profileModel,
     /** Settings of model calls: they win over the project's, and those of a call win over them. */
     modelSettings,
     output: schemaOrJson,
-    /** Which of kit's own tools the model is offered: none with false, those of a list, else all that the policy allows. */
+    /** The built-in tools for the model: none (false), those of a list, or all that the policy allows. */
     builtInTools,
-    /** Hooks around calls of the model and of tools, which may change or refuse them. The project's run first. */
+    /** Hooks that may change or refuse calls of models and tools. The hooks of the project run first. */
     hooks,
     /** The backend that decides the turns, by name or as an object; default: the project's, else `typed`. */
     backend,
@@ -261,7 +261,7 @@ export const profileSchema = object(
     modelIdleTimeoutMs: integer(1),
     /** How deep tasks may start tasks; default 8. */
     maxTaskDepth: integer(0),
-    /** Gives the model the tool `run_code`: true, or what Python may call and use. Default false. */
+    /** Adds the tool `run_code`: true, or the functions, classes and limits of its Python. Default false. */
     python: z.union([flag, pythonSchema], {
       error: expecting("true, false or an object such as { functions: { … } }"),
     }),
@@ -301,7 +301,7 @@ export const profileSchema = object(
 /** An agent as plain data. Make one with `defineAgentProfile`. */
 export interface AgentProfile<Output = unknown>
   extends Omit<Fields<typeof profileSchema>, "output" | "subagents"> {
-  /** The schema of every answer that is asked for without one of its own; see `result` of a prompt. Over HTTP, too. */
+  /** The schema of answers to prompts without their own `result` schema, also over HTTP. */
   readonly output?: StandardSchemaV1<unknown, Output> | JsonSchema | undefined;
   /** Agents that `task` can start by name. */
   readonly subagents?: readonly AgentProfile[] | undefined;
@@ -319,7 +319,7 @@ export interface Skill {
   readonly instructions: string;
   /** JSON Schema of `args`. */
   readonly inputSchema?: JsonSchema | undefined;
-  /** JSON Schema of the result, where the caller names none. */
+  /** JSON Schema of the result, if the caller passes none. */
   readonly outputSchema?: JsonSchema | undefined;
   /** Project-relative folder of a packaged skill, so that the model can read the other files in it. */
   readonly folder?: string | undefined;

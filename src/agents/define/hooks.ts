@@ -12,7 +12,7 @@ export interface HookCall {
   readonly signal: AbortSignal;
 }
 
-/** The hook does not let a call happen, or hides what came of it: the reason is told. */
+/** The hook refuses a call or its result, with a reason for the model or the caller. */
 export interface Refusal {
   readonly refuse: string;
 }
@@ -38,15 +38,15 @@ export interface ToolHookResult extends ToolHookCall {
   readonly isError: boolean;
 }
 
-// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing.
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only observes returns nothing.
 type Decision<Change> = Change | Refusal | undefined | void;
 type Hook<Given, Change> = (given: Given) => Decision<Change> | Promise<Decision<Change>>;
 
 /**
- * Hooks around calls of the model and of tools: each gives nothing, a change, or a refusal with its reason. A refused
- * call of a tool is a result that the model reads; a refused call or answer of a model fails the operation with
- * `forbidden`. A hook that throws refuses. Changed arguments pass the tool's schema, the policy and approvals as any do.
- * Hooks run again for calls of an operation that resumes; an approval holds only for the arguments that it was given for.
+ * Hooks around model calls and tool calls. A hook returns nothing, a change, or a refusal with its reason. The model reads
+ * the refusal of a tool call as the result; the refusal of a model call or answer fails the operation with `forbidden`. A
+ * hook that throws refuses. Changed arguments pass the tool's schema, the policy and approvals like all others. Hooks run
+ * again for calls of a resumed operation; an approval is valid only for the arguments that a person approved.
  *
  * @example
  * import { createAgent } from "kit";

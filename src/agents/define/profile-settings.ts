@@ -17,7 +17,7 @@ import {
 /** A model by its name, `provider/model`, or as the AI SDK makes it. */
 export type ModelSource = string | LanguageModelV4;
 
-/** One model, or several: where one fails for good, the next one answers. */
+/** One model, or several: if a model fails permanently, the next one answers. */
 export type ProfileModel = ModelSource | readonly ModelSource[];
 
 /** The `model` of a profile or a prompt. */
@@ -35,7 +35,7 @@ function isSource(value: unknown): boolean {
   return (typeof value === "string" && value !== "") || isModel(value);
 }
 
-/** A model object says which version of the AI SDK's interface it has. */
+/** A model object declares its version of the AI SDK's interface. */
 function isModel(value: unknown): value is LanguageModelV4 {
   return isRecord(value) && value.specificationVersion === "v4";
 }

@@ -9,7 +9,7 @@ import type { TraceContext } from "../../protocol/tracing.ts";
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** Validates a value against a JSON Schema; gives the issues, none when it is valid. */
+/** Validates a value against a JSON Schema. Returns the issues; none for a valid value. */
 export type ValidateJson = (
   schema: JsonSchema,
   value: unknown,
@@ -61,11 +61,11 @@ export interface ToolPlace {
   readonly dispatch: ApplicationCalls["dispatch"];
   /**
    * Starts a run of a workflow, once, however often the call is repeated. In a run's agent, it is cancelled with that run.
-   * While the tool awaits the `result`, its operation takes no room from other work; the wait ends with the call.
+   * While the tool awaits the `result`, its operation leaves its slot to other work. The wait ends with the call.
    */
   readonly startRun: ApplicationCalls["startRun"];
   readonly getRun: ApplicationCalls["getRun"];
-  /** Says how far the call has come: JSON, in a `tool_progress` event. The model does not see it. */
+  /** Reports progress: JSON, in a `tool_progress` event. The model does not see it. */
   progress(value: unknown): void;
 }
 
@@ -218,7 +218,7 @@ export interface KitCommand {
   readonly name: string;
   readonly action: CommandAction;
   readonly description?: string;
-  /** Arguments of a function command; a shell command takes none. */
+  /** Arguments of a function command; a shell command has none. */
   readonly input?: StandardSchemaV1 | JsonSchema;
   readonly timeoutMs?: number;
   /** Whether a shell command may change files of the workspace; default: what the agent may. */

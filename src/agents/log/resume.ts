@@ -179,27 +179,27 @@ export function willResume({ aborted, reason }: AbortSignal): boolean {
   return reason.code === "lease_lost" || reason.meta?.will_resume === true;
 }
 
-/** The origin of a session that does a turn of another one again. */
+/** The origin of a session that repeats a turn of another session. */
 export interface ForkOrigin {
   /** The session of the turn, of the same instance. */
   readonly session: string;
   readonly turn_id: string;
-  /** How many entries of that session's log the turn was asked with. */
+  /** The number of entries that the log had at the turn. */
   readonly log_position: number;
   /** The operation of the turn. */
   readonly operation_id: string;
-  /** Rules that the new session goes without: ids of guidelines, and files. */
+  /** Rules that the new session leaves out: ids of guidelines, and files. */
   readonly without: readonly string[];
 }
 
-/** The note with a `ForkOrigin`; `fork_id` is the operation that does the turn again. */
+/** The note with a `ForkOrigin`; `fork_id` is the operation that repeats the turn. */
 interface ForkNote extends ForkOrigin {
   readonly fork_id: string;
 }
 
 /**
- * The entries with which a fork begins: the log as the turn was asked with it, whose operation gets a new id, so that it
- * is an interrupted one and goes on with that turn. Each entry keeps its position.
+ * The first entries of a fork: the log as it was at the turn. The operation of the turn gets a new id, so that the fork
+ * resumes it as an interrupted operation. Each entry keeps its position.
  */
 export function forkEntries(
   entries: readonly SessionEntry[],
@@ -222,7 +222,7 @@ export function forkOf({ notes }: Pick<SessionState, "notes">): ForkNote | undef
 
 const noRules: ReadonlySet<string> = new Set();
 
-/** The rules that a session goes without. */
+/** The rules that a session leaves out. */
 export function rulesLeftOut(state: Pick<SessionState, "notes">): ReadonlySet<string> {
   const without = state.notes.length === 0 ? undefined : forkOf(state)?.without;
   return without === undefined || without.length === 0 ? noRules : new Set(without);

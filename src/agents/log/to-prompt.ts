@@ -18,7 +18,7 @@ import { maskValue, type SecretMask } from "../secrets.ts";
 
 type Prompt<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 
-/** A stored message as the model interface of the AI SDK takes it (specification v4). */
+/** Converts a stored message to a message of the AI SDK's model interface (specification v4). */
 export function toPromptMessage(message: Message): LanguageModelV4Message {
   switch (message.role) {
     case "user":
@@ -107,24 +107,24 @@ function toOutput(
   };
 }
 
-/** How a prompt that a backend or a hook composed differs from the session's own: what lies between equal ends. */
+/** The difference between a prompt that a backend or a hook composed and the session's prompt: the part between equal ends. */
 export interface ComposedPrompt {
   readonly turn_id: string;
-  /** How many messages at the beginning, the system prompt included, and at the end are the session's own. */
+  /** The number of equal messages at the beginning, with the system prompt, and at the end. */
   readonly head: number;
   readonly tail: number;
   readonly messages: readonly unknown[];
-  /** Set where the messages are too large to be kept. */
+  /** Set if the messages are too large to store. */
   readonly omitted?: true;
 }
 
 /** The note with the prompt of a turn that a backend or a hook composed: a `ComposedPrompt`. */
 export const composedNote = "composed_prompt";
 
-/** Characters of JSON that one such note holds. */
+/** The limit of one such note, in characters of JSON. */
 const maxComposed = 1_048_576;
 
-/** The note about a prompt that is not the session's own; undefined for one that is. */
+/** The note about a prompt that differs from the session's; `undefined` if both are equal. */
 export function composedEntry(
   turn: {
     readonly id: string;

@@ -280,7 +280,7 @@ function toLoop(
   };
 }
 
-/** A prompt that asks for no result of its own gives the agent's `output`; a task says itself what it gives. */
+/** A prompt without a `result` schema uses the agent's `output` schema, except in a task. */
 function withOutput<Result>(
   options: PromptOptions<Result>,
   { live, task_id }: Operation,

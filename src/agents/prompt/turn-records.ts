@@ -220,24 +220,24 @@ function toolDigest(tool: LanguageModelV4FunctionTool): string {
   return digest;
 }
 
-/** The parts of a model request besides its messages, as the store keeps them: texts by their digests. */
+/** The stored parts of a model request besides its messages: texts by their digests. */
 export interface PromptHead {
   readonly system: string;
   readonly tools: string;
   /** Temperature, reasoning and the like, as JSON. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** The messages below the system prompt, where they are not those of the session: to shorten its history. */
+  /** The messages after the system prompt, if they are not those of the session: the request of a compaction. */
   readonly messages?: string | undefined;
 }
 
-/** A larger text is not kept: it would be no instructions. */
+/** Larger texts are not stored: instructions are shorter. */
 const maxText = 4_194_304;
 
-/** How long a text that was kept counts as kept: it is then kept again, so that retention spares what is in use. */
+/** A stored text is stored again after this time, so that retention does not delete texts in use. */
 const freshMs = 3_600_000;
 const maxFresh = 2_000;
 
-/** When each store was last given a text, by its name. */
+/** When each store last got a text, by the text's name. */
 const freshTexts = new WeakMap<SessionStore, Map<string, number>>();
 
 interface HeadSource {
@@ -245,13 +245,13 @@ interface HeadSource {
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly settings: Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
   readonly mask: SecretMask | undefined;
-  /** Default: the session's log has them. */
+  /** Default: the messages of the session's log. */
   readonly messages?: readonly LanguageModelV4Message[] | undefined;
 }
 
 /**
- * Keeps what a request consists of besides its messages, each text once in a store. Gives the name under which
- * `readHead` finds it; undefined where the store keeps no texts. A store that cannot be reached loses the texts, and no work.
+ * Stores the parts of a request besides its messages, each text once. Returns the name under which `readHead` finds them;
+ * `undefined` if the store keeps no texts. While the store is unavailable, texts are lost, but the work continues.
  */
 export function keepHead(store: SessionStore, source: HeadSource): string | undefined {
   if (store.keepText === undefined) return undefined;
@@ -277,8 +277,8 @@ export function keepHead(store: SessionStore, source: HeadSource): string | unde
 }
 
 /**
- * Keeps messages that no log holds, such as those that shorten a history. Gives the name of the text; undefined where the store
- * keeps none.
+ * Stores messages that are in no log, such as those of a compaction. Returns the name of the text; `undefined` if the store
+ * keeps no texts.
  */
 export function keepMessages(
   store: SessionStore,
@@ -287,7 +287,7 @@ export function keepMessages(
 ): string | undefined {
   if (store.keepText === undefined) return undefined;
   const text = `[${(mask === undefined ? messages : maskValue(messages, mask)).map(asSent).join()}]`;
-  // Such a text comes once and is long, so its digest is not remembered.
+  // The text is long and unique, so its digest is not cached.
   const name = digestOf(text);
   keepText(store, name, text);
   return name;
@@ -316,7 +316,7 @@ function keepText(store: SessionStore, name: string, text: string): void {
 
 const textNames = new Map<string, string>();
 
-/** The digest of a text; those of the newest long texts are remembered, since each turn asks again. */
+/** The digest of a text; those of the newest long texts are cached, since each turn needs them again. */
 function textName(text: string): string {
   const known = textNames.get(text);
   if (known !== undefined) return known;

@@ -5,8 +5,8 @@ import { createReadTools, createSearchTools, createWriteTools } from "./read-too
 import type { ToolEnvironment } from "./tool-environment.ts";
 
 /**
- * The tools every agent has. Those that write or run commands are offered only where the policy allows
- * it: a model does not try what it does not see.
+ * The tools that every agent has. Tools that write files or run commands are included only if the policy allows them: a
+ * model does not try a tool that it does not see.
  */
 export function createBuiltInTools(environment: ToolEnvironment): readonly AnyTool[] {
   const { policy } = environment;
@@ -26,25 +26,25 @@ interface TaskInput {
   readonly cwd?: string;
 }
 
-/** The call that asks for a task. */
+/** The tool call that starts a task. */
 export type TaskCall = Pick<ToolContext, "toolCallId" | "turnId">;
 
-/** Starts a task below the operation that runs, or goes on with that of the same key, and gives its answer. */
+/** Starts a task of the running operation, or resumes the one with the same key, and returns its answer. */
 export type StartTask = (
   text: string,
   options: Omit<TaskInput, "prompt"> & { readonly key: string; readonly call: TaskCall },
 ) => Promise<{ readonly text: string }>;
 
-/** The `task` tool: lets the model hand a piece of work to a session of its own. */
+/** The `task` tool: the model delegates a piece of work to a new session. */
 export function createTaskTool(startTask: StartTask): ToolDefinition<TaskInput> {
   return {
     name: "task",
     description:
       "Hands a self-contained piece of work to a fresh session that shares the workspace, and gives back its answer. Say all that it needs to know: it does not see this conversation.",
     input,
-    // A task is as long as its work is; its own budget and the abort of this operation bound it.
+    // The budget of the task and an abort of this operation limit it.
     timeoutMs: Number.POSITIVE_INFINITY,
-    // The same call is the same task: what it did before a crash is in its session's log.
+    // The same call resumes the same task, whose session has a log.
     idempotent: true,
     execute: async ({ prompt, ...options }, call) =>
       (await startTask(prompt, { ...options, key: call.idempotencyKey, call })).text,

@@ -26,7 +26,7 @@ export interface ToolEnvironment {
   readonly sourceAt?: ((path: string, text: string) => Promise<readonly ReceiptItem[]>) | undefined;
 }
 
-/** A JSON Schema object whose properties are all texts, but for those given otherwise. */
+/** The JSON Schema of an object without additional properties. */
 export function objectSchema(
   properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   required: readonly string[],
@@ -40,7 +40,7 @@ export const pathProperty = {
   description: "Path in the workspace, such as src/app.ts.",
 } as const;
 
-/** Whether a path is a file of secrets that this agent is not granted, also through a link. */
+/** Whether a path is a file of secrets without a grant for this agent, also through a link. */
 export async function isSecret(
   path: string,
   { sandbox, policy }: Pick<ToolEnvironment, "sandbox" | "policy">,

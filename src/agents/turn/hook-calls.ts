@@ -20,14 +20,14 @@ import { failed, isPart, type Outcome } from "./running-call.ts";
 
 /** The hooks of a turn, around the call of its model. */
 export interface TurnHooks {
-  /** Throws `forbidden` where one refuses or throws. */
+  /** Throws `forbidden` if a hook refuses or throws. */
   before(options: LanguageModelV4CallOptions, model: string): Promise<LanguageModelV4CallOptions>;
   after(reply: ModelReply, model: string): Promise<ModelReply>;
 }
 
 /** The hooks around the calls of tools. */
 export interface ToolHooks {
-  /** The call with the arguments that the hooks leave, or the outcome of one that they refuse. */
+  /** Returns the call with the arguments of the hooks, or the outcome of a refused call. */
   before(call: ToolCallPart): Promise<ToolCallPart | { readonly refused: Outcome }>;
   after(call: ToolCallPart, outcome: Outcome): Promise<Outcome>;
 }
@@ -38,7 +38,7 @@ interface HooksAt {
   readonly mask: SecretMask | undefined;
 }
 
-/** The hooks in their order, each with what those before it have left. */
+/** Runs the hooks in order; each gets the result of the previous one. */
 export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
   if (!hooks.some(({ beforeModel, afterModel }) => (beforeModel ?? afterModel) !== undefined))
     return undefined;

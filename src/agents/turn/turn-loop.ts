@@ -61,7 +61,7 @@ export interface TurnLoop extends ModelParts {
     readonly next: (failure: ModelFailure) => Promise<string | undefined>;
   };
   readonly prompt: LoopPrompt;
-  /** Keeps what a turn's request consists of besides its messages, and gives its name; absent where nothing keeps it. */
+  /** Stores the parts of a turn's request besides its messages, and returns their name; missing if nothing stores them. */
   readonly keepHead?: ((loop: TurnLoop) => string | undefined) | undefined;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   /** Returns the options of tool calls, created for the first call. */

@@ -118,13 +118,13 @@ export interface LoadedAdk {
 
 const loaded = new Map<string | undefined, Promise<LoadedAdk>>();
 
-/** Loads it once, from the project, else from beside kit. */
+/** Loads the package once, from the project, else from kit's dependencies. */
 export function loadGoogleAdk(projectRoot: string | undefined): Promise<LoadedAdk> {
   let adk = loaded.get(projectRoot);
   if (adk === undefined) {
     adk = load(projectRoot);
     loaded.set(projectRoot, adk);
-    // It may be installed by the next time.
+    // The next call tries again: it may be installed by then.
     adk.catch(() => loaded.delete(projectRoot));
   }
   return adk;

@@ -20,7 +20,7 @@ export interface GoogleAdkAgent {
 }
 
 export interface GoogleAdkOptions {
-  /** Where work begins. Agents without tools of their own get all tools of the operation. */
+  /** The agent that starts. Agents without tools get all tools of the operation. */
   readonly agent: GoogleAdkAgent;
 }
 

@@ -4,7 +4,7 @@ import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 
-/** Kit's messages as LangChain has them: the same ids, one message for each result. */
+/** Converts messages of kit to messages of LangChain: the same ids, one message for each result. */
 export function toLangChain(messages: readonly BackendMessage[], peers: GraphPeers): BaseMessage[] {
   const { AIMessage, HumanMessage } = peers.messages;
   return messages.flatMap((message): BaseMessage[] => {
@@ -20,7 +20,7 @@ export function toLangChain(messages: readonly BackendMessage[], peers: GraphPee
   });
 }
 
-/** The result of a call as LangChain has it. */
+/** Converts the result of a call to a message of LangChain. */
 export function toToolMessage(result: ToolResultPart, { messages }: GraphPeers): ToolMessage {
   return new messages.ToolMessage({
     id: `${result.tool_call_id}_result`,
@@ -31,7 +31,7 @@ export function toToolMessage(result: ToolResultPart, { messages }: GraphPeers):
   });
 }
 
-/** Text where there is nothing else; pictures stand beside it. Kit sends the model what its own history has. */
+/** A text alone becomes a string; with pictures, a list of parts. Kit sends the model its own history, not these. */
 function contentOf({ content }: Extract<Message, { role: "user" }>) {
   if (content.every((part) => part.type === "text")) return partsText(content);
   return content.map((part) => {
@@ -54,11 +54,11 @@ function asObject(value: unknown): Record<string, unknown> {
 
 /** The messages that a graph received: it can only have omitted these on purpose. */
 export class GivenMessages {
-  /** The newest of them. */
+  /** The newest message. */
   newest: string | undefined;
   readonly #keys = new Set<string>();
 
-  /** Takes in what it begins with: the history, or what it had of that when it was interrupted. */
+  /** Adds the messages that the graph starts with: the history, or the part that it had when it was interrupted. */
   begin(operation: BackendOperation, until: string | undefined): void {
     const messages = operation.history();
     const names = new Set(operation.tools.map(({ name }) => name));
@@ -68,7 +68,7 @@ export class GivenMessages {
       const calls = caller?.content.filter((part) => part.type === "tool_call") ?? [];
       const isAnswered =
         calls.length > 0 && !calls.some((part) => part.type === "tool_call" && names.has(part.tool));
-      // The graph need not repeat messages that kit itself has added meanwhile.
+      // The graph need not repeat messages that kit has added since.
       if (!isAnswered && !(message.role === "user" && isKits(message))) this.#keys.add(key);
       this.newest = key;
       if (key === until) return;
@@ -131,7 +131,7 @@ function isConversation(
     const key = langChainKey(message);
     if (key === undefined) return false;
     const known = active.get(key);
-    // A compaction has it in its summary.
+    // A compaction has summarized the message.
     if (known === undefined && positionOf(key) < first) continue;
     if (known === undefined || !isSame(message, known)) return false;
     if (!(known.role === "user" && isKits(known)) && keys.at(-1) !== key) keys.push(key);
@@ -140,7 +140,7 @@ function isConversation(
   return keys.length === keptKeys.length && keys.every((key, at) => key === keptKeys[at]);
 }
 
-/** A node may have changed what a message says. */
+/** A node may have changed the text of a message. */
 function isSame(message: BaseMessage, known: BackendMessage): boolean {
   if (known.role === "user")
     return known.content.some(({ type }) => type !== "text") || textIn(message) === textOf(known);

@@ -17,7 +17,7 @@ export interface GraphWork {
   readonly operation: BackendOperation;
 }
 
-/** Makes the model and the tools of an operation for its graph. */
+/** Creates the model and the tools of an operation for its graph. */
 export function toGraphWork(work: ModelWork): GraphWork {
   const { operation, peers, given } = work;
   return {
@@ -40,7 +40,7 @@ export function toGraphWork(work: ModelWork): GraphWork {
           given.addResult(id);
           return toToolMessage(result, peers);
         },
-        // Kit checks the arguments, and tells the model what is wrong with them.
+        // Kit validates the arguments, and reports faults to the model.
         { name, description, schema: { type: "object" as const } },
       ),
     ) as unknown as StructuredToolInterface[],
@@ -61,7 +61,7 @@ function createModel(work: ModelWork, tools: readonly string[]): BaseChatModel {
 
   class KitChatModel extends peers.models.BaseChatModel {
     constructor() {
-      // Kit tries again itself.
+      // Kit retries model calls itself.
       super({ maxRetries: 0 });
     }
 

@@ -14,13 +14,13 @@ export interface GraphPeers {
 
 const loaded = new Map<string | undefined, Promise<GraphPeers>>();
 
-/** Loads them once, from the project, else from beside kit. */
+/** Loads the packages once, from the project, else from kit's dependencies. */
 export function loadGraphPeers(projectRoot: string | undefined): Promise<GraphPeers> {
   let peers = loaded.get(projectRoot);
   if (peers === undefined) {
     peers = load(projectRoot);
     loaded.set(projectRoot, peers);
-    // They may be installed by the next time.
+    // The next call tries again: they may be installed by then.
     peers.catch(() => loaded.delete(projectRoot));
   }
   return peers;

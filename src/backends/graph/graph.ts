@@ -8,37 +8,37 @@ import { createLogSaver, type LogSaver } from "./log-saver.ts";
 
 /** A compiled graph of LangGraph, as far as the backend uses it. */
 export interface CompiledGraph {
-  // Input and state are the graph's own: what it takes is known to whoever has written it.
+  // The author of the graph chooses the types of its input and state.
   invoke(input: never, config?: RunnableConfig): Promise<unknown>;
   getState(config: RunnableConfig): Promise<{ readonly next: readonly string[] }>;
 }
 
-/** Where a graph has stopped to ask: the `value` is what its `interrupt(value)` says. */
+/** An interrupt of a graph, with the value of its `interrupt(value)`. */
 export interface GraphInterrupt {
   readonly id: string;
   readonly value: unknown;
 }
 
 export interface GraphOptions {
-  /** As messages and errors name it; default "graph". */
+  /** The name of the backend in messages and errors; default "graph". */
   readonly name?: string;
   /** The graph's input; default `{ messages }`, the session's history. */
   readonly input?: (work: GraphWork & { readonly messages: readonly unknown[] }) => unknown;
   /** The answer in the state that the graph ends with; default: the text of the last of its `messages`. */
   readonly output?: (state: never) => string;
   /**
-   * Gives what an interrupt resumes with. Default: it waits as a call that needs approval does, and resumes with the
-   * decision, `{ approved, reason?, by? }`. In a workflow, `ctx.waitFor` waits for a value.
+   * Returns the value that an interrupt resumes with. Default: kit waits for an approval decision, and the graph resumes
+   * with it: `{ approved, reason?, by? }`. In a workflow, `ctx.waitFor` waits for a value.
    */
   readonly onInterrupt?: (interrupt: GraphInterrupt, work: GraphWork) => unknown;
 }
 
 /**
- * A graph of LangGraph decides the turns: a compiled one, or a function that builds one of the operation's model and
- * tools; without any, a model that calls tools until it is done. A compiled graph finds its model, its tools and the files
- * of the sandbox as `config.configurable.kit`.
+ * Creates a backend whose turns a graph of LangGraph decides: a compiled graph, or a function that builds one from the
+ * operation's model and tools. Default: a model that calls tools until it is done. A compiled graph finds its model, its
+ * tools and the files of the sandbox in `config.configurable.kit`.
  *
- * Its checkpoints are kept in the session's log: a graph that was interrupted goes on from its last step.
+ * The session's log stores its checkpoints: an interrupted graph resumes from its last step.
  *
  * @example
  * import { createReactAgent } from "@langchain/langgraph/prebuilt";
@@ -89,7 +89,7 @@ async function runGraph(compiled: CompiledGraph, run: GraphRun): Promise<void> {
     signal: operation.signal,
     // Kit's budget is the limit.
     recursionLimit: 10_000,
-    // Nothing goes on before the log has what was done.
+    // The next step waits until the log has the results of this one.
     durability: "sync",
     callbacks: [noTracer(peers)],
   };
@@ -133,7 +133,7 @@ async function answerTo(interrupt: GraphInterrupt, round: number, run: GraphRun)
   return run.operation.ask({ id, ...questionIn(interrupt.value) });
 }
 
-/** An interrupt of LangChain's own shape names an action; of any other, the value is what is asked. */
+/** An interrupt in LangChain's form names an action; any other value is itself the question. */
 function questionIn(value: unknown): { readonly name: string; readonly args: unknown } {
   const request = (
     value as { readonly action_request?: { readonly action?: unknown; readonly args?: unknown } } | null
@@ -148,7 +148,7 @@ function interruptsIn(state: unknown): readonly GraphInterrupt[] {
   return found.map(({ id, value }) => ({ id, value }));
 }
 
-/** The model's newest words are in the log; others are the graph's own. */
+/** Answers with the result of the graph, unless it is the newest answer of the model, which the log already has. */
 function answer(state: unknown, operation: BackendOperation, { output }: GraphOptions): void {
   if (output !== undefined) {
     operation.answer(output(state as never));
@@ -164,7 +164,7 @@ function answer(state: unknown, operation: BackendOperation, { output }: GraphOp
 function stopped(next: readonly string[], reason = "it was not approved"): KitError {
   return new KitError({
     code: "forbidden",
-    message: `The graph may not go on to ${next.join(", ")}: ${reason}.`,
+    message: `The graph must not continue with ${next.join(", ")}: ${reason}.`,
   });
 }
 
@@ -191,10 +191,10 @@ function noTracer({ callbacks }: GraphPeers) {
     override ignoreCustomEvent = true;
 
     updateFromRunTree(): void {
-      // There is none to follow.
+      // The graph has no trace to follow.
     }
 
-    /** Carries what LangChain hands on beside traces. */
+    /** Passes on the context that LangChain keeps in addition to traces. */
     getRunTreeWithTracingConfig(): object {
       return { tracingEnabled: false };
     }

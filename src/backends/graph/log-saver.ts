@@ -8,12 +8,12 @@ import type {
 import type { BackendState } from "../contract.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 
-/** A value of a channel as JSON, or as how it differs from the list that it was: its beginning, and what came. */
+/** The value of a channel as JSON, or, for a list that grew, the length of the unchanged beginning and the new items. */
 type SavedValue =
   | { readonly type: string; readonly json: string }
   | { readonly keep: number; readonly add: readonly string[] };
 
-/** One note: a checkpoint with the channels that have changed, or what a task has written. */
+/** One note: a checkpoint with the changed channels, or the writes of a task. */
 type SavedNote = { /** The newest message that the graph knew. */ readonly heard: string | undefined } & (
   | {
       readonly kind: "checkpoint";
@@ -42,7 +42,7 @@ interface Write {
   readonly value: readonly [type: string, json: string];
 }
 
-/** The newest checkpoint of a graph, or of one below it. */
+/** The newest checkpoint of a graph or of a subgraph. */
 interface Latest {
   readonly parent: string | undefined;
   readonly checkpoint: Omit<Checkpoint, "channel_values">;
@@ -53,17 +53,17 @@ interface Latest {
 
 export interface LogSaver {
   readonly saver: BaseCheckpointSaver;
-  /** Whether there is a checkpoint to go on from. */
+  /** Whether there is a checkpoint to resume from. */
   readonly hasCheckpoint: boolean;
-  /** The newest message that the graph knew then. */
+  /** The newest message that the graph knew at that checkpoint. */
   readonly heard: string | undefined;
-  /** Answers to interrupts that wait in the newest checkpoint to be taken up. */
+  /** Answers to interrupts of the newest checkpoint that the graph has not consumed. */
   answers(): number;
 }
 
 /**
- * Keeps the checkpoints of one run as notes in its session's log: each note has what is new, and only the newest
- * checkpoint of a graph is kept in memory.
+ * Stores the checkpoints of one run as notes in the session's log. A note has only changes, and memory holds only the
+ * newest checkpoint of a graph.
  */
 export function createLogSaver(
   state: BackendState,
@@ -161,7 +161,7 @@ export function createLogSaver(
     async #dump(value: unknown): Promise<readonly [type: string, json: string]> {
       const [type, data] = await this.serde.dumpsTyped(value);
       if (type === "json") return [type, decoder.decode(data)];
-      // Bytes of a channel are JSON like all else in a log.
+      // Channels are stored as JSON, like every entry of the log.
       const [, json] = await this.serde.dumpsTyped([...data]);
       return ["json", decoder.decode(json)];
     }
@@ -209,7 +209,7 @@ export function createLogSaver(
   };
 }
 
-/** Special writes, one of each per task, at the indexes that LangGraph's own savers use. */
+/** Special writes, one of each per task, at the same indexes as in the savers of LangGraph. */
 const special: ReadonlyMap<string, number> = new Map([
   ["__error__", -1],
   ["__scheduled__", -2],
@@ -224,7 +224,7 @@ function byPlace(one: Write, other: Write): number {
   return one.at - other.at;
 }
 
-/** Messages are a list that grows: each of its items is saved once. */
+/** A list of messages grows, so each item is saved once. */
 function difference(
   before: readonly [type: string, json: string] | undefined,
   [type, json]: readonly [type: string, json: string],

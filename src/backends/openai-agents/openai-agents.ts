@@ -24,7 +24,7 @@ export interface OpenAiAgentsWork {
   readonly operation: BackendOperation;
 }
 
-/** An `Agent` of the package, of whatever context and output. */
+/** An `Agent` of the package, with any context and output. */
 export interface OpenAiAgent {
   readonly name: string;
   readonly handoffs: unknown;
@@ -32,15 +32,16 @@ export interface OpenAiAgent {
 }
 
 export interface OpenAiAgentsOptions {
-  /** Where work begins. Agents without tools of their own get all tools of the operation. */
+  /** The agent that starts. Agents without tools get all tools of the operation. */
   readonly agent: OpenAiAgent;
 }
 
 /**
- * Agents of the OpenAI Agents SDK decide the turns: an agent with those it hands over to, or a function that builds it of
- * the operation's tools; without any, one that calls tools until it is done. Handoffs are shown as tasks.
+ * Creates a backend whose turns agents of the OpenAI Agents SDK decide: an agent with its handoffs, or a function that
+ * builds one from the operation's tools. Default: an agent that calls tools until it is done. Events report handoffs as
+ * tasks.
  *
- * Kit calls the model of its own agent: `model` and `modelSettings` of the package's agents do not count.
+ * Kit calls the model of the kit agent: `model` and `modelSettings` of the package's agents have no effect.
  *
  * @example
  * import { Agent } from "@openai/agents";
@@ -78,14 +79,14 @@ export function openaiAgents(
           maxTurns: null,
         },
       );
-      // The result of a tool, where an agent stops at that.
+      // An agent may stop at the result of a tool, which then is the answer.
       if (crew.endsWithCalls())
         operation.answer(typeof finalOutput === "string" ? finalOutput : JSON.stringify(finalOutput));
     },
   };
 }
 
-/** Made by hand: the package's own maker changes names, and checks arguments that are kit's to check. */
+/** Written by hand: the package's `tool` changes names, and validates arguments, which is kit's task. */
 function toFunctionTool(
   tool: BackendOperation["tools"][number],
   operation: BackendOperation,
@@ -115,17 +116,17 @@ interface CrewOptions {
 }
 
 interface Crew {
-  /** The agent that the work begins with, or that it was handed to before: a copy that asks kit. */
+  /** Returns a copy of the agent that starts, or that took over before the interruption. The copy calls kit. */
   startFrom(root: SdkAgent): SdkAgent;
   /** Whether the newest answer of the model asks for calls. */
   endsWithCalls(): boolean;
 }
 
-/** Copies agents for one run: each has a model that is kit's, tools that kit runs, and hands over when kit has allowed it. */
+/** Copies agents for one run. Kit calls the models of the copies, runs their tools, and permits their handoffs. */
 function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
   const copies = new Map<SdkAgent, SdkAgent>();
   let newest: BackendTurn | undefined;
-  /** The handoff that the newest turn asks for: of several, the first one counts. */
+  /** The handoff of the newest turn; of several, the first one counts. */
   let accepted: BackendTurn["calls"][number] | undefined;
 
   function copyOf(agent: SdkAgent): SdkAgent {
@@ -215,7 +216,7 @@ function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
   return {
     startFrom(root) {
       let agent = root;
-      // A repair, and work that was interrupted, go on with the agent that had it.
+      // A repair or a resumed operation continues with the agent that took over.
       for (const { tool } of succeededCalls(operation)) {
         agent = handoffsOf(agent).find(({ toolName }) => toolName === tool)?.agent ?? agent;
       }
@@ -225,7 +226,7 @@ function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
   };
 }
 
-/** The answer as the package reads it: JSON alone, where its agent answers with that. */
+/** The answer for the package: only JSON if its agent has an output type. */
 function answerText(
   { text, calls, value }: BackendTurn,
   { outputType }: ModelRequest,
@@ -264,13 +265,13 @@ type OpenAiAgentsSdk = typeof import("@openai/agents");
 
 const loaded = new Map<string | undefined, Promise<OpenAiAgentsSdk>>();
 
-/** Loads it once, from the project, else from beside kit. */
+/** Loads the package once, from the project, else from kit's dependencies. */
 function loadOpenAiAgents(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
   let sdk = loaded.get(projectRoot);
   if (sdk === undefined) {
     sdk = load(projectRoot);
     loaded.set(projectRoot, sdk);
-    // It may be installed by the next time.
+    // The next call tries again: it may be installed by then.
     sdk.catch(() => loaded.delete(projectRoot));
   }
   return sdk;
@@ -285,7 +286,7 @@ async function load(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
     what: "The backend openai_agents",
     packages: ["@openai/agents"],
   });
-  // For its tracing, which is off, the package ends the process on signals, before running work is put away.
+  // The package's tracing, which is off, ends the process on signals, before kit has suspended running work.
   for (const name of signals) {
     for (const listener of source.listeners(name)) {
       const isIts = before.get(name)?.has(listener) === false && String(listener).includes("cleanup");
@@ -295,7 +296,7 @@ async function load(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
   return sdk;
 }
 
-/** Kit's messages as the package has them: kit sends the model what its own history has. */
+/** Converts messages of kit to items of the package. Kit sends the model its own history, not these. */
 function toInputItem(message: Message): readonly AgentInputItem[] {
   switch (message.role) {
     case "user":
