@@ -249,7 +249,7 @@ test("a session that cannot be removed is named with its reason, and the others 
       ...keyOf("a"),
       error: {
         type: "internal_error",
-        message: expect.stringContaining("its workspace could not be (EACCES)"),
+        message: expect.stringContaining("its workspace could not be removed (EACCES)"),
       },
     },
   ]);
