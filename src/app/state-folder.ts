@@ -6,10 +6,10 @@ import { systemObstacle } from "../files/obstacle.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
 
 /**
- * The folder for kit's own files of a project, made when it is missing, and ignored by Git.
+ * Returns the folder for kit's files in a project, `.kit`. Creates it if it is missing, and makes Git ignore it.
  *
- * Throws `unavailable` where it cannot be made or written, with what keeps it from that, and `forbidden` where it, or what kit keeps in
- * it, is a link out of the project: a repository that is cloned may bring one along.
+ * Throws `unavailable` with the reason if it cannot be created or written, and `forbidden` if it, or a file that kit stores in
+ * it, is a link out of the project: a cloned repository can contain one.
  */
 export function stateFolder(root: string): string {
   const folder = join(root, ".kit");
@@ -35,15 +35,15 @@ function ignoreInGit(folder: string): void {
   try {
     writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
   } catch (error) {
-    // One that is there says what its owner wants.
+    // Keep an existing file: the user has written it.
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return;
-    // A full disk may have let the name pass and not the line in it.
+    // On a full disk, the file can exist without its line.
     rmSync(join(folder, ".gitignore"), { force: true });
     throw error;
   }
 }
 
-/** For what could not be written in the state folder. */
+/** Creates the error for a state folder that cannot be written. */
 export function stateFolderError(cause: unknown): KitError<"unavailable"> {
   const reason = systemObstacle(cause);
   return new KitError({

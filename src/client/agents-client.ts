@@ -45,7 +45,7 @@ export interface SessionInput extends InstanceInput {
 export type PromptInput = InstanceInput & PromptBody;
 export type DispatchInput = InstanceInput & DispatchBody;
 
-/** Agents: each call names the agent, then the instance with what goes to it. */
+/** Calls to agents: each takes the name of the agent, then the instance and the input. */
 export interface AgentsClient<Agents = AnyProject["agents"]> {
   list(options?: CallOptions): Promise<readonly AgentEntry[]>;
   /** Prompts an agent and waits for its answer, as long as it takes. */
@@ -55,80 +55,80 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     options?: WorkOptions,
   ): Promise<TypedReply<OutputOf<Agents[Name]>>>;
   /**
-   * Prompts an agent, and gives its events as they are made. Leaving early aborts the prompt. Under an
-   * idempotency key it outlives a broken connection; then its result comes, and the events made
-   * meanwhile are to be had from `events`.
+   * Prompts an agent and yields its events as they are emitted. Leaving the loop early aborts the prompt. With an
+   * idempotency key, the prompt survives a broken connection: the client then gets the result, and `events` has the
+   * events of the time between.
    */
   stream<Name extends NameIn<Agents>>(
     name: Name,
     input: PromptInput,
     options?: WorkOptions,
   ): PromptStream<OutputOf<Agents[Name]>>;
-  /** Hands over an input; resolves once it is on the server's disk. */
+  /** Dispatches an input; resolves once it is on the server's disk. */
   dispatch(name: NameIn<Agents>, input: DispatchInput, options?: WorkOptions): Promise<DispatchAccepted>;
-  /** Opens a WebSocket that takes many prompts. */
+  /** Opens a WebSocket for several prompts. */
   connect<Name extends NameIn<Agents>>(
     name: Name,
     input: SessionInput,
     options?: CallOptions,
   ): Promise<AgentConnection<OutputOf<Agents[Name]>>>;
   /**
-   * The events of an instance, of one session where it is named: those after an index, then each new
-   * one; with `now` the new ones alone. Connects again after the last event when the connection breaks.
+   * Yields the events of an instance, or of one session: those after an index, then each new one; with `now` only the new
+   * ones. If the connection breaks, the client reconnects after the last event.
    */
   events(
     name: NameIn<Agents>,
     input: SessionInput & { readonly after?: number | "now" | undefined },
     options?: CallOptions,
   ): AsyncIterable<KitEvent>;
-  /** The messages of a session, oldest first. */
+  /** Returns the messages of a session, oldest first. */
   history(
     name: NameIn<Agents>,
     input: SessionInput,
     options?: CallOptions,
   ): Promise<readonly HistoryMessage[]>;
   /**
-   * A page of all that was said in a session, the newest messages without `before`. A reader goes on with `events` after the
-   * `event_index` of the newest page, without loss or repetition.
+   * Returns a page of a session's messages; without `before`, the newest ones. To continue without loss or repetition,
+   * call `events` with the `event_index` of the newest page.
    */
   historyPage(
     name: NameIn<Agents>,
     input: SessionInput & { readonly limit?: number | undefined; readonly before?: number | undefined },
     options?: CallOptions,
   ): Promise<HistoryPage>;
-  /** The operations of an instance, newest first: where the events of each begin and end, what it took. */
+  /** Returns the operations of an instance, newest first, each with the positions of its events and its usage. */
   operations(
     name: NameIn<Agents>,
     input: InstanceInput & OperationsQuery,
     options?: CallOptions,
   ): Promise<OperationPage>;
-  /** A page of the events of an operation and of its tasks, oldest first. Throws `not_found`. */
+  /** Returns a page of the events of an operation and its tasks, oldest first. Throws `not_found`. */
   operationEvents(
     name: NameIn<Agents>,
     input: InstanceInput &
       RunEventsInput & { readonly operation_id: string; readonly first_index?: number | undefined },
     options?: CallOptions,
   ): Promise<OperationEvents>;
-  /** The prompt of a turn as the model got it, and the answer. Throws `not_found`. */
+  /** Returns the prompt of a turn as the model got it, and the answer. Throws `not_found`. */
   turn(
     name: NameIn<Agents>,
     input: InstanceInput & TurnQuery & { readonly turn_id: string },
     options?: CallOptions,
   ): Promise<TurnDetail>;
   /**
-   * Does a turn again in a new session, with another model or without rules of the project; resolves once that is on the server's
-   * disk. Throws `not_found`, and `conflict` for a session that exists.
+   * Repeats a turn in a new session, with another model or without rules of the project. Resolves once the input is on
+   * the server's disk. Throws `not_found`, and `conflict` for a session that exists.
    */
   fork(
     name: NameIn<Agents>,
     input: InstanceInput & ForkBody & { readonly turn_id: string },
     options?: CallOptions,
   ): Promise<Forked>;
-  /** Aborts what runs in the session, or in all of the instance; whether anything did. */
+  /** Aborts the running prompts of the session or, without one, of the instance. Returns whether there were any. */
   abort(name: NameIn<Agents>, input: SessionInput, options?: CallOptions): Promise<boolean>;
-  /** Removes the instance: sessions, workspaces and events. */
+  /** Deletes the instance: its sessions, workspaces and events. */
   delete(name: NameIn<Agents>, input: InstanceInput, options?: CallOptions): Promise<void>;
-  /** The tool calls that wait for approval, oldest first. */
+  /** Returns the tool calls that wait for approval, oldest first. */
   approvals(
     name: NameIn<Agents>,
     input: SessionInput,
@@ -140,13 +140,13 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     input: InstanceInput & ApprovalBody & { readonly approval_id: string },
     options?: CallOptions,
   ): Promise<void>;
-  /** The rules that would let such calls run without an approval, as they would be written. */
+  /** Returns the rules that would let such calls run without an approval, as kit would write them. */
   allowRules(
     name: NameIn<Agents>,
     input: InstanceInput & { readonly approval_id: string },
     options?: CallOptions,
   ): Promise<AllowChoices>;
-  /** Writes one of these rules to the project's `kit.toml`; the call goes on waiting for its decision. */
+  /** Writes one of these rules to the project's `kit.toml`; the call continues to wait for its decision. */
   allow(
     name: NameIn<Agents>,
     input: InstanceInput & { readonly approval_id: string; readonly rule: AllowRule },

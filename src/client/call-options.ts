@@ -3,57 +3,57 @@ import type { TraceContext } from "../protocol/tracing.ts";
 /** How a client reaches its server. */
 export interface KitClientOptions {
   /**
-   * Where the server is, such as `http://127.0.0.1:2024`; a path in it stays in front of every route. In a
-   * page it may be a path alone, such as `/`.
+   * The address of the server, such as `http://127.0.0.1:2024`; a path in it is the prefix of every route. In a web page
+   * it can be only a path, such as `/`.
    */
   readonly baseUrl: string | URL;
   /** Sent as `Authorization: Bearer`, and to WebSockets as a subprotocol. */
   readonly apiKey?: string | undefined;
-  /** Sent with every request; a WebSocket of a browser can send none. */
+  /** Sent with every request, except with a browser's WebSockets, which cannot send headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Ends all that the client does. */
+  /** Aborts all calls of the client. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an agent or a
-   * workflow have no limit but their own.
+   * The time limit of one call with all its attempts; default 30,000, `Infinity` for no limit. Calls that wait for an
+   * agent or a workflow only have the limit in their own options.
    */
   readonly timeoutMs?: number | undefined;
-  /** A stream or WebSocket that is silent for this long is taken to be broken; default 45,000. */
+  /** The time after which a silent stream or WebSocket counts as broken; default 45,000. */
   readonly idleTimeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy>;
-  /** Asked before each request, and sent with it: where the caller stands in a trace. `activeTrace` of `kit/otel` is one. */
+  /** Returns the caller's trace position, which is sent with each request. `activeTrace` of `kit/otel` is such a function. */
   readonly trace?: () => TraceContext | undefined;
 }
 
 /**
- * When a call is tried again: after a network error, 429 or 503, and only where doing it twice is doing
- * it once: reading, deleting, cancelling, and what carries an idempotency key.
+ * When the client retries a call: after a network error, 429 or 503, and only if repeating the call is safe: reads,
+ * deletes, cancels, and calls with an idempotency key.
  */
 export interface RetryPolicy {
-  /** Attempts at a call, or to begin a stream. Default 4; 1 for no retry. */
+  /** Attempts of a call, or to start a stream. Default 4; 1 for no retry. */
   readonly attempts: number;
   /**
-   * Attempts in a row to take up a stream that had begun; 0 for none. Default three times `attempts`, which is about
-   * a minute for 4: a server that starts again is waited for. None where `attempts` is 1.
+   * Consecutive attempts to resume a stream that had started; 0 for none. Default: three times `attempts`, which takes
+   * about a minute for 4, so that a server can restart; none if `attempts` is 1.
    */
   readonly reconnects: number;
-  /** Before the second attempt; doubled for each further one, with jitter. Default 250. */
+  /** The delay before the second attempt; it doubles for each further one, with jitter. Default 250. */
   readonly baseDelayMs: number;
-  /** Default 10,000. A server that asks for a longer wait is not asked again. */
+  /** The longest delay; default 10,000. If the server asks for a longer one, the client does not retry. */
   readonly maxDelayMs: number;
 }
 
 /** The options of one call. */
 export interface CallOptions {
-  /** Rejects with its reason, and closes the connection. */
+  /** Aborts the call, which rejects with the signal's reason, and closes the connection. */
   readonly signal?: AbortSignal | undefined;
-  /** The time of the call with all its attempts; for a stream, until it begins. */
+  /** The time limit of the call with all its attempts; for a stream, until it starts. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface WorkOptions extends CallOptions {
-  /** The same work, asked for again under the same key, is done once. 1 to 128 printable ASCII characters. */
+  /** Work that is requested again under the same key is done once. 1 to 128 printable ASCII characters. */
   readonly idempotencyKey?: string | undefined;
 }

@@ -7,11 +7,10 @@ import { connectionLost, fromEnvelope, isTransient, notAnAnswer } from "./to-kit
 import { backoff, delayBefore, isRepeatable, type Transport } from "./transport.ts";
 
 /**
- * Follows a stream to its end. Where the connection breaks, it is made again after the last event that
- * came, so that none is lost or comes twice, and from the beginning where the server says that what was
- * followed is gone; a stream that cannot be asked for twice fails instead.
- * Events of unknown types are skipped. Gives up, with what went wrong last, after as many attempts in a
- * row as the retry policy has; more of them once the stream has begun.
+ * Yields a stream to its end. If the connection breaks, it reconnects after the last event, so that no event is lost or
+ * repeated, or at the beginning if the server reports that the instance was deleted. A stream that cannot be requested
+ * twice fails instead. It skips events of unknown types. After the number of consecutive failures that the retry policy
+ * allows (more of them once the stream has started), it throws the last error.
  */
 export async function* follow(
   transport: Transport,
@@ -20,9 +19,9 @@ export async function* follow(
   const { retry, idleTimeoutMs } = transport;
   let { after } = call;
   let failures = 0;
-  // Attempts in a row that may fail. What breaks a stream that had begun is not an attempt yet.
+  // How many consecutive attempts can fail. The error that breaks a started stream does not count as an attempt.
   let most = retry.attempts - 1;
-  // Connections in a row that have brought nothing: they are made again less and less often.
+  // Consecutive connections without an event: the delay before the next one grows.
   let quiet = 0;
   const leaving = new AbortController();
   const signal = anyOf([transport.signal, call.options?.signal, leaving.signal]);
@@ -70,7 +69,7 @@ export async function* follow(
   }
 }
 
-/** Gives a stream once it has begun, which takes no longer than any other call. */
+/** Opens a stream; its start has the time limit of other calls. */
 async function connect(transport: Transport, call: Call, signal: AbortSignal): Promise<Response> {
   const late = new AbortController();
   const limitMs = call.options?.timeoutMs ?? transport.timeoutMs;
@@ -91,7 +90,7 @@ function resumeAt(call: Call, after: number | undefined): Call {
   return { ...call, headers };
 }
 
-/** Follows a stream that has events only. */
+/** Yields the events of a stream without a result. */
 export async function* followEvents(
   transport: Transport,
   call: Call & { readonly after?: number | undefined },

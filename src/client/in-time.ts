@@ -2,14 +2,14 @@ import { withDeadline } from "../base/abort.ts";
 import { longestTimerMs } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 
-/** A signal that fires after so many ms; undefined where no timer can keep the limit: 25 days and more are none. */
+/** Returns a signal that fires after `ms`; undefined beyond the longest timer, 25 days. */
 export function timeoutSignal(ms: number | undefined): AbortSignal | undefined {
   return ms === undefined || ms > longestTimerMs ? undefined : AbortSignal.timeout(Math.ceil(ms));
 }
 
 /**
- * Does work that has to end in time: gives it a signal that fires with the given ones, and after
- * `timeoutMs`, if there is such a limit. Throws `unavailable` when the time is over.
+ * Runs work with a signal that fires with the given signals and after `timeoutMs`, if set. Throws `unavailable` at that
+ * limit.
  */
 export async function inTime<Value>(
   timeoutMs: number | undefined,
@@ -19,10 +19,10 @@ export async function inTime<Value>(
   return await withDeadline(work, { ms: timeoutMs, signal: anyOf(signals), onTimeout: timedOut });
 }
 
-/** One signal of several; one that never fires where there is none. */
+/** Combines signals to one; without signals, it never fires. */
 export function anyOf(signals: readonly (AbortSignal | undefined)[]): AbortSignal {
-  const given = signals.filter((signal) => signal !== undefined);
-  return given.length === 1 && given[0] !== undefined ? given[0] : AbortSignal.any(given);
+  const present = signals.filter((signal) => signal !== undefined);
+  return present.length === 1 && present[0] !== undefined ? present[0] : AbortSignal.any(present);
 }
 
 export function timedOut(): KitError {

@@ -1,4 +1,4 @@
-/** `kit/client`: a kit server from elsewhere, browsers included. */
+/** `kit/client`: a client of a kit server for programs and browsers. */
 
 export { KitError } from "../base/kit-error.ts";
 export type { DeepPartial } from "../base/record.ts";

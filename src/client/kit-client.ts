@@ -29,15 +29,14 @@ import {
 } from "./work-clients.ts";
 import { createWorkflowsClient, type WorkflowsClient } from "./workflows-client.ts";
 
-/** A message, or a message with how it is to be answered. */
+/** A message, or a message with options. */
 export type DefaultPrompt = string | (PromptRequest & { readonly session?: string | undefined });
 
 /**
- * A kit server, from a browser, Node or any other place with `fetch`, `ReadableStream` and, for
- * `connect`, `WebSocket`. Records are those of the wire. What fails throws a `KitError` whose code is the
- * type of the server's envelope, with `meta.status`, and `meta.retry_after_s` where the server named it;
- * a server that cannot be reached, or does not answer in time, is `unavailable`; an aborted signal throws
- * its reason.
+ * A client of a kit server, for browsers, Node and every runtime with `fetch`, `ReadableStream` and, for `connect`,
+ * `WebSocket`. It returns the records of the wire. A failed call throws a `KitError` whose code is the type in the
+ * server's error envelope, with `meta.status` and, if the server sent it, `meta.retry_after_s`. If the server cannot be
+ * reached or does not answer in time, the code is `unavailable`. An aborted call throws the signal's reason.
  *
  * `KitClient<typeof import("./kit.types.ts")>` knows the agents and workflows of a project: `kit types` writes that file.
  *
@@ -64,7 +63,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   constructor(options: KitClientOptions) {
     const transport = createTransport(options);
     this.#transport = transport;
-    // The project's types say more about the same calls.
+    // The project's types describe the same calls more precisely.
     this.agents = createAgentsClient(transport) as unknown as AgentsClient<Project["agents"]>;
     this.workflows = createWorkflowsClient(transport) as unknown as WorkflowsClient<Project["workflows"]>;
     this.runs = createRunsClient(transport);
@@ -77,27 +76,27 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     this.files = createFilesClient(transport);
   }
 
-  /** Whether the server is there; needs no key. */
+  /** Resolves if the server answers and works; needs no key. */
   health(options: CallOptions = {}): Promise<Health> {
     return this.#transport.request(route("GET /health", { options }));
   }
 
-  /** The server's knowledge: counts of specs and guidelines, and the names of agents and workflows. */
+  /** Returns the counts of specs and guidelines, and the names of agents and workflows. */
   overview(options: CallOptions = {}): Promise<Overview> {
     return this.#transport.request(route("GET /", { options }));
   }
 
-  /** The nodes that share the work, what they do, and what is wrong with them; one where one process does all of it. */
+  /** Returns the nodes of the cluster, their work and their problems; one node if one process does all work. */
   cluster(options: CallOptions = {}): Promise<ClusterState> {
     return this.#transport.request(route("GET /cluster", { options }));
   }
 
-  /** How the server is set up, without its secrets, and what the doctor finds. */
+  /** Returns the settings of the server without its secrets, and the findings of the doctor. */
   server(options: CallOptions = {}): Promise<ServerState> {
     return this.#transport.request(route("GET /server", { options }));
   }
 
-  /** The agents and workflows that the server has. */
+  /** Returns the agents and workflows of the server. */
   async routes(options: CallOptions = {}): Promise<{
     readonly agents: readonly AgentEntry[];
     readonly workflows: readonly WorkflowEntry[];
@@ -106,12 +105,12 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     return { agents, workflows };
   }
 
-  /** Prompts the project's default agent, and waits for its answer as long as it takes. */
+  /** Prompts the project's default agent and waits for its answer, as long as it takes. */
   prompt(prompt: DefaultPrompt, options: WorkOptions = {}): Promise<PromptReply> {
     return promptReply(this.#transport, toCall(prompt, options));
   }
 
-  /** Prompts the project's default agent, and gives its events as they are made; see `agents.stream`. */
+  /** Prompts the project's default agent and yields its events as they are emitted; see `agents.stream`. */
   stream(prompt: DefaultPrompt, options: WorkOptions = {}): PromptStream {
     return promptStream(this.#transport, toCall(prompt, options));
   }

@@ -30,27 +30,27 @@ import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 export interface SpecsClient {
-  /** A search with `q`, else a list. */
+  /** Searches specs with `q`, else lists them. */
   list(query?: SpecQuery, options?: CallOptions): Promise<SpecPage>;
   /** Throws `spec_not_found`. */
   get(specId: string, options?: CallOptions): Promise<SpecBlock>;
   diagnostics(options?: CallOptions): Promise<readonly Diagnostic[]>;
-  /** One page of the diagnostics, filtered; all that match where `limit` is left out. */
+  /** Returns a page of the matching diagnostics; without `limit`, all of them. */
   diagnosticPage(query?: DiagnosticQuery, options?: CallOptions): Promise<DiagnosticPage>;
-  /** The features that specs are about, with the numbers of their blocks. */
+  /** Returns the features of the specs, with the numbers of their blocks. */
   features(query?: SpecFeatureQuery, options?: CallOptions): Promise<SpecFeaturePage>;
-  /** The blocks of a feature, without their texts. */
+  /** Returns the blocks of a feature, without their texts. */
   outline(query: OutlineQuery, options?: CallOptions): Promise<OutlinePage>;
-  /** The specs that a change of files or blocks affects, or what changed since a revision. */
+  /** Returns the specs that are affected by a change of files or blocks, or by all changes since a revision. */
   impact(request: ImpactBody, options?: CallOptions): Promise<Impact>;
-  /** Which acceptance criteria a test names. */
+  /** Returns the acceptance criteria and the tests that name them. */
   coverage(query?: CoverageQuery, options?: CallOptions): Promise<CoveragePage>;
-  /** Specs whose code changed after them. */
+  /** Returns the specs whose code changed after the spec. */
   stale(query?: StaleQuery, options?: CallOptions): Promise<StalePage>;
   graph(options?: CallOptions): Promise<SpecGraph>;
-  /** Hands in a report of tests: JUnit XML, or the JSON of Vitest and Jest. Throws `invalid_request` for one that cannot be read. */
+  /** Submits a test report: JUnit XML, or the JSON of Vitest and Jest. Throws `invalid_request` for an unreadable report. */
   recordResults(report: TestReport, options?: CallOptions): Promise<RecordedResults>;
-  /** Judges blocks, as complete or broken as they are; stores nothing. */
+  /** Validates blocks, which can be incomplete; stores nothing. */
   validate(
     blocks: readonly unknown[],
     options?: CallOptions,
@@ -78,23 +78,23 @@ export function createSpecsClient({ request }: Transport): SpecsClient {
 }
 
 export interface GuidelinesClient {
-  /** In order of file, then position; those for a file where the query names one. */
+  /** Lists guidelines by file, then position; with a file in the query, those that apply to it. */
   list(query?: GuidelineQuery, options?: CallOptions): Promise<GuidelineList>;
   /** Throws `guideline_not_found`. */
   get(guidelineId: string, options?: CallOptions): Promise<Guideline>;
-  /** Writes nothing unless `preview` is false. */
+  /** Converts a guideline; writes nothing unless `preview` is false. */
   convert(request: ConvertRequest, options?: CallOptions): Promise<ConversionResult>;
-  /** Lists the guidelines that apply to a file, tool by tool, and why; of all tools where none are named. */
+  /** Lists for each tool the guidelines that apply to a file, with the reasons; default: all tools. */
   explain(
     file: string,
     input?: { readonly tools?: readonly ExplainTool[] | undefined },
     options?: CallOptions,
   ): Promise<FileExplanation>;
-  /** Duplicates, contradictions, globs without a file, rules that others shadow. */
+  /** Returns duplicates, contradictions, globs that match no file, and shadowed rules. */
   lint(options?: CallOptions): Promise<readonly Diagnostic[]>;
-  /** The files of other tools as they are and as they will be; writes nothing unless `preview` is false. */
+  /** Returns the guideline files of other tools, before and after a sync; writes nothing unless `preview` is false. */
   sync(request?: SyncBody, options?: CallOptions): Promise<SyncResult>;
-  /** All guidelines as one file; writes nothing. */
+  /** Returns all guidelines as one file; writes nothing. */
   export(format: ExportFormat, options?: CallOptions): Promise<ExportResult>;
 }
 
@@ -114,9 +114,9 @@ export function createGuidelinesClient({ request }: Transport): GuidelinesClient
   };
 }
 
-/** Files of the repository, to read. */
+/** Reads files of the repository. */
 export interface FilesClient {
-  /** Throws `not_found` for what Git ignores, and for files of keys and variables, too. */
+  /** Returns lines of a file. Throws `not_found`, also for files that Git ignores and files with keys or variables. */
   lines(query: FileLinesQuery, options?: CallOptions): Promise<FileLines>;
 }
 

@@ -9,7 +9,7 @@ export interface ProjectTypes {
   readonly workflows: object;
 }
 
-/** A project whose names are not known: any name is taken, payloads and results are JSON. */
+/** A project without known names: calls accept any name, and payloads and results are JSON. */
 export interface AnyProject {
   readonly agents: { readonly [name: string]: unknown };
   readonly workflows: { readonly [name: string]: unknown };
@@ -19,7 +19,7 @@ export type NameIn<Sources> = keyof Sources & string;
 
 export type WorkflowPayload = Readonly<Record<string, unknown>>;
 
-/** Standard Schema, as far as types need it. */
+/** The part of Standard Schema that the types need. */
 interface SchemaOf<Input> {
   readonly "~standard": { readonly types?: { readonly input: Input } | undefined };
 }
@@ -29,8 +29,8 @@ interface Definition<Payload, Result> {
 }
 
 /**
- * The payload that a workflow takes: of `defineWorkflow` as the default export or as `workflow`, or of the schema
- * `payload` beside `run`.
+ * The payload of a workflow: from `defineWorkflow` as the default export or as `workflow`, or from the schema `payload`
+ * next to `run`.
  */
 export type PayloadOf<Module> = Module extends { readonly default: infer Workflow }
   ? PayloadOf<Workflow>
@@ -44,7 +44,7 @@ export type PayloadOf<Module> = Module extends { readonly default: infer Workflo
         ? Input
         : WorkflowPayload;
 
-/** The `output` of an agent as it comes over the wire. */
+/** The `output` of an agent as JSON. */
 export type OutputOf<Module> = Module extends { readonly default: infer Agent }
   ? OutputOf<Agent>
   : "~types" extends keyof Module
@@ -53,7 +53,7 @@ export type OutputOf<Module> = Module extends { readonly default: infer Agent }
       : unknown
     : unknown;
 
-/** The result of a workflow as it comes over the wire. */
+/** The result of a workflow as JSON. */
 export type ResultOf<Module> = Module extends { readonly default: infer Workflow }
   ? ResultOf<Workflow>
   : Module extends { readonly workflow: infer Workflow }
@@ -66,18 +66,18 @@ export type ResultOf<Module> = Module extends { readonly default: infer Workflow
         ? Wire<Awaited<Returned>>
         : unknown;
 
-/** The outcome of a run; `result` has the type that the workflow says. */
+/** The outcome of a run; `result` has the type of the workflow's result. */
 export type CompletedRun<Result> = unknown extends Result
   ? RunCompleted
   : Omit<RunCompleted, "result"> & { readonly result: Result };
 
-/** A payload that may be left out where the workflow needs none of its fields. */
+/** A payload, optional if all of its fields are. */
 export type PayloadArguments<Payload, Options> =
   Record<never, never> extends Payload
     ? [payload?: Payload, options?: Options]
     : [payload: Payload, options?: Options];
 
-/** A value after JSON: a `Date` is a text, functions and `undefined` are gone. */
+/** A value after JSON: a `Date` is a text; functions and `undefined` are removed. */
 export type Wire<Value> = unknown extends Value
   ? unknown
   : Value extends { toJSON(): infer Json }

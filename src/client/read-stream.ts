@@ -4,25 +4,25 @@ import { eventTypes } from "../protocol/enums.ts";
 import type { EventType, KitEvent } from "../protocol/event.ts";
 import { connectionLost } from "./to-kit-error.ts";
 
-/** The items of a stream: events, and at the end its result or an error envelope, where it has one. */
+/** An item of a stream: an event, a position, or at the end the result or an error envelope. */
 export type StreamItem =
   | { readonly kind: "event"; readonly event: KitEvent }
   | { readonly kind: "result" | "failure"; readonly body: unknown };
 
-/** The server asks to be asked from the beginning the next time: the instance was deleted. */
+/** Resets the position: the instance was deleted, so the next request starts at the beginning. */
 interface Reset {
   readonly kind: "reset";
 }
 
-/** The stream goes on after this event: it began where its reader could not know. */
+/** The position after which the stream continues, if the reader cannot know it. */
 interface Position {
   readonly kind: "position";
   readonly index: number;
 }
 
 /**
- * Reads the items of an answer as they come. Throws `unavailable` when the connection breaks, or is
- * silent for `idleTimeoutMs`: the server sends a comment every 15 s. A reader that leaves early closes it.
+ * Yields the items of a reply as they arrive. Throws `unavailable` if the connection breaks or is silent for
+ * `idleTimeoutMs`: the server sends a comment every 15 s. Leaving the loop early closes the connection.
  */
 export async function* readStream(
   response: Response,
@@ -44,7 +44,7 @@ export async function* readStream(
       for (const event of parser.push(decoder.decode(value, { stream: true }))) yield toItem(event);
     }
   } finally {
-    // A connection that has broken has nothing left to cancel.
+    // A broken connection cannot be cancelled.
     reader.cancel().catch(() => undefined);
   }
 }
@@ -54,7 +54,7 @@ function toItem({ id, event, data }: ServerSentEvent): StreamItem | Reset | Posi
   if (id !== undefined && data === "") return { kind: "position", index: Number(id) };
   const body = parse(data);
   if (id !== undefined && isEvent(body)) return { kind: "event", event: body };
-  // An event that an agent calls `error` has an id; the end of a stream has none.
+  // An agent's event named `error` has an id; the end of a stream has none.
   return { kind: event === "result" ? "result" : "failure", body };
 }
 
@@ -79,38 +79,37 @@ function isEvent(body: unknown): body is KitEvent {
 
 const known: ReadonlySet<EventType> = new Set(eventTypes);
 
-/** Whether this client knows the event: events of a newer server are skipped. The type checker holds the list to the schema of events. */
+/** Whether this client knows the event: it skips events of a newer server. The compiler compares the list with the schema of events. */
 export function isKnownEvent(event: KitEvent): boolean {
   return known.has(event.type);
 }
 
-/** One event of a stream, as the wire gives it. */
+/** One server-sent event. */
 export interface ServerSentEvent {
-  /** Absent where the event itself names none; without data the reader is to take it for its position; empty, it is to forget that. */
+  /** Absent if the event has no id. Without data, the id is the new position of the reader; an empty one resets it. */
   readonly id?: string;
-  /** `message` where it names none. */
+  /** `message` if the event has no type. */
   readonly event: string;
   readonly data: string;
 }
 
 export interface SseParser {
-  /** Takes the next piece of the text, cut anywhere; gives the events that it completes. */
+  /** Parses the next chunk of the text, which can be cut anywhere. Returns the events that it completes. */
   push(text: string): readonly ServerSentEvent[];
 }
 
-/** In UTF-16 units: an event above this is not an event of kit. */
+/** In UTF-16 units; events of kit are smaller. */
 const maxEventLength = 32_000_000;
 
 /**
- * Parses `text/event-stream`. Linear in the length of the text, however it is cut; an event that the
- * stream does not complete is dropped, and so is `retry`, since the client has a policy of its own.
- * Throws `unavailable` for an event without end.
+ * Creates a parser of `text/event-stream`. It takes linear time for any chunks. It drops an incomplete event at the end,
+ * and `retry`, because the client has its own retry policy. Throws `unavailable` for an event without end.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
 export function createSseParser(): SseParser {
   let started = false;
-  // A CR ended the text before this one: a LF that follows belongs to it.
+  // The last chunk ended with CR: a LF at the start of this one belongs to it.
   let afterCr = false;
   let pending: string[] = [];
   let length = 0;
@@ -127,7 +126,7 @@ export function createSseParser(): SseParser {
   function takeLine(line: string, events: ServerSentEvent[]): void {
     if (line === "") {
       const idField = id === undefined ? {} : { id };
-      // An id alone is a position, or the end of all positions.
+      // An event with only an id sets the position, or resets it.
       if (data.length > 0 || id === "" || (id !== undefined && event === ""))
         events.push({ ...idField, event: event || "message", data: data.join("\n") });
       id = undefined;

@@ -11,12 +11,11 @@ import { connectionLost, fromEnvelope } from "./to-kit-error.ts";
 import type { Transport } from "./transport.ts";
 
 /**
- * Events as they are made, and what they come to. Nothing is sent before the first event, or the
- * result, is asked for. Iterating throws the `KitError` that the work failed with; leaving the loop
- * early closes the connection.
+ * The events of a call as they are emitted, and its result. The client sends the request when the first event or the
+ * result is requested. Iterating throws the `KitError` of failed work; leaving the loop early closes the connection.
  */
 export interface ResultStream<Result> extends AsyncIterable<KitEvent> {
-  /** Reads what is left of the stream, and gives its result. */
+  /** Reads the rest of the stream and returns its result. */
   result(): Promise<Result>;
 }
 
@@ -60,11 +59,11 @@ export type TypedReply<Result> = unknown extends Result
   ? PromptReply
   : Omit<PromptReply, "result"> & { readonly result: Result };
 
-/** A prompt under way; its result is what `invoke` gives. */
+/** A running prompt; its result is that of `invoke`. */
 export interface PromptStream<Result = unknown> extends ResultStream<TypedReply<Result>> {
   /**
-   * The typed result of an agent with an `output` as it grows, in the place of the events: each value replaces the one
-   * before, and a repaired answer begins anew. It is what the model wrote so far, which no schema has checked.
+   * Yields the growing typed result of an agent with an `output`, instead of the events: each value replaces the one
+   * before, and a repaired answer starts again. The values are what the model has written so far, unchecked by the schema.
    *
    * @example
    * import { KitClient } from "kit/client";
@@ -77,7 +76,7 @@ export interface PromptStream<Result = unknown> extends ResultStream<TypedReply<
   partialResults(): AsyncIterable<DeepPartial<Result>>;
 }
 
-/** A call of a route that prompts, and can answer with events. */
+/** A call of a route that prompts and can answer with events. */
 type PromptCall = RouteCall<{ readonly result: PromptReply }>;
 
 export function promptStream(transport: Transport, call: PromptCall): PromptStream {
@@ -96,8 +95,8 @@ export function createPromptStream(
 }
 
 /**
- * Waits for the answer of a prompt. Over a stream, too: an answer that takes minutes would else be a
- * connection that says nothing, which proxies, and Node's own `fetch` after five of them, cut.
+ * Waits for the answer of a prompt. It also reads a stream, because an answer can take minutes: proxies, and Node's
+ * `fetch` after five minutes, close a silent connection.
  */
 export async function promptReply(transport: Transport, call: PromptCall): Promise<PromptReply> {
   const { timeoutMs, signal } = call.options ?? {};

@@ -2,27 +2,27 @@ import type { BodyOf, ParameterOf, QueryOf, ReplyOf } from "../protocol/routes/r
 import type { Routes } from "../protocol/routes/routes.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 
-/** One call of a route, ready to be sent. */
+/** One call of a route. */
 export interface Call {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Its segments, as they are. */
+  /** The segments of the path, not encoded. */
   readonly path: readonly string[];
   /** Parameters that are undefined are left out, lists joined by commas. */
   readonly query?: object | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly options?: (CallOptions & WorkOptions) | undefined;
-  /** Whether doing it twice is doing it once. Default: for GET and DELETE, and under an idempotency key. */
+  /** Whether repeating the call is safe. Default: for GET and DELETE, and with an idempotency key. */
   readonly repeatable?: boolean | undefined;
 }
 
-/** A call whose reply is known. */
+/** A call with the type of its reply. */
 export interface RouteCall<Reply> extends Call {
-  /** For the type checker alone: never there. */
+  /** For the compiler only: never set. */
   readonly "~reply"?: Reply;
 }
 
-/** The input of a call, as the table of routes says it. */
+/** The input of a call, from the table of routes. */
 type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Key>, string>> }) &
@@ -35,8 +35,8 @@ type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
   };
 
 /**
- * A call of a route by its key in the table. The types come from there; at run time the key has all that a client needs,
- * so that no schema is loaded in a browser.
+ * Creates a call of a route by its key in the table. The types come from the table; at run time the key is enough, so
+ * that browsers load no schema.
  */
 export function route<Key extends keyof Routes>(
   key: Key,

@@ -2,7 +2,7 @@
 export interface Principal {
   /** The id of a key is `key_` and the start of its SHA-256, never the key. */
   readonly id: string;
-  /** Anything else that `server.auth` says about the sender, for `server.authorize`. */
+  /** Other properties that `server.auth` returns, for `server.authorize`. */
   readonly [property: string]: unknown;
 }
 
@@ -12,10 +12,10 @@ export type AuthResult = boolean | Principal;
 /**
  * The actions that `server.authorize` decides about.
  *
- * Specs and guidelines are the project's: `project.read`, and `project.write` for what is written of them.
- * `agent.allow` is asked, after `agent.approve`, for a rule that lets calls run without an approval from then on.
- * `agent.omit_rules` is asked, after `agent.prompt`, for a fork that goes without rules of the project.
- * `file.read` is asked for lines of any file of the repository. `agent.list` and `workflow.list` are asked for each name that a list would give; `run.list` and
+ * `project.read` covers reading specs and guidelines, `project.write` writing them.
+ * `agent.allow` is checked, after `agent.approve`, for a rule that lets later calls run without an approval.
+ * `agent.omit_rules` is checked, after `agent.prompt`, for a fork that leaves out rules of the project.
+ * `file.read` is checked for lines of any file of the repository. `agent.list` and `workflow.list` are checked for each name in a list; `run.list` and
  * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
  * leaves out each refused entry.
  */
@@ -49,9 +49,9 @@ export const serviceActions = [
 ] as const;
 export type ServiceAction = (typeof serviceActions)[number];
 
-/** A question to `server.authorize`. */
+/** The argument of `server.authorize`. */
 export interface AuthorizeRequest {
-  /** Undefined where no key was asked for. */
+  /** Undefined if the server requires no key. */
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
   /**
@@ -68,5 +68,5 @@ export interface AuthorizeRequest {
   readonly webhook?: string | undefined;
 }
 
-/** Says whether something may be done; anything but `true` is a refusal. */
+/** Returns whether an action is permitted; every value except `true` refuses it. */
 export type AuthorizeHook = (request: AuthorizeRequest) => boolean | Promise<boolean>;

@@ -1,6 +1,6 @@
 /**
- * The closed lists of values on the wire. They stand apart from the schemas made of them, so that what reads a list loads
- * no schema library: the command line and browsers.
+ * The closed lists of values on the wire. They lie in another file than the schemas, so that the command line and browsers can
+ * read a list without loading a schema library.
  */
 
 /** The frameworks a spec block can come from, by wire value. Labels: `specs/registry.ts`. */
@@ -17,8 +17,8 @@ export const priorities = ["critical", "high", "medium", "low"] as const;
 export type Priority = (typeof priorities)[number];
 
 /**
- * How a delivery of a webhook stands: by the status of its reply, 2xx, 4xx or 5xx. An `open` one has no reply yet, or its process has
- * ended before it.
+ * The outcome of a webhook's delivery, by the status of its reply: 2xx, 4xx or 5xx. An `open` delivery has no reply yet, or its process
+ * ended before the reply.
  */
 export const deliveryOutcomes = ["accepted", "refused", "failed", "open"] as const;
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
@@ -56,7 +56,7 @@ export type SpecEdgeKind = (typeof specEdgeKinds)[number];
 export const coverageEvidence = ["path", "key", "number"] as const;
 export type CoverageEvidence = (typeof coverageEvidence)[number];
 
-/** How an acceptance criterion stands: by the tests that name it, and how they ended when they last ran. */
+/** The state of an acceptance criterion: the last result of the tests that name it. */
 export const criterionStates = ["uncovered", "never_run", "passing", "failing"] as const;
 export type CriterionState = (typeof criterionStates)[number];
 
@@ -151,11 +151,11 @@ export const explainTools = [
 ] as const;
 export type ExplainTool = (typeof explainTools)[number];
 
-/** `failed` is the dead letter: its attempts are used up, and it waits to be looked at. */
+/** `failed` is a dead letter: its attempts are used up, and an operator decides about it. */
 export const dispatchStatuses = ["queued", "running", "completed", "failed", "cancelled"] as const;
 export type DispatchStatus = (typeof dispatchStatuses)[number];
 
-/** `waiting`: for a time or a signal, with nothing in memory. */
+/** A `waiting` run waits for a time or a signal; it uses no memory. */
 export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
@@ -187,7 +187,7 @@ export const finishReasons = [
 ] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
-/** Every type of event; `event.ts` says what each carries. */
+/** All types of events; `event.ts` has their fields. */
 export const eventTypes = [
   "operation_start",
   "operation",

@@ -3,27 +3,27 @@ import type { ErrorCause } from "./errors.ts";
 
 export type { ErrorCause } from "./errors.ts";
 
-/** Knows the machine and the project that an error comes from. */
+/** Reads errors of a project on this machine. */
 export interface CauseReader {
-  /** Takes secrets and paths of the machine out of a text. */
+  /** Removes secrets and paths of the machine from a text. */
   clean(text: string): string;
-  /** The first place of the project that a stack names. */
+  /** Returns the first place in the project's files that a stack names. */
   place(stack: string): { readonly path: string; readonly line: number } | undefined;
 }
 
 const maxNameChars = 100;
 const maxMessageChars = 2_000;
-/** Readers need no more of a longer text, and masking all of it would take time. */
+/** A longer text is cut before it is masked, which would take time. */
 const maxReadChars = 1_000_000;
 const maxDepth = 5;
 const maxErrors = 5;
 
-/** The causes of these errors are answers of a provider, which kit does not keep. */
+/** The causes of these errors are answers of a provider, which kit does not store. */
 const opaqueCodes: ReadonlySet<string> = new Set(["model_error", "model_timeout", "context_overflow"]);
 
 /**
- * Why something failed, beside the code and the message that its record has already; undefined when they say
- * all. Reading a thrown value never throws.
+ * Returns the cause of an error, for a record that already has its code and message; undefined if the cause adds
+ * nothing. It never throws, whatever value was thrown.
  */
 export function causeOf(error: unknown, reader: CauseReader): ErrorCause | undefined {
   const origin = originOf(error);
@@ -34,7 +34,7 @@ export function causeOf(error: unknown, reader: CauseReader): ErrorCause | undef
   return own.path === undefined ? undefined : own;
 }
 
-/** A cause on one line: `GitHub said 500 (src/workflows/release.ts:12)`, its own causes after it. */
+/** Formats a cause on one line: `GitHub said 500 (src/workflows/release.ts:12)`, followed by its own causes. */
 export function causeLine(cause: ErrorCause): string {
   const { name, message, path, line } = cause;
   const place = path === undefined ? "" : ` (${path}${line === undefined ? "" : `:${line}`})`;
@@ -42,7 +42,7 @@ export function causeLine(cause: ErrorCause): string {
   return [`${message === "" ? name : message}${place}`, ...further.map(causeLine)].join("; caused by: ");
 }
 
-/** The messages of an error and its causes, one after the other. */
+/** Returns the messages of an error and of its causes. */
 export function messagesOf(error: unknown): readonly string[] {
   const all = (cause: ErrorCause): readonly string[] => [
     cause.message === "" ? cause.name : cause.message,
@@ -51,7 +51,7 @@ export function messagesOf(error: unknown): readonly string[] {
   return all(toErrorCause(error, { clean: (text) => text, place: () => undefined }));
 }
 
-/** An error that code outside kit recognizes: `causeOf` reads the cause back from it that it was made of. */
+/** Converts a cause to an error for code outside kit; `causeOf` converts it back. */
 export function fromErrorCause({ name, message, path, line, cause, errors }: ErrorCause): Error {
   const options = cause === undefined ? undefined : { cause: fromErrorCause(cause) };
   const error =
@@ -65,7 +65,7 @@ export function fromErrorCause({ name, message, path, line, cause, errors }: Err
   return error;
 }
 
-/** The error that the failure began with: kit hands it on under other errors of the same message. */
+/** Returns the original error: kit wraps it in other errors with the same message. */
 function originOf(error: unknown): unknown {
   let origin = error;
   for (let depth = 0; depth < 2 * maxDepth && origin instanceof KitError; depth += 1) {
@@ -76,11 +76,11 @@ function originOf(error: unknown): unknown {
   return origin;
 }
 
-/** `above`: what it is a cause of. */
+/** `above` holds the errors whose cause this is, outermost first. */
 function toErrorCause(thrown: unknown, reader: CauseReader, above: readonly unknown[] = []): ErrorCause {
   const message = thrownText(thrown);
   const stack = textAt(thrown, "stack") ?? "";
-  // Text in a message may look like a place.
+  // Remove the message from the stack: its text can look like a place.
   const at = message === "" ? -1 : stack.indexOf(message);
   const frames = at === -1 ? stack : `${stack.slice(0, at)}${stack.slice(at + message.length)}`;
   const place = reader.place(frames.slice(0, maxReadChars));
@@ -106,12 +106,12 @@ function nameOf(thrown: unknown): string {
   if (typeof thrown !== "object") return typeof thrown;
   const name = textAt(thrown, "name");
   if (name !== undefined && name !== "" && name !== "Error") return name;
-  // A class that extends Error without a name of its own.
+  // A class that extends Error without setting `name`.
   return textAt(read(thrown, "constructor"), "name") || name || "object";
 }
 
 /**
- * The message of an error, or the text of anything else that was thrown: read without throwing, and not cut.
+ * Returns the message of an error, or the text of any other thrown value, not cut. It never throws.
  */
 export function thrownText(thrown: unknown): string {
   if (typeof thrown !== "object" || thrown === null) return safely(() => String(thrown)) ?? "";

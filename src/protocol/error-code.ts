@@ -2,7 +2,7 @@ import { isoTime } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 
 /**
- * The closed set of error codes, with the HTTP status each answers and whether the same call can
+ * All error codes, each with its HTTP status and whether the same call can
  * succeed later. A code is the `type` of the error envelope on every route.
  */
 export const errorCodes = {
@@ -40,17 +40,17 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Whether kit knows the code: an error of a project's code may have any. */
+/** Whether a code is one of kit's: errors of a project's code can have any code. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorCodes, code);
 }
 
-/** Whether the same call can succeed later, as far as its code tells. */
+/** Whether the code says that the same call can succeed later. */
 export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorCodes[code].retryable;
 }
 
-/** The fields of an error about a store that cannot be used for now. */
+/** The details of a temporary outage of a store. */
 export interface StoreOutage {
   /** "The session store" */
   readonly store: string;
@@ -61,12 +61,12 @@ export interface StoreOutage {
   readonly cause?: unknown;
 }
 
-/** Workers that wait for a store ask it again within that time; callers are told to retry after it. */
+/** The delay after which callers should retry; waiting workers try the store again within that time. */
 const retryAfterS = 5;
 
 /**
- * The error of a store that cannot be used for now. A worker that meets it waits for as long as the outage lasts and counts no
- * attempt; it recognises the outage by this code alone. `meta` names the store and the start of the outage.
+ * Creates the error of a store that is temporarily unavailable. A worker that gets it waits until the outage ends and counts no
+ * attempt; only this code marks an outage. `meta` names the store and the start of the outage.
  */
 export function storeUnavailable({
   store,

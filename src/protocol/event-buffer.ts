@@ -1,29 +1,29 @@
 import type { KitEvent } from "./event.ts";
 
-/** A piece of what a model says. */
+/** A part of the model's answer. */
 export type DeltaEvent = Extract<KitEvent, { readonly type: "text_delta" | "reasoning_delta" }>;
 
 export interface EventBufferOptions<Item> {
   /** The delta that an item carries; undefined for any other item. */
   readonly deltaOf: (item: Item) => DeltaEvent | undefined;
   readonly ofDelta: (delta: DeltaEvent) => Item;
-  /** Past this many unread items, neighbouring deltas of one turn are joined; default 1,000. */
+  /** Beyond this many unread items, neighbouring deltas of one turn are joined; default 1,000. */
   readonly joinBeyond?: number | undefined;
   /** A limit for the unread items, in the unit of `lengthOf`. */
   readonly limit?:
     | {
         readonly maxLength: number;
         readonly lengthOf: (item: Item) => number;
-        /** Called once, when more would wait than may: the buffer has dropped everything, and has ended. */
+        /** Called once if the limit is exceeded: the buffer has dropped its items and has ended. */
         readonly onOverflow: () => void;
       }
     | undefined;
 }
 
 /**
- * Unread events between their maker and a reader who takes them in its own time. A slow reader delays no maker and
- * holds little: deltas that it has not read are joined, and a limit ends it. Several readers share the items: each goes
- * to one of them.
+ * Unread events between a producer and its readers. A slow reader does not delay the producer and uses little memory:
+ * the buffer joins unread deltas, and a limit ends the buffer. Several readers share the items: each item goes to one
+ * of them.
  */
 export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
   readonly #options: EventBufferOptions<Item>;
@@ -37,7 +37,7 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     this.#options = options;
   }
 
-  /** Does nothing once the buffer has ended. */
+  /** Adds an item; does nothing after the buffer has ended. */
   push(item: Item): void {
     if (this.#end !== undefined) return;
     const { joinBeyond = 1_000, limit } = this.#options;
@@ -45,7 +45,7 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     if (joined === undefined) this.#unread.push(item);
     else this.#unread[this.#unread.length - 1] = joined;
     if (limit !== undefined) {
-      // The fields of a joined delta are there already: its text alone is new.
+      // A joined delta only adds its text.
       this.#length +=
         joined === undefined ? limit.lengthOf(item) : (this.#options.deltaOf(item)?.text.length ?? 0);
       if (this.#length > limit.maxLength) {
@@ -59,19 +59,19 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     this.#wake();
   }
 
-  /** Nothing more comes: readers get what is left. */
+  /** Ends the buffer: readers get the remaining items. */
   end(): void {
     this.#end ??= {};
     this.#wake();
   }
 
-  /** The same; then readers get the error. */
+  /** Ends the buffer with an error, which readers get after the remaining items. */
   fail(error: unknown): void {
     this.#end ??= { error };
     this.#wake();
   }
 
-  /** All unread items, as soon as there is one; undefined at the end. */
+  /** Resolves with all unread items once there is one; undefined at the end. */
   take(): Promise<readonly Item[] | undefined> {
     return this.#when(() => {
       const taken = this.#next === 0 ? this.#unread : this.#unread.slice(this.#next);
@@ -140,7 +140,7 @@ function partialOf(delta: DeltaEvent): unknown {
   return delta.type === "text_delta" ? delta.partial_result : undefined;
 }
 
-/** The event itself where it is a delta. */
+/** Returns the event if it is a delta. */
 export function toDelta(event: KitEvent): DeltaEvent | undefined {
   return event.type === "text_delta" || event.type === "reasoning_delta" ? event : undefined;
 }

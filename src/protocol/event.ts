@@ -29,7 +29,7 @@ const context = {
 /** The fields that every event can carry. */
 export interface EventContext extends Infer<z.ZodObject<typeof context>> {}
 
-/** The schema of an event: what its type carries, beside the common fields. */
+/** Creates the schema of an event: the fields of its type and the common fields. */
 function event<const Type extends (typeof eventTypes)[number], Fields extends z.ZodRawShape>(
   type: Type,
   fields: Fields,

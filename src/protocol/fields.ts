@@ -2,7 +2,7 @@ import { z } from "zod";
 import { faultOfName } from "../base/names.ts";
 import { hasAtMostCodePoints } from "../base/text-size.ts";
 
-/** The record that a schema describes. Records are shared between readers, so nothing in one can be changed. */
+/** The record type of a schema. Records are shared between readers, so all their fields are read-only. */
 export type Infer<Schema extends z.core.$ZodType> = Immutable<z.output<Schema>>;
 
 type Immutable<T> = T extends (...args: never[]) => unknown
@@ -15,10 +15,10 @@ type Immutable<T> = T extends (...args: never[]) => unknown
 const maxPageSize = 1_000;
 export const maxRequestItems = 10_000;
 
-// NUL ends a string in SQLite and in every C program behind it, so it has no place in an input.
+// NUL ends a string in SQLite and in C programs, so inputs cannot hold it.
 const withoutNul = /^[^\0]*$/;
 
-/** The message for a value of the wrong kind, or for one that is missing. */
+/** Creates the message for a value of the wrong kind; a missing value is "required". */
 export function needed(message: string): z.core.$ZodErrorMap {
   return (issue) => (issue.input === undefined ? "is required" : message);
 }
@@ -28,7 +28,7 @@ export function textField(maxLength: number): z.ZodString {
   return atMost(maxLength).regex(withoutNul, "must not contain NUL");
 }
 
-/** A text of at most so many characters, counted as the published `maxLength` is: in code points. */
+/** A text of at most `maxLength` code points, as JSON Schema counts them. */
 export function atMost(maxLength: number): z.ZodString {
   return z
     .string({ error: needed("must be a string") })
@@ -36,13 +36,13 @@ export function atMost(maxLength: number): z.ZodString {
     .meta({ maxLength });
 }
 
-/** A file of the project as a client names it; whether it exists does not matter. */
+/** A path in the project; the file need not exist. */
 export const projectPathField = textField(4_096)
   .min(1, "must not be empty")
   .refine(isInsideProject, "must be a path inside the project, relative to its root")
   .meta({ description: "A path inside the project, relative to its root, with forward slashes." });
 
-/** The body of a request that has nothing to say. */
+/** The body of a request without fields. */
 export const emptyBodySchema = z.strictObject({});
 
 /** A whole number from 1 to `max`. */
@@ -60,19 +60,19 @@ export const cursorField = textField(1_000).meta({
   description: "`next_cursor` of the page before.",
 });
 
-/** A name or id, such as could stand in a path. */
+/** A name or id that can be a path segment. */
 export const nameField = z.string({ error: needed("must be a string") }).superRefine((text, context) => {
   const fault = faultOfName(text);
   if (fault !== undefined) context.addIssue(fault);
 });
 
-/** The index of an event: those after it are asked for. */
+/** The index of an event after which events are requested. */
 export const eventPositionField = z
   .int({ error: needed("must be a whole number from 0") })
   .min(0, "must be a whole number from 0")
   .meta({ description: "Events after this index; 0 is the beginning." });
 
-/** Where a stream of events begins: after an index, or with the next event that is made. */
+/** The start of an event stream: after an index, or with the next new event. */
 export const streamPositionField = z
   .union([eventPositionField, z.literal("now")], { error: needed("must be a whole number from 0, or now") })
   .meta({ description: "Events after this index; 0 is the beginning, `now` only what is made from now on." });

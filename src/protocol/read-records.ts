@@ -6,7 +6,7 @@ import type { ReceiptItem, TurnReceipt } from "./receipt.ts";
 // Functions over the records of the wire. They lie in another file than the schemas, so that browsers and programs
 // that import them load no schema library.
 
-/** The text of a message, its text parts joined. */
+/** Joins the text parts of a message. */
 export function textOf(message: Message): string {
   let text = "";
   for (const part of message.content) if (part.type === "text") text += part.text;
@@ -30,7 +30,7 @@ export const noUsage: Usage = {
   cost: { input: 0, output: 0, cache_read: 0, cache_write: 0, total: 0 },
 };
 
-/** The sum of two usages. A cost that is unknown on either side is unknown in the sum. */
+/** Adds two usages. A cost that is unknown on one side is unknown in the sum. */
 export function addUsage(left: Usage, right: Usage): Usage {
   return {
     input: left.input + right.input,
@@ -52,19 +52,19 @@ function addCost(left: number | null, right: number | null): number | null {
   return left === null || right === null ? null : left + right;
 }
 
-/** The typed results of the prompt itself, not of its tasks, as far as they have come: each replaces the one before. */
+/** Yields the growing typed result of the prompt itself, not of its tasks: each value replaces the one before. */
 export async function* partialResults<Result>(
   events: AsyncIterable<KitEvent>,
 ): AsyncGenerator<DeepPartial<Result>, void> {
   for await (const event of events) {
     if (event.type !== "text_delta" || event.task_id !== undefined) continue;
-    // As the model wrote it: the schema has not checked it.
+    // The model's text so far, unchecked by the schema.
     if (event.partial_result !== undefined) yield event.partial_result as DeepPartial<Result>;
   }
 }
 
 /**
- * Reads whole lists from the receipts of a session's turns, in their order; see `TurnReceipt`.
+ * Creates a reader that restores the whole list of each turn from the receipts of a session, in their order; see `TurnReceipt`.
  *
  * @example
  * ```ts

@@ -40,54 +40,54 @@ import { createSocketServer } from "./sockets/socket-server.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 
 export interface ServerOptions {
-  /** Its opener closes it, after the server. */
+  /** The project; the caller closes it after the server. */
   readonly project: Project;
-  /** Agents and workflows; without it, there are no routes for them. Its opener closes it, after the server. */
+  /** Agents and workflows; without it, there are no routes for them. The caller closes it after the server. */
   readonly service?: Service;
   readonly access?: AccessOptions;
-  /** Asked before anything is done, and about each name and record that a list would give. */
+  /** Called before each action, and for each name and record in a list. */
   readonly authorize?: AuthorizeHook;
-  /** Counted per principal, or per address where no key is asked for. */
+  /** The rate limit, per principal, or per address if the server requires no key. */
   readonly rateLimit?: RateLimit;
   readonly limits?: Partial<ServerLimits>;
-  /** Which agents requests reach; default `declared`: those whose file says `triggers = { webhook: true }`. */
+  /** The agents that requests reach; default `declared`: those whose file exports `triggers = { webhook: true }`. */
   readonly expose?: Exposure;
   /**
-   * Adds `dev` with stack and hint to every error, and on a loopback address serves agents that declare
-   * nothing, too. Never for a server that others reach.
+   * Adds `dev` with stack and hint to every error, and on a loopback address also serves agents without triggers. Never
+   * use it for a server that other machines reach.
    */
   readonly dev?: boolean;
   /**
-   * The web page at `/`, with its screens below `/console/`; default true. `read`: it looks and changes nothing, and the
-   * server refuses what its page would change. False: there is none.
+   * Whether the server has its web page at `/`, with screens below `/console/`; default true. `read`: the page is
+   * read-only, and the server refuses its writes.
    */
   readonly console?: ConsoleMode;
-  /** The configuration that the server was made of: `GET /server` shows it, without its secrets. */
+  /** The configuration of the server: `GET /server` shows it without its secrets. */
   readonly configuration?: KitConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
   /**
-   * Hears, once for each page and each name of the server, that a browser's request was refused because of its
-   * `Origin` or `Host`, and which setting allows it: `A page of https://app.example was refused. To allow it, set
+   * Receives, once for each page and each host name, a text about a browser's request that was refused because of its
+   * `Origin` or `Host`, with the setting that allows it: `A page of https://app.example was refused. To allow it, set
    * server.allowed_origins = ["https://app.example"].`
    */
   readonly onRefused?: (advice: string) => void;
-  /** Hears what became an `internal_error` of a request; why a run failed, the service's own `onError` hears. */
+  /** Receives the cause of each `internal_error` of a request; `onError` of the service receives those of runs. */
   readonly onError?: (error: unknown) => void;
   /**
-   * Takes keys out of every text of a reply, a frame and an entry for a log; default: what the service's
-   * application does with its own.
+   * Masks secrets in every text of a reply, a WebSocket frame and a log entry; default: the mask of the service's
+   * application.
    */
   readonly mask?: (text: string) => string;
 }
 
-/** The HTTP face of a project. */
+/** The HTTP server of a project. */
 export interface KitServer {
-  /** Answers `Request`s without a socket, too. */
+  /** The Hono application; it also answers requests without a socket. */
   readonly app: Hono<ServerEnv>;
   /**
-   * Answers a request without a socket, for frameworks that hand on `Request`s: Hono, Next.js. Its URL's path is one of the
-   * server's routes, without the prefix of a framework. Without a `connection`, names of hosts other than this machine's must be in
-   * `access.allowedHosts`.
+   * Answers a request without a socket, for frameworks that pass `Request` objects: Hono, Next.js. The path of its URL is
+   * one of the server's routes, without the prefix of a framework. Without a `connection`, host names other than this
+   * machine's must be in `access.allowedHosts`.
    *
    * @example
    * import { openProject } from "kit";
@@ -99,24 +99,24 @@ export interface KitServer {
    */
   fetch(request: Request, connection?: Connection): Promise<Response>;
   /**
-   * Answers a request of Node's HTTP server, for frameworks above that: Express, Fastify. Nothing may have read its body, and its
-   * `url` is one of the server's routes.
+   * Answers a request of Node's HTTP server, for frameworks on top of it: Express, Fastify. The framework must not have
+   * read the body, and `url` is one of the server's routes.
    */
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /**
-   * Starts listening; gives the address, with the real port where 0 was asked for. Throws `forbidden`
-   * for a public address that no key protects, and `conflict` when the port is taken.
+   * Starts listening. Returns the address, with the real port for port 0. Throws `forbidden` for a public address
+   * without a key, and `conflict` if the port is in use.
    */
   listen(options?: ListenOptions): Promise<ListenAddress>;
   /**
-   * Stops accepting, ends the streams that can be taken up again, lets replies and prompts under way
-   * finish, and closes every connection.
+   * Stops accepting requests, ends the streams that clients can resume, waits for running replies and prompts, and closes
+   * every connection.
    */
   close(): Promise<void>;
 }
 
 /**
- * Creates the server of a project, and of its agents and workflows where it is given a service.
+ * Creates the server of a project and, with a service, of its agents and workflows.
  *
  * @example
  * import { openProject } from "kit";
@@ -149,7 +149,7 @@ export function createServer(options: ServerOptions): KitServer {
   );
   const dev = options.dev ?? false;
   const report = (error: unknown): void => {
-    // Why a run failed is told by the service, where it was worked on; its record has no more to tell.
+    // The service reports why a run failed, in the process that ran it; the record has no more details.
     if (error instanceof KitError && error.meta?.run_id !== undefined) return;
     options.onError?.(error);
   };
@@ -210,7 +210,7 @@ export function createServer(options: ServerOptions): KitServer {
   const answer = createAnswer({ gate, toResponse, onRequest });
   mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer, page });
   let listener: Listener | undefined;
-  // Platforms that hand on requests have no server of Node's.
+  // Platforms that pass `Request` objects have no HTTP server of Node.
   const listening = (): Listener => {
     if (listener !== undefined) return listener;
     const sockets = context && createSocketServer(context, { gate, ...defined({ onRequest }) });
@@ -246,7 +246,7 @@ export function createServer(options: ServerOptions): KitServer {
   };
 }
 
-/** The routes that a server has only where there is a service behind it. */
+/** The routes of a server with a service. */
 function bindServiceRoutes(context: ServiceContext): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
@@ -261,7 +261,7 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
   ];
 }
 
-// The default decodes before it matches; ids are to be decoded once, after the path was split.
+// Hono's default decodes the path before it matches; kit decodes ids once, after it has split the path.
 function pathAsSent(request: Request): string {
   const start = request.url.indexOf("/", request.url.indexOf("//") + 2);
   const end = request.url.indexOf("?", start);

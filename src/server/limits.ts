@@ -1,46 +1,46 @@
 /** The limits of one request. Times are in milliseconds, sizes in bytes. */
 export interface ServerLimits {
   readonly bodyBytes: number;
-  /** Arrays and objects inside each other. */
+  /** Levels of nested arrays and objects. */
   readonly jsonDepth: number;
-  /** All headers of one request together. */
+  /** The size of all headers of one request. */
   readonly headerBytes: number;
   readonly headerCount: number;
-  /** Requests of one connection that are sent while earlier ones wait, answered or not. */
+  /** Pipelined requests of one connection: sent before the reply to an earlier one has ended. */
   readonly pipelinedRequests: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the end of its body. */
   readonly requestTimeoutMs: number;
-  /** How long a kept-alive connection may wait for its next request. */
+  /** How long a kept-alive connection can wait for its next request. */
   readonly keepAliveTimeoutMs: number;
-  /** How long a connection may neither send nor read. */
+  /** How long a connection can be idle: it neither sends nor reads. */
   readonly idleTimeoutMs: number;
-  /** How long `auth` and `authorize` may take to answer; then the request is refused. */
+  /** The time limit of `auth` and `authorize`; after it, the request is refused. */
   readonly hookTimeoutMs: number;
-  /** For how long a stream of events goes on before `authorize` is asked again, with its next event. */
+  /** How long an answer of `authorize` is valid for an event stream; the next event after it asks again. */
   readonly permissionMs: number;
-  /** A stream of events or a WebSocket that says nothing for this long says that it lives. */
+  /** An idle event stream or WebSocket sends a heartbeat after this time. */
   readonly heartbeatMs: number;
   /**
-   * A stream of events that its reader can take up again ends after this long, before a platform cuts it; undefined: it
-   * goes on.
+   * The server ends an event stream that its reader can resume after this time, before a platform cuts it; undefined: no
+   * limit.
    */
   readonly streamMs?: number;
-  /** Streams of events that may be open at once. */
+  /** Event streams that can be open at once. */
   readonly eventStreams: number;
   /** How many of them one principal may have; undefined: as many as are left for others. */
   readonly eventStreamsPerPrincipal?: number;
-  /** Unread events of one client; past this, the client is disconnected. */
+  /** The size of unread events of one client; beyond it, the server disconnects the client. */
   readonly unreadBytes: number;
   readonly webSockets: number;
   /** How many of them one principal may have; undefined: as many as are left for others. */
   readonly webSocketsPerPrincipal?: number;
-  /** Prompts under way on one WebSocket, and approvals that are being looked at. */
+  /** Running prompts, and approvals in progress, on one WebSocket. */
   readonly webSocketPrompts: number;
   /** The size of one message on a WebSocket. */
   readonly webSocketMessageBytes: number;
-  /** How long `close()` waits for replies under way. */
+  /** How long `close()` waits for running replies. */
   readonly closeGraceMs: number;
 }
 

@@ -19,11 +19,11 @@ import type { SocketServer } from "./sockets/socket-server.ts";
 export interface ListenOptions {
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** Default 2024; 0 takes a free one. */
+  /** Default 2024; 0 chooses a free port. */
   readonly port?: number;
 }
 
-/** Where a server listens; `url` is what a person opens. */
+/** The address at which a server listens; `url` is for a person's browser. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -42,13 +42,13 @@ interface ListenerOptions {
   readonly limits: ServerLimits;
   /** The error reply for anything thrown. */
   readonly toReply: (error: unknown) => ReplyParts;
-  /** Takes over the connections of WebSockets; without it, they are answered like any request. */
+  /** Handles WebSocket handshakes; without it, they are answered as ordinary requests. */
   readonly sockets?: SocketServer;
   /** Answers the other nodes of a cluster. */
   readonly nodes?: NodeAnswers | undefined;
 }
 
-/** An app on a Node HTTP server that bounds what a connection may cost. */
+/** Runs an app on a Node HTTP server with limits for each connection. */
 export function createListener({ app, limits, toReply, sockets, nodes }: ListenerOptions): Listener {
   const answer = (request: Request, env: HttpBindings): Response | Promise<Response> => {
     const reply = app.fetch(request, env);
@@ -68,7 +68,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
     else if (fault === undefined) handle(incoming, outgoing).catch(() => outgoing.destroy());
     else send(toReply(invalid(fault)), outgoing);
   };
-  // Replies under way: nothing may be written over one that has begun.
+  // The started replies: no error reply can be written after one has started.
   const replies = new WeakMap<Duplex, ServerResponse>();
   const underWay = new WeakMap<Duplex, number>();
   const server = createServer(
@@ -78,20 +78,20 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs, limits.requestTimeoutMs),
       maxHeaderSize: limits.headerBytes,
-      // Node would answer a missing Host itself, without the envelope.
+      // Node would answer a missing Host itself, without kit's error envelope.
       requireHostHeader: false,
-      // Deltas go out as they are made, and a client that vanished without a word is noticed.
+      // Deltas are sent at once, and a client that disappeared without closing is noticed.
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
-      // Clients offer HTTP/2 by the same header; they are answered in HTTP/1.1.
+      // Clients offer HTTP/2 with the same header; kit answers them in HTTP/1.1.
       shouldUpgradeCallback: ({ headers }) =>
         sockets !== undefined && headers.upgrade?.toLowerCase() === "websocket",
     },
     (incoming, outgoing) => {
       const { socket } = incoming;
       const count = (underWay.get(socket) ?? 0) + 1;
-      // Their answers are kept until the first one is out, which may be a stream without end.
+      // Node holds their replies in memory until the first reply has ended, which can be an endless stream.
       if (count > limits.pipelinedRequests) return socket.destroy();
       underWay.set(socket, count);
       outgoing.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
@@ -99,13 +99,13 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
       answerNode(incoming, outgoing);
     },
   );
-  // One more than allowed, so that a request with too many is seen and refused, not cut.
+  // One more than allowed: Node drops headers beyond its limit silently, and kit refuses a request with too many.
   server.maxHeadersCount = limits.headerCount + 1;
   server.timeout = limits.idleTimeoutMs;
   server.on("checkExpectation", (_, outgoing) =>
     send(toReply(invalid("Expect is not supported.")), outgoing),
   );
-  // Without a listener, Node hangs up on it without a word.
+  // Without a listener, Node closes the connection without a reply.
   server.on("connect", (_, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
     sendRaw(toReply(invalid("This server is not a proxy.")), socket);
@@ -114,7 +114,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
     if (error.code === "ECONNRESET" || !socket.writable || replies.get(socket)?.headersSent) socket.destroy();
     else sendRaw(toReply(invalid(reasonOf(error.code))), socket);
   });
-  // Connections that are neither the server's any more nor a WebSocket yet.
+  // Connections during a WebSocket handshake: the HTTP server no longer tracks them.
   const handshakes = new Set<Duplex>();
   if (sockets !== undefined) {
     server.on("upgrade", async (incoming, socket, head) => {
@@ -148,14 +148,14 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 }
 
-/** A reply, once nothing more of the request is on its way: also one that did not wait for that. */
+/** Returns the reply after the rest of the request's body has arrived, also if the handler did not read it. */
 async function afterBody(reply: Response | Promise<Response>, incoming: IncomingMessage): Promise<Response> {
   const response = await reply;
   if (!incoming.complete) await discardBody(incoming);
   return response;
 }
 
-/** Looks at what the router never sees, since a URL object has already tidied it. */
+/** Checks parts of a request that the router does not see, because a `URL` object normalizes them. */
 function faultOf({ rawHeaders, url = "" }: IncomingMessage, limits: ServerLimits): string | undefined {
   if (rawHeaders.length > 2 * limits.headerCount) return `There are more than ${limits.headerCount} headers.`;
   let hosts = 0;
@@ -164,7 +164,7 @@ function faultOf({ rawHeaders, url = "" }: IncomingMessage, limits: ServerLimits
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
   }
   if (hosts !== 1) return "There must be one Host header.";
-  // A proxy's form of the target (http://name/path) could name another host than the header does.
+  // A target in a proxy's form (http://name/path) could name another host than the header.
   if (!url.startsWith("/")) return "The request target must be a path.";
   return hasDotSegment(url) ? "The path must not hold dot segments." : undefined;
 }
@@ -178,8 +178,8 @@ function send({ status, headers, body }: ReplyParts, outgoing: ServerResponse): 
 }
 
 /**
- * Answers what the HTTP parser refused: a malformed or oversized head, a body that never ends. The
- * connection is closed, because the start of the next request is unknown.
+ * Answers a request that the HTTP parser refused: a malformed or oversized head, or a body that never ends. It closes the
+ * connection, because the start of the next request is unknown.
  */
 function sendRaw({ status, headers, body }: ReplyParts, socket: Duplex): void {
   const all = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
@@ -215,7 +215,7 @@ async function listen(server: Server, { host, port }: Required<ListenOptions>): 
   return { host, port: bound, url: `http://${nameOf(host)}:${bound}` };
 }
 
-// The wildcard addresses are no address to open.
+// A browser cannot open the wildcard addresses.
 function nameOf(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;
@@ -243,7 +243,7 @@ async function close(server: Server, graceMs: number, cutOthers: () => void): Pr
   if (!server.listening) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
-  // A kept-alive connection becomes idle only once its reply is out, so it is looked for again.
+  // A kept-alive connection becomes idle only after its reply, so check again.
   const sweep = setInterval(() => server.closeIdleConnections(), 20);
   const cut = setTimeout(() => {
     server.closeAllConnections();
@@ -257,12 +257,12 @@ async function close(server: Server, graceMs: number, cutOthers: () => void): Pr
   }
 }
 
-/** Beyond these, a client that goes on sending is answered while it does. */
+/** Beyond these limits, a client that continues to send gets its reply at once. */
 const most = { bytes: 64 * 1024 * 1024, ms: 10_000 } as const;
 
 /**
- * Lets what is left of a body arrive, and throws it away; resolves at once when nothing is left. A
- * connection that is closed over unread bytes is reset, and its client may lose the reply.
+ * Receives and discards the rest of a body; resolves at once if nothing is left. Closing a connection with unread bytes
+ * resets it, and the client can lose the reply.
  */
 async function discardBody(incoming: IncomingMessage): Promise<void> {
   if (incoming.complete || incoming.destroyed) return;
@@ -281,8 +281,8 @@ async function discardBody(incoming: IncomingMessage): Promise<void> {
 }
 
 /**
- * Where the machines of a network reach a server that listens there: an address that it listens on, or, where it listens on
- * all of them, the first one of this machine that is not its own loopback.
+ * Returns the address at which other machines reach a server: the address on which it listens or, if it listens on all
+ * addresses, the first of this machine that is not a loopback address.
  */
 export function reachableAt({ host, port }: ListenAddress): string {
   const isEvery = host === "0.0.0.0" || host === "::" || host === "";

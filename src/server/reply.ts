@@ -3,7 +3,7 @@ import { thrownText } from "../protocol/error-cause.ts";
 import { type ErrorCode, errorCodes, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope, ErrorIssue } from "../protocol/errors.ts";
 
-// Nothing this service sends may be framed, sniffed, cached by others or read by another site.
+// Other sites cannot frame or read a reply, browsers do not guess its type, and no cache stores it.
 const commonHeaders = {
   "cache-control": "no-store",
   "cross-origin-opener-policy": "same-origin",
@@ -26,29 +26,29 @@ const eventStreamHeaders = {
   "x-accel-buffering": "no",
 };
 
-/** A reply in parts, for where there is no `Response`. */
+/** The parts of a reply, for code without a `Response`. */
 export interface ReplyParts {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A JSON reply with the headers that every reply of kit has. */
+/** Creates a JSON reply with the headers of every reply. */
 export function jsonReply(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: jsonHeaders });
 }
 
-/** A reply that is a stream of events. No proxy on its way may hold it back. */
+/** Creates a reply with a stream of events. Its headers ask proxies not to buffer it. */
 export function eventStreamReply(body: ReadableStream<Uint8Array> | null): Response {
   return new Response(body, { status: 200, headers: eventStreamHeaders });
 }
 
-/** A JSON reply of any status, with more headers. */
+/** Creates the parts of a JSON reply with any status and additional headers. */
 export function jsonParts(value: unknown, { status, headers }: Omit<ReplyParts, "body">): ReplyParts {
   return { status, headers: { ...jsonHeaders, ...headers }, body: JSON.stringify(value) };
 }
 
-/** An HTML reply; `policy` is its content security policy. */
+/** Creates an HTML reply; `policy` is its content security policy. */
 export function htmlReply(
   html: string | null,
   {
@@ -73,7 +73,7 @@ interface StaticParts {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A file as it is, or a reply about one. */
+/** Creates a reply with a file's content, or a reply about a file. */
 export function staticReply(
   body: string | Uint8Array<ArrayBuffer> | null,
   { status = 200, headers }: StaticParts,
@@ -88,7 +88,7 @@ export function staticReply(
   });
 }
 
-/** A reply without a body. */
+/** Creates a reply without a body. */
 export function emptyReply(headers: Readonly<Record<string, string>>): Response {
   return new Response(null, { status: 204, headers: { ...commonHeaders, ...headers } });
 }
@@ -96,11 +96,11 @@ export function emptyReply(headers: Readonly<Record<string, string>>): Response 
 export interface ErrorReplyOptions {
   /** Adds stack and hint. */
   readonly dev: boolean;
-  /** Takes keys out of what is said. */
+  /** Masks secrets in the texts of the reply. */
   readonly masked?: <Value>(value: Value) => Value;
 }
 
-/** The error reply for anything thrown: a `KitError` by its code, all else as `internal_error`. */
+/** Creates the error reply for a thrown value: a `KitError` by its code, anything else as `internal_error`. */
 export function toErrorReply(error: unknown, options: ErrorReplyOptions): ReplyParts {
   const known = toKitError(error);
   return jsonParts(toErrorEnvelope(error, options), {
@@ -109,7 +109,7 @@ export function toErrorReply(error: unknown, options: ErrorReplyOptions): ReplyP
   });
 }
 
-/** The envelope of an error, as every route, stream and connection sends it. */
+/** Creates the error envelope that routes, streams and WebSockets send. */
 export function toErrorEnvelope(
   error: unknown,
   { dev, masked = (value) => value }: ErrorReplyOptions,
@@ -126,15 +126,15 @@ export function toErrorEnvelope(
   return { error: { type: known.code, ...masked(errorBody) } };
 }
 
-/** Clients may count on the issues of an invalid request, also where no single field of it is wrong. */
+/** Adds the issues of an invalid request, on which clients can rely, also if no single field is wrong. */
 function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] {
   if (code !== "invalid_request" || Array.isArray(meta?.issues)) return meta;
   return { ...meta, issues: [{ path: "request", message }] };
 }
 
 /**
- * The details for a developer. A refused request is not a fault in any code: its error has a hint at most,
- * and strangers, the pages of foreign sites among them, are told nothing of where kit lies on this machine.
+ * Returns the details for a developer. The error of a refused request has a hint at most, without stack: foreign pages
+ * and other clients must not learn paths of this machine.
  */
 function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {
   const hint = known.hint === undefined ? {} : { hint: known.hint };
@@ -143,10 +143,10 @@ function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["
   return Object.keys(dev).length === 0 ? {} : { dev };
 }
 
-/** Everything but a `KitError` with a code of ours may say things that no client should read. */
+/** Replaces every error except a `KitError` with one of kit's codes: its text can be private. */
 function toKitError(error: unknown): KitError<ErrorCode> {
   if (error instanceof KitError) {
-    // Read once: an error of a project's code may say something else the second time.
+    // Read each field once: a getter of the project's code can return another value the second time.
     const { code, message, hint, meta } = error;
     if (isErrorCode(code)) {
       return new KitError({
@@ -164,7 +164,7 @@ function toKitError(error: unknown): KitError<ErrorCode> {
   });
 }
 
-// An agent or a tool may throw a `KitError` of its own making.
+// Agents and tools can throw their own `KitError`.
 function isJson(meta: unknown): boolean {
   try {
     JSON.stringify(meta);
@@ -188,11 +188,11 @@ function detailsOf(error: KitError<ErrorCode>): string {
   const allowed = allowedBy(error);
   if (allowed !== undefined) return `Allowed: ${allowed}.`;
   if (!Array.isArray(issues)) return advice[error.code] ?? whenToRetry(error);
-  // A project's code may have written anything there.
+  // The project's code can set any value here.
   return issues.map((issue: unknown) => `${fieldOf(issue, "path")}: ${fieldOf(issue, "message")}`).join("; ");
 }
 
-/** For errors that pass by themselves: which store is away and since when, and when to try again; else "". */
+/** Returns the details of a temporary error: the unavailable store, the start of the outage, and the time of a retry; else "". */
 function whenToRetry({ meta }: KitError<ErrorCode>): string {
   const { store, since, retry_after_s } = meta ?? {};
   const away =
@@ -207,7 +207,7 @@ function fieldOf(issue: unknown, field: keyof ErrorIssue): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The methods that a route takes; undefined for every other error. */
+/** Returns the methods that a route allows; undefined for every other error. */
 function allowedBy({ code, meta }: KitError<ErrorCode>): string | undefined {
   return code === "method_not_allowed" && Array.isArray(meta?.allow) ? meta.allow.join(", ") : undefined;
 }
@@ -218,12 +218,12 @@ function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   const allowed = allowedBy(error);
   if (allowed !== undefined) headers.allow = allowed;
   const waitS = error.meta?.retry_after_s;
-  // Whole seconds are all that the header can say.
+  // The header holds whole seconds.
   if (typeof waitS === "number" && Number.isFinite(waitS)) headers["retry-after"] = String(Math.ceil(waitS));
   return headers;
 }
 
-// Causes can be long chains, and even circles; what was thrown may throw when it is looked at.
+// Causes can form long chains and circles, and reading a thrown value can throw.
 function describe(error: unknown, depth = 5): Record<string, unknown> {
   try {
     if (!(error instanceof Error)) return { thrown: thrownText(error) };
@@ -234,10 +234,10 @@ function describe(error: unknown, depth = 5): Record<string, unknown> {
   }
 }
 
-/** The folder of kit's code: its own frames, and those of what it uses, help whoever works on kit. */
+/** The folder of kit's code: its stack frames help only developers of kit. */
 const kitFolder = new URL("..", import.meta.url);
 
-/** A stack whose first frames are those of the project's own code. */
+/** Moves the frames of the project's code to the top of a stack. */
 function ownFramesFirst(stack: string | undefined): string | undefined {
   const lines = stack?.split("\n") ?? [];
   const isForeign = (line: string): boolean =>

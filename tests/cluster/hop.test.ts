@@ -64,7 +64,7 @@ test("a prompt without a key ends with a retryable error when its owner is kille
     await cluster.kill(owner);
     const answer = await reply;
     const text = await answer.text();
-    expect(text).toContain("The machine that worked on this is gone");
+    expect(text).toContain("The machine that worked on this has stopped");
     expect(text).toContain('"type":"unavailable"');
     if (headers !== sse) expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
     // The session continues on another node.

@@ -8,26 +8,26 @@ import type { LogPage, LogPageQuery } from "../service/log-page.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
-/** How a call is heard while it lasts. */
+/** The callbacks of a call. */
 export interface CallListeners {
-  /** Fires when the caller is gone. */
+  /** Fires when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** The work of a prompt has begun. */
+  /** Called when the work of a prompt starts. */
   onStart(): void;
-  /** An event of a prompt, as it is made: kept for a caller who is slow, within a limit. */
+  /** Receives an event of a prompt as it is emitted; events for a slow caller wait, up to a limit. */
   onEvent(event: KitEvent): void;
-  /** An event of a log: resolves when the caller can take the next one. */
+  /** Receives an event of a log; resolves when the caller can receive the next one. */
   deliver(event: KitEvent): Promise<void>;
 }
 
-/** A call of one node to another: the other answers out of its memory, and never passes it on. */
+/** The calls from one node to another, which answers from its memory and never forwards them. */
 export interface NodeCalls {
   prompt(
     asked: {
       readonly target: SessionKey;
       readonly request: PromptRequest;
       readonly principal?: string | undefined;
-      /** Whether its caller hasReader events. */
+      /** Whether the caller reads the events. */
       readonly hasReader: boolean;
     },
     listeners: CallListeners,
@@ -36,17 +36,17 @@ export interface NodeCalls {
   remove(target: InstanceTarget): Promise<boolean>;
   history(target: SessionKey): Promise<readonly Message[]>;
   historyPage(asked: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;
-  /** Which of these sessions the node works on. */
+  /** Returns for each session whether the node works on it. */
   working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
-  /** Whether a client is connected to the instance at the node. */
+  /** Returns whether a client is connected to the instance at the node. */
   attached(target: InstanceTarget): Promise<boolean>;
-  /** Removes a session that was not touched since; false where it is in use. */
+  /** Removes a session that was not used since `before`; returns false if it is in use. */
   forget(asked: {
     readonly session: TouchedSession;
     readonly before: number;
     readonly dryRun: boolean;
   }): Promise<boolean>;
-  /** The events of a stream after an index, and each new one; resolves when the stream has ended. */
+  /** Passes the events of a stream after an index, and each new one; resolves when the stream has ended. */
   events(asked: { readonly stream: string; readonly after: number }, listeners: CallListeners): Promise<void>;
   lastEvent(asked: { readonly stream: string }): Promise<number>;
   readEvents(asked: { readonly stream: string } & EventReadOptions): Promise<readonly KitEvent[]>;
@@ -56,7 +56,7 @@ export type CallName = keyof NodeCalls;
 export type AskedBy<Name extends CallName> = Parameters<NodeCalls[Name]>[0];
 export type AnswerOf<Name extends CallName> = Awaited<ReturnType<NodeCalls[Name]>>;
 
-/** The line whose owner answers a call; undefined for a call that any node answers for itself. */
+/** Returns the session line whose owner answers a call; undefined for a call that each node answers itself. */
 export const ownedBy: { readonly [Name in CallName]: (asked: AskedBy<Name>) => Owned | undefined } = {
   prompt: ({ target }) => instanceOf(target),
   abort: instanceOf,
@@ -79,7 +79,7 @@ function instanceOf({ agent, instance_id }: InstanceTarget): Owned {
   return { agent, instance_id };
 }
 
-/** The reverse of `agentStream` and `runStream`. */
+/** Parses the name of a stream, which `agentStream` or `runStream` created. */
 export function ownedByStream(stream: string): Owned | undefined {
   const [, agent, instance_id] = /^agent\/([^/]*)\/(.*)$/s.exec(stream) ?? [];
   if (agent !== undefined && instance_id !== undefined) return { agent, instance_id };
@@ -88,13 +88,13 @@ export function ownedByStream(stream: string): Owned | undefined {
 
 /** One line of an answer. */
 export type Frame =
-  /** The node takes the call. */
+  /** The node has accepted the call. */
   | { readonly is: "here" }
-  /** It does not, and has begun nothing: another node owns what is asked for. */
+  /** The node has started nothing: another node owns the instance or run. */
   | { readonly is: "elsewhere" }
   | { readonly is: "start" }
   | { readonly is: "event"; readonly event: KitEvent }
-  /** Nothing else was said for a while. */
+  /** A heartbeat. */
   | { readonly is: "alive" }
   | { readonly is: "result"; readonly value: unknown }
   | { readonly is: "error"; readonly error: CarriedError };
@@ -107,8 +107,8 @@ export interface CarriedError {
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Below it lies what nodes ask each other. */
+/** The path prefix of calls between nodes. */
 export const nodesPath = "/_kit/nodes/";
 
-/** How often a node says that it is still at a call, in ms. */
+/** How often a node sends a heartbeat during a call, in ms. */
 export const aliveMs = 1_000;

@@ -16,44 +16,44 @@ import {
 } from "./node-calls.ts";
 import { digestOf, signCall } from "./signature.ts";
 
-/** The node was not reached, so that it has begun nothing. */
+/** The node was not reached, so it has started nothing. */
 class Unreached extends NotBegun {}
 
-/** The node was lost after it had taken the call: the caller cannot know what it has done. */
+/** The connection to the node was lost after it had accepted the call: the caller cannot know what the node has done. */
 export class NodeLost extends KitError<"unavailable"> {
   constructor() {
     super({
       code: "unavailable",
-      message: "The machine that worked on this is gone, or cannot be reached any more. Try again.",
-      hint: "Prompts with an Idempotency-Key are finished by another machine.",
+      message: "The machine that worked on this has stopped or cannot be reached. Try again.",
+      hint: "Another machine finishes prompts with an Idempotency-Key.",
       meta: { retry_after_s: 1 },
     });
   }
 }
 
-/** Whether another node may be asked the same: nothing has begun. */
+/** Whether the call can be sent to another node, because nothing has started. */
 export function isNotBegun(error: unknown): boolean {
   return error instanceof NotBegun;
 }
 
-/** A connection within the machines' network takes no longer. */
+/** The time limit for a connection within the machines' network. */
 const connectMs = 2_000;
-/** After so long without a word, the database is asked whether the node lives. */
+/** After this silence, the client asks the database whether the node is alive. */
 const doubtMs = 2 * aliveMs;
 const watchMs = 500;
 
 type Headers = Readonly<Record<string, string | number>>;
 
-/** A call under way, as the watch over silent nodes sees it. */
+/** A running call, for the check of silent nodes. */
 interface Watched {
-  /** When something came last, by `performance.now`; undefined while the caller takes its time. */
+  /** The time of the last data, by `performance.now`; undefined while the caller is slow to read. */
   waitsSince: number | undefined;
   readonly isThere: () => Promise<boolean>;
   lose(): void;
   isAsking: boolean;
 }
 
-/** Asks other nodes, over connections that are kept. */
+/** Calls other nodes over kept-alive connections. */
 export class NodeClient {
   readonly #cluster: EngineCluster;
   readonly #agents = { "http:": keptAgent(Agent), "https:": keptAgent(SecureAgent) };
@@ -61,7 +61,7 @@ export class NodeClient {
   readonly #silenceMs: number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** After `silenceMs` without a word a node counts as lost, whatever the database says: the way to it may be cut. */
+  /** After `silenceMs` without data, a node counts as lost even if the database says that it is alive: the network can be cut. */
   constructor(
     cluster: EngineCluster,
     { silenceMs = 10_000 }: { readonly silenceMs?: number | undefined } = {},
@@ -70,7 +70,7 @@ export class NodeClient {
     this.#silenceMs = silenceMs;
   }
 
-  /** Gives the answer. Throws what the call has thrown there, `NotBegun` where it has not begun, and `NodeLost`. */
+  /** Returns the answer. Throws the error of the call, `NotBegun` if it has not started, and `NodeLost`. */
   async ask<Name extends CallName>(
     node: ClusterNode,
     call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
@@ -85,7 +85,7 @@ export class NodeClient {
     throw new NodeLost();
   }
 
-  /** The lines of an answer, as they come; the other node waits where the caller is slow. */
+  /** Yields the lines of an answer as they arrive; the other node waits for a slow caller. */
   async *frames<Name extends CallName>(
     node: ClusterNode,
     call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
@@ -121,7 +121,7 @@ export class NodeClient {
     } finally {
       signal?.removeEventListener("abort", stop);
       this.#watched.delete(watched);
-      // A connection whose answer has come to its end is kept.
+      // Keep a connection after a complete answer.
       if (reply?.complete === true) reply.resume();
       else sent.destroy();
     }
@@ -163,7 +163,7 @@ export class NodeClient {
     return sent.end(body);
   }
 
-  /** One timer looks at all calls. A frozen node keeps its connections, and says nothing. */
+  /** One timer checks all calls. A frozen node keeps its connections open and sends nothing. */
   #watch(watched: Watched): void {
     this.#watched.add(watched);
     this.#timer ??= setInterval(() => {
@@ -171,7 +171,7 @@ export class NodeClient {
         clearInterval(this.#timer);
         this.#timer = undefined;
       }
-      // After the sockets were read: what has come lies there when this process itself has stood still.
+      // Check after the sockets were read: data can wait there if this process itself was frozen.
       setImmediate(() => {
         for (const each of this.#watched) this.#check(each);
       });
@@ -201,7 +201,7 @@ function keptAgent(Kind: typeof Agent | typeof SecureAgent): Agent {
   return new Kind({ keepAlive: true });
 }
 
-/** The head of an answer. What fails later is heard where the answer is read. */
+/** Resolves with the head of an answer. The reader of the answer gets later errors. */
 async function replyOf(sent: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   sent
@@ -211,7 +211,7 @@ async function replyOf(sent: ClientRequest): Promise<IncomingMessage> {
   return await promise;
 }
 
-/** Reads lines; no more than one chunk is ahead of the reader. */
+/** Yields lines; at most one chunk is buffered. */
 async function* readFrames(reply: IncomingMessage, watched: Watched): AsyncGenerator<Frame> {
   reply.setEncoding("utf8");
   const chunks: string[] = [];
@@ -250,7 +250,7 @@ async function* readFrames(reply: IncomingMessage, watched: Watched): AsyncGener
   }
 }
 
-/** A connection that could not be made, or that the other side had closed before it was used again. */
+/** Whether the connection failed, or the other side had closed it before its reuse. */
 function toUnreached(error: unknown, sent: ClientRequest): unknown {
   if (error instanceof KitError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -268,14 +268,14 @@ const unconnected = new Set([
   "ETIMEDOUT",
 ]);
 
-/** The error for a server that takes no calls of this node. */
+/** Creates the error for a server that does not accept calls of this node. */
 function refusalOf({ address, host }: ClusterNode, reply: IncomingMessage): KitError {
   const { statusCode = 0 } = reply;
-  // Another process of the cluster has this address now; or the node is about to end.
+  // Another process of the cluster has this address now, or the node is about to end.
   if (statusCode === 421 || statusCode === 503) return new Unreached();
   return new KitError({
     code: "unavailable",
-    message: "The machine that owns this does not take calls of this one.",
+    message: "The machine that owns this does not accept calls of this machine.",
     hint: `${host} says that it is reached at ${address}, where the answer was ${statusCode}. Set KIT_NODE_ADDRESS there, and run the same kit on both.`,
     meta: { retry_after_s: 5 },
   });

@@ -18,17 +18,17 @@ import { isNotBegun, NodeClient, NodeLost } from "./node-client.ts";
 import { createSharedEvents, createStreamAnswers, type StreamAnswers } from "./shared-events.ts";
 import { isSigned, type SignedCall } from "./signature.ts";
 
-/** How long a call waits for an owner: a takeover after a node froze takes three seconds. */
+/** How long a call waits for an owner: a takeover from a frozen node takes three seconds. */
 const ownerPatienceMs = 5_000;
-/** The first pause between two looks for it. */
+/** The first delay between two attempts to find the owner. */
 const pauseMs = 50;
-/** How long lists wait for what other nodes know. */
+/** How long lists wait for answers of other nodes. */
 const listPatienceMs = 1_000;
 
 export interface ServiceClusterOptions {
   readonly cluster: EngineCluster;
   readonly events: EventLog;
-  /** Where other nodes reach this one, where the configuration says so. */
+  /** The configured address at which other nodes reach this one. */
   readonly address?: string | undefined;
 }
 
@@ -42,16 +42,16 @@ type PromptListeners = {
   readonly [Name in "signal" | "onStart" | "onEvent"]?: CallListeners[Name] | undefined;
 };
 
-/** The service of one node of a cluster: what it does not know itself, it asks the node that does. */
+/** The service of one node of a cluster: it calls the node that owns an instance or a run. */
 export class ServiceCluster {
-  /** The event log as any node reads it. */
+  /** The event log, with events that other nodes have not yet written to the database. */
   readonly events: EventLog;
-  /** The answers about the streams that this node writes. */
+  /** Answers other nodes about the streams that this node writes. */
   readonly streamAnswers: StreamAnswers;
   readonly #cluster: EngineCluster;
   #address: string | undefined;
   readonly #client: NodeClient;
-  /** The last prompt of each session that is on its way to another node. */
+  /** The last prompt of each session that is being sent to another node. */
   readonly #onTheWay = new Map<string, Promise<void>>();
   #local: NodeCalls | undefined;
 
@@ -63,33 +63,33 @@ export class ServiceCluster {
     this.streamAnswers = createStreamAnswers(events, cluster);
   }
 
-  /** Gives the calls that this node answers. */
+  /** Sets the handlers of the calls that this node answers. */
   serve(local: NodeCalls): void {
     this.#local = local;
   }
 
-  /** Says where this node is reached; the configuration's address goes before the one of its listener. */
+  /** Announces the address of this node; the configured address takes precedence over that of its listener. */
   async announce(listening: string): Promise<void> {
     this.#address ??= listening;
     await this.#cluster.announce(this.#address);
   }
 
-  /** Where other nodes reach this one. */
+  /** The address at which other nodes reach this one. */
   get address(): string | undefined {
     return this.#address;
   }
 
-  /** Whether a node of the cluster has asked this one for that, just now. */
+  /** Whether a node of the cluster has signed this call recently. */
   async isFromNode(call: SignedCall, signature: string): Promise<boolean> {
     return isSigned(call, signature, { secret: await this.#cluster.secret(), now: this.#cluster.now() });
   }
 
-  /** Whether a call is for this node: not for one that had its address before. */
+  /** Whether a call is for this node, and not for a node that had its address before. */
   isForMe(node: string): boolean {
     return node === this.#cluster.node;
   }
 
-  /** Answers another node; `NotBegun` where a third one owns what it asks for. Never asks any other. */
+  /** Answers another node. Throws `NotBegun` if a third node is the owner; it never forwards the call. */
   async answer(name: string, asked: unknown, listeners: CallListeners): Promise<unknown> {
     if (!isCallName(name)) throw unknownCall(name);
     const owned = ownedBy[name](asked as never);
@@ -97,7 +97,7 @@ export class ServiceCluster {
     return await this.#callLocal({ name, asked: asked as never }, listeners);
   }
 
-  /** Prompts the session on the node that owns its instance. Those of one session keep their order. */
+  /** Prompts the session on the node that owns its instance. Prompts of one session keep their order. */
   async prompt(
     asked: Omit<AskedBy<"prompt">, "hasReader">,
     { signal, onStart, onEvent }: PromptListeners,
@@ -110,7 +110,7 @@ export class ServiceCluster {
     );
   }
 
-  /** Asks the owner. What changes nothing, or may be done twice, is asked again where the owner is lost. */
+  /** Calls the owner, and calls again if the owner is lost: for reads, and for changes that are safe to repeat. */
   async ask<Name extends "abort" | "remove" | "forget">(
     name: Name,
     asked: AskedBy<Name>,
@@ -118,7 +118,7 @@ export class ServiceCluster {
     return await this.#atOwner({ name, asked });
   }
 
-  /** Asks the owner; an instance without an owner is idle, and the store holds all of it. */
+  /** Reads from the owner; an instance without an owner is idle, and the store has all its data. */
   async read<Name extends "history" | "historyPage">(
     name: Name,
     asked: AskedBy<Name>,
@@ -131,7 +131,7 @@ export class ServiceCluster {
     return await this.#atOwner({ name, asked });
   }
 
-  /** Which sessions are worked on, on any node. A node that does not answer soon is taken to work on none. */
+  /** Returns for each session whether any node works on it. A node that does not answer soon counts as idle. */
   async working(sessions: readonly SessionKey[]): Promise<readonly boolean[]> {
     const owners = await Promise.all(sessions.map((key) => this.#cluster.owner(key).catch(() => undefined)));
     const answers = new Map<SessionKey, boolean>();
@@ -146,7 +146,7 @@ export class ServiceCluster {
     return sessions.map((key) => answers.get(key) === true);
   }
 
-  /** Whether a client is connected to an instance at any node. */
+  /** Returns whether a client is connected to an instance at any node. */
   async isAttached(asked: AskedBy<"attached">): Promise<boolean> {
     const nodes = await this.#cluster.nodes();
     const answers = await Promise.all(
@@ -155,13 +155,13 @@ export class ServiceCluster {
     return answers.includes(true);
   }
 
-  /** Whether this node works for the instance, or no other does. */
+  /** Returns whether this node owns the instance, or no other node does. */
   async isOwn(owned: Owned): Promise<boolean> {
     const owner = await this.#cluster.owner(owned);
     return owner === undefined || owner.node === this.#cluster.node;
   }
 
-  /** The fence under which this node works for the instance; 0 where it does not. */
+  /** Returns the fence under which this node owns the instance; 0 if it does not. */
   fence(owned: Owned): number {
     return this.#cluster.fence(owned);
   }
@@ -219,7 +219,7 @@ export class ServiceCluster {
     return await call(asked, { signal: given.signal ?? signal, onStart, onEvent, deliver });
   }
 
-  /** Connections overtake each other: a prompt is sent once the one before it in its session was taken. */
+  /** Sends a prompt after the other node has accepted the one before it in its session: separate connections keep no order. */
   async #inOrder<Value>(target: SessionKey, send: (onTaken: () => void) => Promise<Value>): Promise<Value> {
     const name = JSON.stringify([target.agent, target.instance_id, target.session]);
     const before = this.#onTheWay.get(name);
@@ -242,7 +242,7 @@ function noOwner(): KitError {
   return new KitError({
     code: "unavailable",
     message: "No machine works for this instance at the moment. Try again.",
-    hint: "The machines of the cluster share its work among them: is one of them started, with kit start?",
+    hint: "Check that a machine of the cluster is running: kit start.",
     meta: { retry_after_s: 1 },
   });
 }
@@ -250,7 +250,7 @@ function noOwner(): KitError {
 function noAddress({ host }: ClusterNode): KitError {
   return new KitError({
     code: "unavailable",
-    message: "The machine that works for this instance takes no requests of others.",
+    message: "The machine that works for this instance accepts no requests of other machines.",
     hint: `A process on ${host} serves no HTTP. Prompts with an Idempotency-Key, and dispatches, reach it nevertheless.`,
     meta: { retry_after_s: 1 },
   });
@@ -259,6 +259,6 @@ function noAddress({ host }: ClusterNode): KitError {
 function unknownCall(name: string): KitError {
   return new KitError({
     code: "not_found",
-    message: `Nodes of this kit answer no call "${name}": another version asks.`,
+    message: `Nodes of this version of kit have no call "${name}": the caller has another version.`,
   });
 }

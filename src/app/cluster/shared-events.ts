@@ -4,7 +4,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import { type NodeCalls, ownedByStream } from "./node-calls.ts";
 import { isNotBegun, type NodeClient, NodeLost } from "./node-client.ts";
 
-/** For how long a reader reads the log itself, before it looks for the owner of its stream again. */
+/** How long a reader reads the log before it looks for the owner of its stream again. */
 const fromLogMs = 2_000;
 
 interface SharedEventsOptions {
@@ -14,11 +14,11 @@ interface SharedEventsOptions {
 }
 
 /**
- * The event log as any node reads it: the node that writes a stream is asked first, because it knows events that are not in the
- * database yet. Where it is lost, readers go on from the log.
+ * The event log of a node in a cluster: it first asks the node that writes a stream, which knows events that are not in the
+ * database yet. If that node is lost, readers continue from the log.
  */
 export function createSharedEvents({ events, cluster, client }: SharedEventsOptions): EventLog {
-  /** Another node that writes the stream. */
+  /** Returns another node that writes the stream. */
   const writerOf = async (stream: string, fresh = false): Promise<ClusterNode | undefined> => {
     const owned = ownedByStream(stream);
     if (owned === undefined || cluster.owns(owned)) return undefined;
@@ -65,7 +65,7 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
       }
       const stop = new AbortController();
       const end = (): void => stop.abort();
-      // Where this node writes, or no other may be asked, the log is as good.
+      // If this node writes the stream, or no other node does, the log has all events.
       const timer = writer === undefined ? undefined : setTimeout(end, fromLogMs).unref();
       signal?.addEventListener("abort", end, { once: true });
       try {
@@ -103,13 +103,13 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
 
 export type StreamAnswers = Pick<NodeCalls, "events" | "lastEvent" | "readEvents">;
 
-/** Answers other nodes about the streams that this one writes. */
+/** Creates the answers to other nodes about the streams that this node writes. */
 export function createStreamAnswers(events: EventLog, cluster: EngineCluster): StreamAnswers {
   return {
     async events({ stream, after }, { signal, deliver }) {
       for await (const event of events.subscribe(stream, { after, signal })) await deliver(event);
       const owned = ownedByStream(stream);
-      // A log that closes has not come to its end.
+      // A closing log is not the end of the stream.
       if (owned === undefined || !cluster.owns(owned)) throw new NotBegun();
     },
     lastEvent: ({ stream }) => events.last(stream),

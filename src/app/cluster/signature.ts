@@ -1,9 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
-/** A call of one node to another, as far as its signature covers it. */
+/** The signed parts of a call between nodes. */
 export interface SignedCall {
   readonly name: string;
-  /** The node that is asked: an address may have become another's. */
+  /** The called node: its address can belong to another node by now. */
   readonly node: string;
   /** The time of the database, in ms since 1970. */
   readonly at: number;
@@ -11,7 +11,7 @@ export interface SignedCall {
   readonly digest: string;
 }
 
-/** For how long a signature holds. Nodes agree on the time, because it is the database's. */
+/** How long a signature is valid. Nodes agree on the time, because they use the database's. */
 const validMs = 30_000;
 
 /** Signs a call with the secret that the nodes of a cluster share. The secret itself never leaves a node. */
@@ -19,7 +19,7 @@ export function signCall(secret: string, { name, node, at, digest }: SignedCall)
   return createHmac("sha256", secret).update(`${name}\n${node}\n${at}\n${digest}`).digest("base64url");
 }
 
-/** Whether a node of the cluster has signed this call, just now. Takes as long for any wrong signature. */
+/** Whether a node of the cluster has signed this call recently. It takes the same time for any wrong signature. */
 export function isSigned(
   call: SignedCall,
   signature: string,

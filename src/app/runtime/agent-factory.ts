@@ -31,7 +31,7 @@ import { origins } from "./observers.ts";
 import type { OpenProjectContext } from "./project-context.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
-/** Gives a sandbox whose workspaces that store keeps, in place of the one that did; any other than a virtual one as it is. */
+/** Wraps a virtual sandbox, so that the store persists its workspaces. Returns any other sandbox unchanged. */
 export type KeepWorkspaces = (sandbox: SandboxFactory, store: SessionStore) => SandboxFactory;
 
 export interface AgentFactoryOptions {
@@ -41,24 +41,24 @@ export interface AgentFactoryOptions {
   readonly defaults?: AgentProfile | undefined;
   /** Laid over every agent's own profile: options of a command line. */
   readonly overrides?: AgentProfile | undefined;
-  /** Set where stores keep workspaces: those of the runtime's sandbox are kept already. */
+  /** Set if stores persist workspaces; the runtime's sandbox is already wrapped. */
   readonly keepWorkspaces?: KeepWorkspaces | undefined;
 }
 
-/** The context of an agent's function, and the identity of the agent. */
+/** The context for an agent's function, and the identity of the agent. */
 export interface AgentRequest extends InstanceContext, Pick<AgentIdentity, "run_id" | "last_event"> {
   /** The agent's name in the key of its sessions; default: of its file, else the profile's, else "agent". */
   readonly name?: string | undefined;
-  /** Gives the store of the agent, in place of the service's or of the one that its profile names. */
+  /** Wraps the store of the agent: the service's, or that of its profile. */
   readonly storeFor?: ((own?: SessionStore) => SessionStore) | undefined;
 }
 
 const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
 
-/** Makes live agents of definitions. It knows neither the engine nor the service: both are in what it is given. */
+/** Creates live agents from definitions. It depends on neither the engine nor the service: both come with its options. */
 export class AgentFactory {
   readonly #options: AgentFactoryOptions;
-  // A description that is the same for every instance is one profile: its tools and schemas are made once.
+  // A profile that all instances share is merged once, so that its tools and schemas are created once.
   readonly #profiles = new WeakMap<
     AgentProfile,
     { readonly of: ProjectSources; readonly profile: AgentProfile }
@@ -68,7 +68,7 @@ export class AgentFactory {
     this.#options = options;
   }
 
-  /** Throws `internal_error` for a definition whose function throws, or gives no profile. */
+  /** Creates an agent. Throws `internal_error` for a definition whose function throws or returns no profile. */
   async create(definition: AgentDefinition, request: AgentRequest): Promise<Agent> {
     const { id, env, payload, name, storeFor, ...identity } = request;
     const { runtime } = this.#options;
@@ -102,7 +102,7 @@ export class AgentFactory {
     return { ...instance, signal, dispatch, startRun, getRun };
   }
 
-  /** The agent of that name, the default agent included. Throws `agent_not_found`. */
+  /** Creates the agent of that name, which can be the default agent. Throws `agent_not_found`. */
   async createNamed(name: string, request: AgentRequest): Promise<Agent> {
     const { sources } = this.#options;
     const definition =
@@ -111,7 +111,7 @@ export class AgentFactory {
     return await this.create(definition, { ...request, name });
   }
 
-  /** Where an instance works. An agent without a file, or whose file is gone: the sandbox of the configuration. */
+  /** Returns the sandbox of an instance. For an agent without a file, that is the sandbox of the configuration. */
   async sandboxOf(agent: string, instance: InstanceContext): Promise<SandboxFactory> {
     const { sources, runtime } = this.#options;
     const file = sources.agent(agent);
@@ -133,7 +133,7 @@ export class AgentFactory {
     return profile;
   }
 
-  /** Has the store keep the workspaces of a profile's sandbox, or of a runtime's. */
+  /** Wraps the sandbox of a profile or a runtime, so that the store persists its workspaces. */
   #keptIn<Given extends { readonly sandbox?: SandboxFactory | undefined }>(
     store: SessionStore,
     given: Given,
@@ -143,7 +143,7 @@ export class AgentFactory {
     return { ...given, sandbox: keepWorkspaces(given.sandbox, store) };
   }
 
-  /** Asks a definition for its profile; an error of its code names the place. */
+  /** Returns the profile of a definition; an error of the project's code names the place. */
   async #describe(
     definition: AgentDefinition,
     context: AgentContext,
@@ -171,7 +171,7 @@ export class AgentFactory {
   }
 }
 
-// A skill or role of the agent itself takes the place of the project's of the same name.
+// A skill or role of the agent replaces that of the project with the same name.
 function withOwnFirst(profile: AgentProfile): AgentProfile {
   const lastOf = <Item extends { readonly name: string }>(items: readonly Item[] = []): readonly Item[] => [
     ...new Map(items.map((item) => [item.name, item])).values(),
@@ -179,13 +179,13 @@ function withOwnFirst(profile: AgentProfile): AgentProfile {
   return { ...profile, skills: lastOf(profile.skills), roles: lastOf(profile.roles) };
 }
 
-/** The parts that the agents of a service are made with. `openParts` opens what a configuration names. */
+/** The parts with which the agents of a service are created. `openParts` opens them from a configuration. */
 export interface RuntimeParts {
   readonly root: string;
   readonly store: SessionStore;
   readonly sandbox: SandboxFactory;
   readonly isolation?: IsolationOptions | undefined;
-  /** Set where the store keeps the workspaces of `sandbox`: bytes of each at most. */
+  /** Set if the store persists the workspaces of `sandbox`: the most bytes of each. */
   readonly persistedBytes?: number | undefined;
   readonly resolveModel: ModelResolver;
   readonly defaultModel: ProfileModel;
@@ -199,30 +199,30 @@ export interface RuntimeParts {
   readonly defaults?: AgentProfile | undefined;
   /** Laid over every agent's own profile: options of a command line. */
   readonly overrides?: AgentProfile | undefined;
-  /** False for a program that brings its agent along: no file of the project is run. Default true. */
+  /** False for a program that defines its agent itself: no code of the project runs. Default true. */
   readonly code?: boolean | undefined;
-  /** The code of the project; default: what lies in its folder. */
+  /** The code of the project; default: the files in its folder. */
   readonly modules?: SourceModules | undefined;
-  /** Takes the application's keys out of what tools return and workflows log. */
+  /** Masks the application's secrets in results of tools and logs of workflows. */
   readonly mask?: SecretMask | undefined;
-  /** Whether the next process is to know which files models have written. Default true. */
+  /** Whether to record for the next process which files models have written. Default true. */
   readonly keepsWrites?: boolean | undefined;
-  /** Whether commands find their place in a trace in their environment. Default false. */
+  /** Whether commands get their trace position in environment variables. Default false. */
   readonly tracesCommands?: boolean | undefined;
-  /** How failing model calls are repeated. */
+  /** The retry policy of model calls. */
   readonly retry?: RetryPolicy | undefined;
   readonly onListenerError?: ((error: unknown) => void) | undefined;
-  /** Operations that may wait in one session; default 100. */
+  /** Operations that can wait in one session; default 100. */
   readonly maxWaiting?: number | undefined;
-  /** Where calls of tools that need approval wait for it; without it they are denied. */
+  /** Holds the tool calls that wait for approval; without it, such calls are denied. */
   readonly approvals?: Approvals | undefined;
-  /** How many idle instances stay alive, and how long. */
+  /** Limits for idle instances. */
   readonly instances?: InstanceLimits | undefined;
-  /** Closes what was opened for the service: called once its agents are closed. */
+  /** Closes everything opened for the service; called after its agents are closed. */
   close(): Promise<void>;
 }
 
-/** The service's own share of the runtime. */
+/** The parts of the runtime that come from the service. */
 type ServiceParts = Required<
   Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "callsOf" | "principal">
 > & {
@@ -256,7 +256,7 @@ export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentR
   };
 }
 
-/** The tools of MCP servers for every operation. A server that is missing is a warning in its log. */
+/** Returns the tools of MCP servers for every operation. A missing server is a warning in the operation's log. */
 function createMcpToolSource(client: McpClient): ToolSource {
   const tools: ToolSource = ({ signal, emit }) =>
     client.tools({
@@ -272,7 +272,7 @@ function createMcpToolSource(client: McpClient): ToolSource {
   return Object.assign(tools, { whyMissing: client.whyMissing });
 }
 
-/** Problems of the MCP servers, at their place in the configuration. */
+/** Returns the problems of the MCP servers, each with its path in the configuration. */
 export function serverProblems(client: McpClient | undefined): readonly SourceProblem[] {
   return (client?.problems() ?? []).map(({ server, message, details }) => ({
     path: `mcp.servers.${server}`,

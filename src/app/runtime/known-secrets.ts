@@ -3,40 +3,40 @@ import type { KitConfig } from "../config/config-schema.ts";
 import { toEngineTable } from "../config/engine-config.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
 
-/** Where keys stand in a configuration. */
+/** The tables of a configuration that can hold secrets. */
 export type SecretConfig = Pick<KitConfig, "providers" | "store" | "engine" | "mcp" | "server">;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Words of a name that speak of a secret, wherever they stand: `OPENAI_API_KEY`, `STRIPE_SECRET_LIVE`, `SMTP_PASS`. */
+/** Words that mark a variable as a secret: `OPENAI_API_KEY`, `STRIPE_SECRET_LIVE`, `SMTP_PASS`. */
 const secretWords =
   /(?:^|_)(?:API_?KEYS?|(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION|MASTER|SECRET|SERVICE|DEPLOY|LICENSE|HMAC|HOST|SSH|GPG|PGP|JWT|AUTH|ACCOUNT|SESSION)_?KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASS|PWD|CREDENTIALS?|CREDS?|AUTH|BEARER|JWT|PAT|COOKIE|DSN|WEBHOOK|CONNECTION_?STRING)(?:_|$)/;
 
-/** `STRIPE_KEY`, `KEY_1`: a name that may also be that of a column. */
+/** Names such as `STRIPE_KEY` and `KEY_1`, which can also name something other than a secret, such as a column. */
 const keyAtTheEnd = /(?:^|_)KEYS?(?:_(?:ID|V?\d+|PROD|PRODUCTION|DEV|DEVELOPMENT|STAGING|TEST|LIVE))?$/;
 
-/** Such a variable holds no secret, but where it lies, how long it lasts, or its name. */
+/** Names of variables that hold the path, lifetime or name of a secret, and not the secret. */
 const aboutOne =
   /(?:^|_)(?:FILE|PATH|DIR|FOLDER|NAME|LIMIT|LENGTH|SIZE|TTL|EXPIRY|EXPIRES|EXPIRATION|TIMEOUT|TYPE|ALG|ALGORITHM|METHOD|MODE|PROVIDER|ENABLED|DISABLED|COUNT|MAX|MIN|PREFIX|HEADER|ISSUER|AUDIENCE|DOMAIN|REGION|SOCK|COMMAND|HELPER)$/;
 
-/** Keys that are known by their look, whatever their variable is called. */
+/** Values that look like a key, whatever the name of their variable. */
 const keyPattern =
   /^(?=[\s\S]*\d)(?:(?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abeoprs]|xapp|npm|pypi|hf|gsk|xai|r8|dckr_pat|shpat|lin_api|ntn|tvly|pplx|dop_v1|figd|sntrys|SG)[-_.]\S{16,}|(?:AKIA|ASIA|AIza|ya29)\S{12,}|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+)$/;
 
-/** Shorter values are hardly keys, and would mask ordinary words. */
+/** Shorter values are rarely keys, and masking them would mask ordinary words. */
 const minLength = 8;
 
-/** From this length on, a text without a digit is taken for a key where its name alone does not tell. */
+/** From this length on, a text without a digit counts as a key if its name is ambiguous. */
 const minDoubtfulLength = 16;
 
-/** Values of examples and of development machines, which stand in code and text for themselves. */
+/** Values of examples and development machines, which are ordinary words in code and text. */
 const ordinary = new Set(
   "password passw0rd changeme changeit change-me change_me postgres postgresql administrator localhost development production undefined disabled required optional anonymous username customer example placeholder redacted testtest test1234 12345678 123456789 1234567890 your-key your_key your-api-key your_api_key your-secret your-token xxxxxxxx".split(
     " ",
   ),
 );
 
-/** Takes out of texts what a configuration, its environment and the project's files of variables hold of keys. */
+/** Creates a mask for the secrets in a configuration, its environment and the project's files of variables. */
 export function maskOf({
   config,
   environment,
@@ -51,9 +51,9 @@ export function maskOf({
 }
 
 /**
- * The values of keys that the environment and the configuration hold, as far as their names, their look or
- * their place tell; and the passwords in addresses, such as that of a database. None is shorter than 8
- * characters, or a word that stands in texts for itself.
+ * Returns the secrets in the environment and the configuration, recognized by their name, their form or
+ * their place, and the passwords in addresses, such as that of a database. Each has at least 8
+ * characters and is not an ordinary word.
  */
 export function knownSecrets(env: Environment, config: SecretConfig = {}): readonly string[] {
   const values = new Set<string>();

@@ -26,17 +26,17 @@ export interface OpenPartsOptions {
   readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets" | "file">;
   /** The `env` of agents and workflows; default: the environment of `loaded`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The opener's to close; default: the store that the configuration names. */
+  /** The store; the caller closes it. Default: the store named in the configuration. */
   readonly store?: SessionStore | undefined;
-  /** For agents that name none; default: what the configuration names, else a virtual workspace. */
+  /** For agents without a sandbox; default: the sandbox named in the configuration, else a virtual workspace. */
   readonly sandbox?: SandboxFactory | undefined;
-  /** Models by their whole name, beside those of the providers. */
+  /** Models by their full name, in addition to those of the providers. */
   readonly models?: Readonly<Record<string, LanguageModelV4>> | undefined;
   /** Laid over the `agent` table of the configuration. */
   readonly defaults?: AgentProfile | undefined;
 }
 
-/** Opens what the configuration of a project names: its store, its models, MCP servers, Python, sandboxes. */
+/** Opens the parts named in a project's configuration: store, models, MCP servers, Python, sandboxes. */
 export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts> {
   const { project } = options;
   const { config, fileSecrets } = options.loaded;
@@ -79,7 +79,7 @@ export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts
   };
 }
 
-/** Sessions lie in the engine's database where several machines share one and the configuration names no other. */
+/** Opens the session store. If several machines share an engine's database, that is the default store. */
 async function openSessions(
   config: LoadedConfig["config"],
   root: string,
@@ -93,7 +93,7 @@ async function openSessions(
   return new PostgresSessionStore(schema === undefined ? { url } : { url, schema });
 }
 
-/** Opens the store that the configuration names; of the implementations only that one is loaded. */
+/** Opens the store named in the configuration; only its implementation is loaded. */
 export async function openStore(config: StoreConfig, root: string): Promise<SessionStore> {
   if (typeof config === "object") return config;
   switch (config) {
@@ -112,7 +112,7 @@ export async function openStore(config: StoreConfig, root: string): Promise<Sess
   }
 }
 
-// Nothing of MCP is loaded where no server is configured.
+// Without a configured server, no code of MCP is loaded.
 async function openMcp(
   { project, loaded }: OpenPartsOptions,
   env: Readonly<Record<string, string | undefined>>,
@@ -128,7 +128,7 @@ async function openMcp(
   });
 }
 
-/** `KIT_RECORD` names a file, from the project's root: provider calls are written to it, without keys. */
+/** If `KIT_RECORD` names a file, relative to the project's root, provider calls are written to it, without keys. */
 async function openRecorder(
   root: string,
   env: Readonly<Record<string, string | undefined>>,

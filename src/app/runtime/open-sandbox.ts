@@ -6,11 +6,11 @@ import { isVendorKind, type VendorKind } from "../config/config-lists.ts";
 import type { ConfiguredSandbox, SandboxConfig, SandboxOptions } from "../config/sandbox-schema.ts";
 import type { KeepWorkspaces, RuntimeParts } from "./agent-factory.ts";
 
-/** Keys and names of a configuration are looked up here: the environment, with what `--env` gave. */
+/** The environment, with the variables of `--env`. */
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The sandbox that the configuration of a project names, else a virtual workspace for each session. Only the code of that one is
+ * Opens the sandbox named in a project's configuration, else a virtual workspace for each session. Only the code of that sandbox is
  * loaded.
  */
 export async function openSandbox(
@@ -37,7 +37,7 @@ export async function openSandbox(
   });
 }
 
-/** A vendor's sandbox, with the key that the environment or the file of `--env` holds. */
+/** Opens a vendor's sandbox, with its key from the environment or the file of `--env`. */
 async function openRemote(
   kind: VendorKind,
   options: Omit<SandboxOptions, "env"> & { readonly env: Readonly<Record<string, string>> | undefined },
@@ -87,13 +87,13 @@ export function toIsolation({ isolation, limits }: SandboxConfig = {}): Isolatio
 
 /** Returns the isolation around the commands of agents that name no sandbox. */
 export async function isolationOfConfig(config: ConfiguredSandbox): Promise<SandboxIsolation> {
-  // Its options say where a sandbox lies, not what surrounds its commands.
+  // The options of a sandbox do not affect the isolation of its commands.
   const factory = await openSandbox({ agent: config.agent }, { root: process.cwd(), environment: {} });
   const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
   return (await factory.isolation?.({ isolation: toIsolation(config.sandbox) })) ?? none;
 }
 
-// Names are looked up in what `--env` gave as well, which the process itself does not have.
+// Names are also looked up in the variables of `--env`, which are not in the environment of the process.
 async function valuesOf(
   env: NonNullable<SandboxOptions["env"]>,
   environment: Environment,
@@ -108,8 +108,8 @@ function isList(env: NonNullable<SandboxOptions["env"]>): env is readonly string
 }
 
 /**
- * Has stores keep workspaces, where the configuration asks for it. `fenceOf` gives the fence of this machine's lease on an instance.
- * Throws `invalid_request` for a store of sessions that keeps none.
+ * Returns a function that persists workspaces in stores, if the configuration asks for it. `fenceOf` returns the fence of this machine's lease on an instance.
+ * Throws `invalid_request` for a session store that cannot store workspaces.
  */
 export async function workspaceKeeper(
   { persistedBytes: maxBytes, store }: Pick<RuntimeParts, "persistedBytes" | "store">,
@@ -119,7 +119,7 @@ export async function workspaceKeeper(
   if (store.workspaces === undefined) {
     throw new KitError({
       code: "invalid_request",
-      message: "sandbox.persist is set, and the session store keeps no workspaces.",
+      message: "sandbox.persist is set, but the session store cannot store workspaces.",
       hint: "Use a store of kit's own: sqlite or Postgres.",
     });
   }

@@ -15,12 +15,12 @@ import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { createInstructionReader, type Glance, glanceAt, holds } from "./read-instructions.ts";
 
-/** The repositories of an application's agents; closes the indexes that were opened for others than its own. */
+/** The repositories of an application's agents; `close` closes the indexes of all repositories except the application's own. */
 export interface OpenProjectContext extends ProjectContext {
   close(): Promise<void>;
 }
 
-/** Introduces the project to its agents, and to those that work elsewhere the repository that they work in. */
+/** Gives agents the tools and rules of the project, or of the repository in which they work. */
 export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProjectContext {
   const repositories = createRepositories(own, idle);
   const instructions = createInstructionReader();
@@ -54,7 +54,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
     };
   };
 
-  /** The project itself, for a workspace of the session's own: its files have the paths of the project's. */
+  /** The project itself, for a session with its own workspace, whose files have the same paths as the project's. */
   const beside = ({ cwd }: Workplace, workspace: string | undefined): Repository => ({
     workingFolder: cwd,
     tools,
@@ -74,17 +74,17 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
       if (location === undefined) return elsewhere(place);
       const { shared, above } = location;
       if (shared) return at(repositoryRoot(location.folder, own.root), place, location.folder);
-      // Most sessions only talk, and have made none.
+      // Most sessions only talk and have no workspace folder.
       if (above !== undefined && !hasWorkspaces(above)) return beside(place, undefined);
       const { folder } = location;
       if (!isFolder(folder)) return beside(place, undefined);
-      // A session that has put a repository into its own workspace works in that one.
+      // A session that has created a repository in its own workspace works in that repository.
       return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place, folder);
     },
     close: repositories.close,
   };
 
-  /** A workspace that only its sandbox can read: the instructions are there, an index is not. */
+  /** A workspace that only its sandbox can read has instructions, but no index. */
   function elsewhere({ cwd, sandbox }: Workplace): Repository {
     return {
       workingFolder: cwd,
@@ -96,7 +96,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
   }
 }
 
-/** Asked before every prompt of every session, with the same folder as a rule. */
+/** Creates a probe for a folder. Every prompt calls it, usually with the same folder, so it caches the last result. */
 function createWorkspaceProbe(): (above: string) => boolean {
   let last: { readonly above: string; readonly seen: Glance; readonly isThere: boolean } | undefined;
   return (above) => {
@@ -112,8 +112,8 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * The root of the repository that a folder lies in: the nearest one above it with `.git`, but the project where
- * that comes first. A folder that lies in none is its own; a home folder is not a repository.
+ * Returns the root of the repository of a folder: the nearest folder above it with `.git`, or the project if
+ * it comes first. A folder outside of repositories is its own root; a home folder is not a repository.
  */
 function repositoryRoot(folder: string, project: string): string {
   if (folder === project) return project;
@@ -122,7 +122,7 @@ function repositoryRoot(folder: string, project: string): string {
     if (at === project || existsSync(join(at, ".git"))) return at;
     if (at === dirname(at)) break;
   }
-  // The folder that the project lies in, without a repository of its own, is there for the project.
+  // A folder above the project that is no repository belongs to the project.
   return project.startsWith(`${folder}${sep}`) || folder === sep ? project : folder;
 }
 
@@ -137,8 +137,8 @@ function sourceOf({ specs }: Project, file: string): Awaited<ReturnType<Reposito
   return guidelineAdapterFor(file) === undefined ? undefined : { kind: "guideline", file };
 }
 
-// A rule that a person asks for by name, or a tool picks by description, is not forced on every file. Nor are
-// kit's samples, which are no rules of the repository, and guidelines that only import others.
+// Leave out rules that a person chooses by name or a tool by description, which do not apply to every file. Also leave out
+// kit's samples, which are not rules of the repository, and guidelines that only import others.
 function toShown(applied: readonly AppliedGuideline[]) {
   return applied
     .filter(({ guideline, reason }) => reason !== "manual" && reason !== "auto" && !guideline.is_sample)
@@ -148,7 +148,7 @@ function toShown(applied: readonly AppliedGuideline[]) {
 
 type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>;
 
-/** The same tool that kit offers over MCP, for an agent; about the repository that `use` opens. */
+/** Converts a tool of kit's MCP server for agents; it reads the repository that `use` opens. */
 function toAgentTool<Input, Output extends object>(
   own: Project,
   toolOf: (project: Project) => ReadTool<Input, Output>,
@@ -175,33 +175,33 @@ function toAgentTool<Input, Output extends object>(
 
 /** When unused indexes of repositories are closed. */
 export interface IdleIndexes {
-  /** How long after the last question; default 60,000. */
+  /** Milliseconds after the last use; default 60,000. */
   readonly idleMs?: number;
-  /** How many may stay open meanwhile, those asked last; default 16. */
+  /** The most unused indexes that stay open, the most recently used ones; default 16. */
   readonly maxIdle?: number;
 }
 
-/** The indexes of the repositories that agents work in, one for each root, opened at the first question. */
+/** The indexes of the repositories in which agents work, one for each root, opened at first use. */
 export interface Repositories {
-  /** Asks the index of a repository, as its files are now. */
+  /** Runs `work` with the index of a repository, after a refresh. */
   use<Value>(root: string, work: (project: Project) => Value | Promise<Value>): Promise<Value>;
   close(): Promise<void>;
 }
 
 interface Entry {
   readonly project: Promise<Project>;
-  /** The look at its files that is under way. */
+  /** The running refresh. */
   looking: Promise<unknown> | undefined;
   refreshAt: number;
-  /** How many ask now. */
+  /** The number of running calls of `use`. */
   users: number;
   usedAt: number;
 }
 
-/** The share of its time that the project's own index spends at most on looking whether files have changed. */
+/** The most time that the project's own index spends on refreshes, as a share. */
 const refreshShare = 0.1;
 
-/** `own` is its opener's to close, and there all the time. */
+/** Creates the indexes. The caller closes `own`, which stays open all the time. */
 export function createRepositories(own: Project, limits: IdleIndexes = {}): Repositories {
   const { idleMs = 60_000, maxIdle = 16 } = limits;
   // In the order of last use.
@@ -212,7 +212,7 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
   const open = (root: string): Entry => {
     const entry = toEntry(openElsewhere(root));
     entries.set(root, entry);
-    // The next one who asks tries again.
+    // The next call tries again.
     entry.project.catch(() => entries.delete(root));
     return entry;
   };
@@ -268,8 +268,8 @@ function toEntry(project: Promise<Project>): Entry {
 }
 
 /**
- * Brings an index up to date. What was changed before the question is seen: a look that began earlier is not
- * enough; one that begins after it serves all who have asked by then.
+ * Refreshes an index. The caller sees all changes made before its call, so a refresh that started earlier is not
+ * enough; one that starts later serves all callers that wait by then.
  */
 async function refreshEntry(entry: Entry, project: Project): Promise<void> {
   if (entry.looking !== undefined) await entry.looking.catch(() => undefined);
@@ -279,9 +279,9 @@ async function refreshEntry(entry: Entry, project: Project): Promise<void> {
   await entry.looking;
 }
 
-/** The project itself is watched by the server that serves it: others look now and then. */
+/** Refreshes the project's own index at intervals: a server also watches the files. */
 async function refreshWhenDue(entry: Entry, project: Project): Promise<void> {
-  // A server answers before its project is indexed; what a question depends on is waited for by who asks it.
+  // A server answers before its project is indexed; callers wait for the files that they need.
   if (project.indexing() !== undefined) return;
   const began = performance.now();
   if (began < entry.refreshAt) return;
@@ -295,8 +295,8 @@ async function refreshWhenDue(entry: Entry, project: Project): Promise<void> {
 }
 
 /**
- * Opens a repository that is not the project's own: nothing is written there, and no code of it is run. Of its
- * configuration, `kit.toml` is read; the index goes when it is closed.
+ * Opens another repository than the project's own, without writing to it or running its code. Of its
+ * configuration it only reads `kit.toml`; the index is in memory.
  */
 async function openElsewhere(root: string): Promise<Project> {
   const { config } = await loadConfig({ cwd: root, file: "kit.toml", environment: {} }).catch(() => ({

@@ -10,24 +10,24 @@ const names = ["AGENTS.md", "CLAUDE.md"];
 /** The most that one file adds to a prompt, in characters: the cap that Codex has for AGENTS.md. */
 const maxChars = 32_768;
 
-/** A larger file is not an instruction anybody reads. */
+/** A larger file is not read. */
 const maxBytes = 1024 * 1024;
 
-/** Deeper working folders have the instructions of the root and of the nearest folders only. */
+/** A deeper working folder has only the instructions of the root and of the nearest folders. */
 const maxFolders = 16;
 
-/** Places whose instructions are remembered; of more, all are read anew. */
+/** The most places with cached instructions; beyond that, the cache is cleared. */
 const maxRemembered = 1_000;
 
-/** Where instructions are looked for: in a folder of this machine, or in a workspace that only its sandbox can read. */
+/** A place with instructions: a folder of this machine, or a workspace that only its sandbox can read. */
 type Place = FolderPlace | SandboxPlace;
 
 interface FolderPlace {
-  /** Absolute; no file outside is read. */
+  /** Absolute; kit reads no file outside of it. */
   readonly root: string;
-  /** The folder down to which they are read, relative to the root. */
+  /** The working folder, relative to the root; instructions of all folders from the root down to it apply. */
   readonly cwd: string;
-  /** A session's own workspace beside its repository: its files are none of the repository's. */
+  /** Whether this is a session's own workspace, whose files are not those of the repository. */
   readonly isWorkspace?: boolean;
 }
 
@@ -44,17 +44,17 @@ interface InstructionFile {
 }
 
 interface Remembered {
-  /** The file system's marks of each file that there could be; other marks are another file. */
+  /** The inode, size and times of each possible file; a change means another content. */
   readonly marks: readonly number[];
-  /** When that was looked at last. */
+  /** The time of the last check. */
   seen: Glance;
   readonly instructions: ProjectInstructions;
 }
 
 /**
- * Gives the instructions of places, as one text. Asked before every prompt: what has not changed is not read, and a
- * look at each name costs a microsecond. (Watched folders would spare that microsecond; and a prompt that follows a
- * change at once would come before the news of it.)
+ * Creates a reader of instructions, which returns those of several places as one text. It runs before every prompt, so it
+ * only reads changed files; a check costs a microsecond per name. (A watcher would save that microsecond, but a prompt
+ * right after a change would come before the watcher's event.)
  */
 export function createInstructionReader(): (
   locations: readonly Place[],
@@ -100,7 +100,7 @@ function marksOf(locations: readonly Place[]): readonly number[] {
   return marks;
 }
 
-/** Whether it may be read is found out on reading. */
+/** Returns undefined for an unreadable file; reading it reports the error. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -141,7 +141,7 @@ function readSandbox({ read, cwd }: SandboxPlace): Promise<InstructionFile[]> {
 }
 
 /**
- * Each text once: where CLAUDE.md only imports AGENTS.md, or where it repeats it, nothing is said twice.
+ * Joins the texts without repetition: CLAUDE.md can import or repeat AGENTS.md.
  */
 function toInstructions(files: readonly InstructionFile[]): ProjectInstructions {
   const parts: InstructionFile[] = [];
@@ -166,7 +166,7 @@ function toInstructions(files: readonly InstructionFile[]): ProjectInstructions 
   };
 }
 
-/** The files that instructions can stand in: those of "", "a" and "a/b" for "a/b". */
+/** Returns the possible files of instructions: for "a/b" those in "", "a" and "a/b". */
 function pathsTo(cwd: string): readonly string[] {
   if (cwd === "") return names;
   const segments = cwd.split("/").filter((segment) => segment !== "" && segment !== ".");
@@ -179,21 +179,21 @@ function cut(text: string): string {
   return text.length > maxChars ? `${text.slice(0, maxChars)}\n[cut]` : text;
 }
 
-/** How long prompts share a look at the file system at most, in milliseconds. */
+/** How long prompts share a check of the file system at most, in milliseconds. */
 const sharedMs = 1;
 
 let turn = 0;
 let isTurning = false;
 
-/** A look at the file system: when it was. */
+/** The time of a check of the file system. */
 export interface Glance {
   readonly turn: number;
   readonly at: number;
 }
 
 /**
- * Whether a look still holds. Prompts that come in one turn of the process share it: what a caller has changed and
- * waited for is behind them. A change without waiting, in the midst of a turn, is seen a millisecond later.
+ * Whether a check is still valid. Prompts in one turn of the event loop share it: a caller that has changed a file and
+ * awaited the change is in a later turn. A change within a turn is seen a millisecond later.
  */
 export function holds(glance: Glance, now: number): boolean {
   return glance.turn === turn && now - glance.at < sharedMs;

@@ -6,30 +6,30 @@ import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "..
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { WaitFor, WorkflowContext, WorkflowSchema } from "../../workflows/workflow-context.ts";
 
-/** The origin of a run that is started, as the engine stores it. */
+/** The origin of a new run, as the engine stores it. */
 export interface RunOrigin {
   readonly idempotencyKey?: string | undefined;
   readonly principal?: string | undefined;
-  /** The run that starts it, and takes it along when it is cancelled. */
+  /** The parent run; cancelling it cancels the new run. */
   readonly parent_run_id?: string | undefined;
-  /** The cause in its record; default: the run that starts it. */
+  /** The cause in the record; default: the parent run. */
   readonly cause?: WorkCause | undefined;
 }
 
-/** The runs of a project, as the run of one of its workflows asks for them. */
+/** Starts and awaits runs for a run of the same project. */
 export interface ProjectRuns {
-  /** The name of a workflow's file. Throws `workflow_not_found`. */
+  /** Returns the name of a workflow's file. Throws `workflow_not_found`. */
   nameOf(workflow: string | WorkflowReference<never>): string;
   start(name: string, payload: unknown, origin?: RunOrigin): Promise<RunReceipt>;
-  /** Throws the error of a run that failed, and `run_not_found`. */
+  /** Waits for the result of a run. Throws the error of a failed run, and `run_not_found`. */
   result(runId: string, signal?: AbortSignal): Promise<unknown>;
   signal(runId: string, signal: RunSignal): Promise<void>;
   cancel(runId: string): Promise<boolean>;
-  /** Notes what a wait of a run takes, for signals that come while this process lives. */
+  /** Remembers the schema of a run's wait, for signals that arrive while this process lives. */
   expect(runId: string, name: string, schema: WorkflowSchema): void;
 }
 
-/** Makes the calls by which a run uses other runs, as steps of its journal. */
+/** Creates the calls with which a run uses other runs; each is a step of its journal. */
 export function journalRuns(
   runs: ProjectRuns,
   context: RunContext,
@@ -41,7 +41,7 @@ export function journalRuns(
     result: async ({ signal } = {}) =>
       await step(`result of ${runId}`, async (work) => {
         const either = signal === undefined ? work.signal : AbortSignal.any([work.signal, signal]);
-        // A run that waits for another one needs no slot meanwhile.
+        // A run that waits for another run releases its slot.
         const resume = context.releaseSlot();
         try {
           return await runs.result(runId, either);
@@ -78,7 +78,7 @@ export function journalRuns(
   };
 }
 
-/** A run's `waitFor`: with a schema, what does not fit is passed over, and the run keeps waiting. */
+/** A run's `waitFor`: with a schema, the run ignores invalid signals and continues to wait. */
 export function typedWait(
   runs: ProjectRuns,
   context: RunContext,

@@ -19,28 +19,28 @@ import type { AgentFactory, AgentRequest } from "./agent-factory.ts";
 import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
 
-/** The surroundings that every run of a project's workflows shares. */
+/** The parts that all runs of a project's workflows share. */
 export interface WorkflowRuntime {
   readonly env: AgentContext["env"];
   readonly validateJson: AgentJournal["validateJson"];
-  /** Makes the agents of a run. */
+  /** Creates the agents of a run. */
   readonly factory: AgentFactory;
-  /** The stores of a run's agents, where several machines share the work. */
+  /** The stores of a run's agents in a cluster. */
   readonly stores?: RunStores | undefined;
-  /** A dispatched input as the engine takes it. Throws `unavailable` where it would be gone with the process. */
+  /** Converts a dispatched input for the engine. Throws `unavailable` if the application stores no work. */
   toAdmitted(...asked: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
-  /** Receive the run's own events; those of its agents come from the agents. */
+  /** Receive the events of the run itself; its agents emit their own. */
   readonly observers: Observers;
-  /** Takes secrets out of events, results and errors. */
+  /** Masks secrets in events, results and errors. */
   readonly mask: SecretMask | undefined;
 }
 
-/** A run, and the fence under which this process works on it. */
+/** A run, and the fence of the lease under which this process runs it. */
 export type RunLease = Pick<RunContext, "id" | "fence">;
 
 export interface RunStores {
-  /** The service's store, or an agent's own, for the agents of a run: another worker's lease of the run ends its appends. */
+  /** Wraps the service's store, or an agent's own, for the agents of a run: it refuses appends once another worker holds the lease of the run. */
   forRun(run: RunLease, own?: SessionStore): SessionStore;
   forgetRun(run: RunLease): void;
 }
@@ -48,24 +48,24 @@ export interface RunStores {
 export interface RunWork {
   readonly context: RunContext;
   readonly request: RunRequest;
-  /** Whether its stream has the `run_start`: a killed process loses the events that it has not written. */
+  /** Whether the run's stream has a `run_start`: a killed process loses the events that it had not written. */
   readonly hasStartEvent: boolean;
   readonly local?: LocalRun | undefined;
-  /** The runs that this one can start and await. */
+  /** Starts and awaits other runs. */
   readonly runs: ProjectRuns;
 }
 
-/** The share of the starting process in a run; a run that resumes in another process does without. */
+/** The parts of a run that only the process that started it has. */
 export interface LocalRun {
   readonly env?: AgentContext["env"] | undefined;
   readonly request?: Request | undefined;
-  /** Receives the error of a failed run, which says more than its record. */
+  /** Receives the error of a failed run, which has more details than the record. */
   onFailure?(error: KitError): void;
 }
 
 /**
- * Runs a workflow's function on the journal of a run: from its start, or after a crash or a wait from where
- * it was. The agents that it brought along are closed when it ends, and when it is left behind.
+ * Runs a workflow's function on the journal of a run: from its start or, after a crash or a wait, from the last recorded
+ * call. It closes the run's agents when the run ends or is abandoned.
  */
 export async function runWorkflow(
   runtime: WorkflowRuntime,
@@ -107,7 +107,7 @@ export async function runWorkflow(
     return runtime.mask === undefined ? result : maskValue(result, runtime.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    // The engine takes it up again when the store is back: nothing has ended.
+    // The engine resumes the run when the store is available again, so emit no end.
     goesOnLater = isStoreUnavailable(error);
     if (goesOnLater) throw error;
     const failure = masked(toRunError(error, { runtime, name: workflow.name, runId: id }), runtime);
@@ -117,8 +117,8 @@ export async function runWorkflow(
   } finally {
     for (const close of closing) await close();
     if (!goesOnLater) runtime.stores?.forgetRun(work.context);
-    // A run that is suspended emits nothing more.
-    // The clock may have been set back meanwhile.
+    // A suspended run emits no more events.
+    // The clock can have been set back in the meantime.
     const duration_ms = Math.max(0, Date.now() - startedAt);
     const ending = endingOf(failed, { aborted: signal.aborted, error: reported });
     const reason = !failed ? "completed" : signal.aborted ? "cancelled" : "failed";
@@ -166,7 +166,7 @@ function traceOf(
   return trace === undefined ? {} : { trace };
 }
 
-/** Says when a step begins and ends; a replay, which does not do it again, says nothing. */
+/** Emits the start and end of each executed step; replayed steps emit nothing. */
 function emitSteps(
   { id, step }: Pick<RunWork["context"], "id" | "step">,
   emit: RunEvents["emit"],
@@ -181,7 +181,7 @@ function emitSteps(
         emit({ type: "step_start", step: name, step_id, attempt: given.attempt });
         let ending = endingOf(false);
         try {
-          // Cancelled or out of its time it is over for the run, whatever its work still does.
+          // For the run, a cancelled or timed-out step has ended, even if its work continues.
           const place = { ...placeOf(id), step_id };
           const begin = async () => await work(given);
           const { tracing } = runtime.observers;
@@ -205,7 +205,7 @@ function emitSteps(
     );
 }
 
-/** How something ended, as its last event says it. */
+/** The outcome of a step or run in its last event. */
 function endingOf(
   failed: boolean,
   { aborted = false, error }: { readonly aborted?: boolean; readonly error?: EventError | undefined } = {},
@@ -232,7 +232,7 @@ function toStepFailure(error: unknown, step: string, runtime: WorkflowRuntime): 
     : toFailure(error, `The step ${JSON.stringify(step)} failed.`, runtime);
 }
 
-/** The failure of a workflow's own code; the hint has its message and place. */
+/** Creates the error for a failure of the workflow's code; the hint has its message and place. */
 function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime): KitError {
   const cause = causeOf(error);
   return new KitError({
@@ -243,7 +243,7 @@ function toFailure(error: unknown, message: string, { causeOf }: WorkflowRuntime
   });
 }
 
-/** A run that ignores its signal is left behind: its agents are stopped, and the worker no longer waits for it. */
+/** Abandons a run that ignores its signal: its agents are aborted, and the worker no longer waits for it. */
 function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason);
@@ -255,7 +255,7 @@ function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise
 interface RunEvents {
   /** `at` is in ms since 1970; default now. */
   emit(body: EventBody, at?: number): void;
-  /** Puts an agent's event into the stream of the run. */
+  /** Adds an agent's event to the stream of the run. */
   forward(event: KitEvent): void;
 }
 
@@ -282,7 +282,7 @@ function toRunError(
     error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.runtime);
   const { code, message, hint } = known;
   const meta = { ...known.meta, run_id: run.runId };
-  // For an error that is not kit's, the cause is the thrown value.
+  // The cause of an error outside kit is the thrown value.
   const cause = known === error ? known : error;
   return new KitError({ code, message, meta, cause, hint });
 }
@@ -300,7 +300,7 @@ interface RunAgentsOptions {
   onEvent(event: KitEvent): void;
 }
 
-/** The agents of a run: the same definition under the same name is one agent, however often it is asked for. */
+/** The agents of a run: it creates one agent per definition and name. */
 function createRunAgents({ run, journal, factory, storeFor, onEvent }: RunAgentsOptions): RunAgents {
   const asked = new Map<AgentDefinition, Map<string, Promise<Agent>>>();
   const owners = new Map<string, AgentDefinition>();
@@ -342,7 +342,7 @@ function sameName(name: string): KitError {
   });
 }
 
-/** A run's log: what it says are events. */
+/** Creates the log of a run, whose lines are events. */
 function createRunLog(emit: (body: EventBody) => void): WorkflowLog {
   const write =
     (level: Extract<EventBody, { type: "log" }>["level"]): WorkflowLog["info"] =>
@@ -356,7 +356,7 @@ function createRunLog(emit: (body: EventBody) => void): WorkflowLog {
   return { info: write("info"), warn: write("warning"), error: write("error") };
 }
 
-/** The data as JSON: a value that is none, such as an error or a cycle, becomes a text. */
+/** Converts the data to JSON; a value without a JSON form, such as an error or a cycle, becomes a text. */
 function toData(data: unknown): unknown {
   try {
     const plain = data instanceof Error ? { name: data.name, message: data.message } : data;
@@ -366,7 +366,7 @@ function toData(data: unknown): unknown {
   }
 }
 
-/** The result as the workflow's schema gives it. Throws `internal_error`: the workflow's code is wrong, not its caller. */
+/** Returns the result as the workflow's schema parsed it. Throws `internal_error`: the workflow's code is wrong, not its caller. */
 async function checkResult(
   { name, result: schema }: LoadedWorkflow,
   result: unknown,

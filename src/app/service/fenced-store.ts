@@ -17,22 +17,22 @@ interface HeldInstance {
 }
 
 /**
- * The session store of a node that shares its work with others: each append carries the fence under which this node took the
- * instance over, so that the store refuses it once another node has done so.
+ * The session store of a node in a cluster: each append carries the fence under which this node took the
+ * instance over, so that the store refuses it once another node has taken the instance over.
  */
 export class FencedStore implements RunStores {
   readonly store: SessionStore;
   readonly #inner: SessionStore;
-  /** The instances that this node has taken over; the one whose last input began longest ago is first. */
+  /** The instances that this node has taken over, in the order of their last inputs. */
   readonly #held = new Map<string, HeldInstance>();
-  /** How many inputs of an instance are at work. */
+  /** The number of running inputs of each instance. */
   readonly #inputs = new Map<string, number>();
   readonly #maxIdle: number;
-  /** Stores of the runs at work. Each outlives an outage: what it could not write yet is kept with it. */
+  /** The stores of the active runs. Each store holds the entries that an outage has kept it from writing. */
   readonly #runs = new Map<string, { fence: number; stores: Map<SessionStore, SessionStore> }>();
   readonly #guarded = new WeakMap<SessionStore, SessionStore>();
 
-  /** The node remembers `maxIdle` instances without an input at work, or a few more. */
+  /** The node remembers at least `maxIdle` instances without a running input. */
   constructor(inner: SessionStore, { maxIdle = 10_000 }: { readonly maxIdle?: number } = {}) {
     this.#inner = inner;
     this.#maxIdle = maxIdle;
@@ -62,7 +62,7 @@ export class FencedStore implements RunStores {
     };
   }
 
-  /** The fence under which this node has taken an instance over. */
+  /** Returns the fence under which this node has taken the instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
     return this.#held.get(nameOf(instance))?.fence;
   }

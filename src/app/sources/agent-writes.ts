@@ -13,7 +13,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { stateFolder } from "../state-folder.ts";
 import { isLoadedFile, loadedBelow } from "./follow-sources.ts";
 
-/** A file that is not loaded, and why. */
+/** A file that kit does not load, because an agent has written it. */
 export interface HeldFile {
   /** Project-relative. */
   readonly path: string;
@@ -35,24 +35,24 @@ type Line =
   | { readonly type: "held"; readonly path: string; readonly writer: Writer; readonly at: string }
   | { readonly type: "accept"; readonly path: string; readonly sha256: string; readonly at: string };
 
-/** A time in which something that a model asked for may have written files, in ms. */
+/** A time span, in ms since 1970, in which a tool call of a model can have written files. */
 interface Span {
   readonly from: number;
   to: number;
   readonly writer: Writer;
 }
 
-/** Clocks of file systems go in ticks, and lag behind by some ms. */
+/** The clock of a file system advances in ticks and can lag by a few ms. */
 const tickMs = 20;
 
-/** Work that begins again within this time is the same span, on disk. */
+/** Work that starts again within this time extends the same span on disk. */
 const quietMs = 200;
 
 /**
- * Knows which files of a project models have written, so that none of them is loaded before a person accepts it.
+ * Records the files of a project that models have written, so that kit loads none of them before a person accepts it.
  *
- * A file that a tool wrote is known by its path, until a person accepts it. Commands, and tools that are not
- * kit's own, may write whatever they can: what changed while one of them ran counts as written by it. The
+ * A file that kit's own tool wrote is recorded by its path until a person accepts it. Commands, and tools that are not
+ * kit's own, can write any file: a file that changed while one of them ran counts as written by it. The
  * system sets that time (`ctime`) at every change, rename and link, and no program can choose it.
  *
  * Every write is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`.
@@ -68,14 +68,14 @@ export class AgentWrites implements SourceGuard {
   #running = 0;
   /** Spans of other processes, by the ids of their lines. */
   readonly #others = new Map<string, Span & { readonly pid: number }>();
-  /** The identity of each file when it was loaded: a file that still has it needs no check. */
+  /** The identity of each file when it was loaded: a file with the same identity needs no check. */
   readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
   readonly #file: string;
   #read = 0;
   #line: { readonly id: string; timer: NodeJS.Timeout | undefined } | undefined;
   #accepts = 0;
 
-  /** Opens what is known of the project at `root`, a real path. With `stored: false` nothing is kept on disk. */
+  /** Reads the records of the project at `root`, a real path. With `stored: false`, nothing is stored on disk. */
   constructor(root: string, options: { readonly stored?: boolean } = {}) {
     this.#root = root;
     this.#isStored = options.stored !== false;
@@ -92,7 +92,7 @@ export class AgentWrites implements SourceGuard {
 
   kept(hostRoot: string | undefined, granted: readonly string[]): readonly string[] {
     const here = hostRoot === undefined ? commonNames : namesIn(hostRoot);
-    // Git writes into its folder, and packages of tools keep caches in theirs: of both, single parts are kept.
+    // Git writes to its folder, and packages have caches in theirs: only parts of both are protected.
     const isKept = (name: string): boolean =>
       name !== ".git" && name !== "node_modules" && isProtectedPath({ path: name, cwd: "" }, []);
     const all = [
@@ -109,7 +109,7 @@ export class AgentWrites implements SourceGuard {
     this.#append({ type: "write", path, writer });
   }
 
-  /** `content`: what the caller wrote, where another writer might be faster than this. */
+  /** `content` is the text that the caller wrote, in case another writer has changed the file since. */
   accepted(file: string, content: string | Uint8Array = readFileSync(file)): void {
     this.#append({
       type: "accept",
@@ -123,7 +123,7 @@ export class AgentWrites implements SourceGuard {
     const now = Date.now();
     const last = this.#own.at(-1);
     let span = last;
-    // Many short calls, one after the other, are one span.
+    // Short calls that follow each other share one span.
     if (span === undefined || now - span.to > tickMs || span.writer.agent !== writer.agent) {
       span = { from: now, to: Number.POSITIVE_INFINITY, writer };
       this.#own.push(span);
@@ -146,21 +146,21 @@ export class AgentWrites implements SourceGuard {
     };
   }
 
-  /** Another one once a person has accepted a file. */
+  /** Returns a text that changes when a person accepts a file. */
   version(): string {
     this.#refresh();
     return String(this.#accepts);
   }
 
-  /** Files that were not loaded and still would not be. */
+  /** Returns the files that kit refuses to load. */
   held(): readonly HeldFile[] {
     this.#refresh();
     return [...this.#held.values()];
   }
 
   /**
-   * Throws `forbidden` for a file that a model has written, or that something it asked for may have: with what
-   * a person is to do. `named` is the path under which it was asked for, where links led on from there.
+   * Throws `forbidden` for a file that a model has written, or that one of its tool calls can have written; the message says what
+   * a person can do. `requested` is the path that was imported, before links were followed.
    */
   check(file: string, requested: string = file): void {
     this.#refresh();
@@ -200,7 +200,7 @@ export class AgentWrites implements SourceGuard {
     const writer =
       this.#written.get(folded(this.#pathOf(file))) ??
       this.#spanAt(changedAt) ??
-      // An older file in the place of the one that was loaded came with its folder.
+      // An older file than the loaded one was moved here with its folder.
       (known !== undefined && changedAt < known.at ? this.#spanSince(known.at) : undefined);
     if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
       return writer;
@@ -208,7 +208,7 @@ export class AgentWrites implements SourceGuard {
     return undefined;
   }
 
-  /** Tells a person that a file was removed while a tool or command of an agent ran; otherwise undefined. */
+  /** Returns a text if the file was removed while a tool or command of an agent ran; otherwise undefined. */
   #removedText(file: string): string | undefined {
     let folder = dirname(file);
     while (statSync(folder, { throwIfNoEntry: false }) === undefined) folder = dirname(folder);
@@ -218,7 +218,7 @@ export class AgentWrites implements SourceGuard {
       : `${this.#pathOf(file)} was removed by the agent "${writer.agent}" (${writer.tool}); what it was goes on until kit starts again.`;
   }
 
-  /** A link on the way to a file decides which file it is. */
+  /** Returns the writer of a link on the path to a file: the link decides which file is loaded. */
   #linkWriter(requested: string, file: string): Writer | undefined {
     if (requested === file) return undefined;
     for (let path = requested; path.startsWith(this.#root) && path !== this.#root; path = dirname(path)) {
@@ -230,7 +230,7 @@ export class AgentWrites implements SourceGuard {
     return undefined;
   }
 
-  /** The `package.json` above a file decides what it is, and what it imports. */
+  /** Checks the `package.json` above a file, which decides how the file is loaded and what it imports. */
   #packageWriter(file: string): Writer | undefined {
     for (let folder = dirname(file); folder.startsWith(this.#root); folder = dirname(folder)) {
       const writer = this.#writerOf(join(folder, "package.json"));
@@ -260,13 +260,13 @@ export class AgentWrites implements SourceGuard {
         this.#refresh();
         return;
       } catch {
-        // Where nothing can be written, it is known as long as this process lives.
+        // If the file cannot be written, the record lasts as long as this process.
       }
     }
     this.#take(line);
   }
 
-  /** Reads what was appended since: by this process, by others, by a person's command. */
+  /** Reads the lines that this process, other processes and a person's commands have appended. */
   #refresh(): void {
     if (!this.#isStored) return;
     const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0;
@@ -305,7 +305,7 @@ export class AgentWrites implements SourceGuard {
 }
 
 function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitError {
-  // For other tools, kit knows only when they ran.
+  // Of other tools, kit only knows when they ran.
   const isSure = writer.tool === "write" || writer.tool === "edit";
   return new KitError({
     code: "forbidden",
@@ -314,7 +314,7 @@ function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitErro
   });
 }
 
-/** Whether an error says that a file was not loaded because a model has written it. */
+/** Whether an error reports a file that kit does not load because a model has written it. */
 export function isHeld(error: unknown): error is KitError {
   return error instanceof KitError && error.code === "forbidden" && typeof error.meta?.held === "string";
 }
@@ -342,7 +342,7 @@ function parseLine(text: string): Line | undefined {
   try {
     return JSON.parse(text) as Line;
   } catch {
-    // A line that a crash cut off.
+    // A crash cut this line off.
     return undefined;
   }
 }

@@ -4,7 +4,7 @@ import { isRecord } from "../../base/record.ts";
 import { faultOf, keyPath } from "../../base/settings.ts";
 import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
 
-// More than tasks may be deep: such a profile goes round in a circle.
+// Deeper than tasks can be: such a profile contains itself.
 const maxDepth = 64;
 
 /**

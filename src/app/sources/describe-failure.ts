@@ -2,10 +2,10 @@ import { pathToFileURL } from "node:url";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import { hidePaths } from "../../python/host-exception.ts";
 
-/** The failure of a project's code, in words that name the project's files and nothing outside. */
+/** An error of a project's code, with paths of the project's files only. */
 export interface CodeFailure {
   readonly message: string;
-  /** Where, as far as the error tells: project-relative, with the line from 1. */
+  /** The place of the error, if the stack has one: project-relative, with the line from 1. */
   readonly place?: { readonly path: string; readonly line: number } | undefined;
 }
 
@@ -25,7 +25,7 @@ export function describeFailure(error: unknown, root: string): CodeFailure {
   };
 }
 
-/** Why something failed, as records keep it: without secrets, which `mask` removes, and without paths of the machine. */
+/** Creates the function that converts an error to the cause in a record, without secrets, which `mask` removes, and without paths of the machine. */
 export function createToCause(
   root: string,
   mask: (text: string) => string = (text) => text,

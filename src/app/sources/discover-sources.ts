@@ -31,22 +31,22 @@ export interface SourceFile {
 export interface SourceProblem {
   readonly path: string;
   readonly message: string;
-  /** Set where the file would have been an agent, a workflow or a webhook of that name. */
+  /** Set if the file would define an agent, a workflow or a webhook of that name. */
   readonly source?: Pick<SourceFile, "kind" | "name">;
   /** A model has written the file, or one that it imports, and no person has accepted it. */
   readonly isHeld?: boolean;
-  /** It stops no work: the file is used all the same, or another one of its name is. */
+  /** The problem stops no work: kit uses the file anyway, or another file of the same name. */
   readonly isHarmless?: boolean;
 }
 
 interface Layout {
   readonly kind: SourceFile["kind"];
   readonly folder: string;
-  /** False where the folder holds other things too (`.agents/skills`). */
+  /** False for a folder that also has other content (`.agents/skills`). */
   readonly nested: boolean;
 }
 
-// In the order in which they win when two files have one name.
+// If two files have one name, the file of the first layout wins.
 const layouts: readonly Layout[] = [
   { kind: "agent", folder: "src/agents", nested: true },
   { kind: "agent", folder: "agents", nested: true },
@@ -68,8 +68,8 @@ const notSource = /\.(test|spec)\.(ts|mts|js|mjs)$|\.d\.(ts|mts)$/;
 export type SourceModules = Readonly<Record<string, () => Promise<Readonly<Record<string, unknown>>>>>;
 
 /**
- * Finds the agents, workflows and webhooks of a project, in its folder or among `modules`. Files that start with `_` are helpers,
- * tests are tests; what else lies there and cannot be one is a problem.
+ * Finds the agents, workflows and webhooks of a project, in its folder or among `modules`. It skips helpers, whose names start with `_`,
+ * and tests; any other file that cannot be a source is a problem.
  */
 export async function discoverSources(
   root: string,
@@ -88,7 +88,7 @@ export async function discoverSources(
         .slice(layout.folder.length + 1)
         .replace(extension, "")
         .replaceAll("/", ".");
-      // Names are segments of addresses, in which a space is written otherwise.
+      // Names are segments of URLs, in which a space would be escaped.
       const fault = name.includes(" ") ? "must not hold spaces" : faultOfDefinedName(name);
       const key = `${layout.kind} ${nameKey(name)}`;
       const first = sources.get(key);
@@ -110,7 +110,7 @@ const isHelper = (name: string): boolean => name.startsWith("_") || name.startsW
 
 async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
   const { paths, unusable } = await findFiles(root, folder, { nested, accepts: isSource, skips: isHelper });
-  // A file of that name is something else.
+  // A file with the name of the folder is no problem.
   const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is not a folder");
   return { paths, unusable: others };
 }
@@ -123,9 +123,9 @@ function modulesBelow(modules: readonly string[], { folder, nested }: Layout): F
   return { paths: paths.sort(), unusable: [] };
 }
 
-/** How an agent can be reached from outside. */
+/** How requests reach an agent. */
 export interface Triggers {
-  /** Whether its file says that requests reach it: `triggers = { webhook: true }`, or `http: true`. */
+  /** Whether HTTP requests reach it: its file exports `triggers = { webhook: true }`, or `http: true`. */
   readonly webhook: boolean;
 }
 
@@ -149,12 +149,12 @@ const readers: {
   ) => LoadedSource | SourceProblem | Promise<LoadedSource | SourceProblem>;
 } = { agent: toAgent, workflow: readWorkflow, webhook: toWebhook };
 
-/** A file that waits for something at its top level may do so for this long, in ms. */
+/** The time limit for loading a file, which can await something at its top level. */
 const defaultTimeLimitMs = 10_000;
 
 /**
- * Imports a source file as it is: Node runs TypeScript. What it fails with is a problem to report, never
- * an exception, and one that never finishes is given up: the others go on working.
+ * Imports a source file; Node runs TypeScript. An error in the file becomes a problem to report, never
+ * an exception, and a file that does not finish loading is abandoned, so that the other files still work.
  */
 export async function loadSource(
   root: string,
@@ -179,7 +179,7 @@ async function loadWithin(
   timeLimitMs: number,
 ): Promise<Readonly<Record<string, unknown>>> {
   let timer: NodeJS.Timeout | undefined;
-  // The timer also keeps a process alive whose only work left is a file that never finishes.
+  // The timer also keeps the process alive while it only waits for a file that never finishes.
   const limit = new Promise<never>((_, reject) => {
     const seconds = timeLimitMs / 1000;
     timer = setTimeout(
@@ -201,7 +201,7 @@ const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
   webhook: ["default"],
 };
 
-/** An export that does nothing, though its author meant it to: `shedule`, or `triggers` in a workflow. */
+/** Returns an error text for an export without effect that its author probably meant: `shedule`, or `triggers` in a workflow. */
 function unknownExport(kind: SourceFile["kind"], names: readonly string[]): string | undefined {
   const own = knownExports[kind];
   for (const name of names) {
@@ -286,7 +286,7 @@ export interface LoadedWorkflow extends SourceFile {
   readonly schedules: readonly WorkflowSchedule[];
 }
 
-/** Reads what a workflow file exports. Throws `TypeError` that says what is wrong with it. */
+/** Reads the exports of a workflow file. Throws `TypeError` with the reason if they are invalid. */
 function toWorkflow(source: SourceFile, module: Readonly<Record<string, unknown>>): LoadedWorkflow {
   const definition = isWorkflowDefinition(module.default) ? module.default : undefined;
   const loose = ["run", "payload", "result", "schedule"].filter((name) => module[name] !== undefined);

@@ -14,7 +14,7 @@ import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown, textOfLines } from "../../specs/markdown/scan-markdown.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 
-/** The roles of a project: `.agents/roles/**\/*.md`. A file that is none is a problem, not an exception. */
+/** Loads the roles of a project: `.agents/roles/**\/*.md`. An invalid file is a problem, not an exception. */
 export async function loadRoles(
   root: string,
   check?: (file: string) => void,
@@ -55,18 +55,18 @@ function toRole(file: MarkdownFile): Role {
   };
 }
 
-/** Reads the front matter of one kind of file; what is wrong with it is said with the file's name. */
+/** Reads the front matter of a file; error messages name the file. */
 export interface FieldReader {
   text(key: string): string | undefined;
   models(key: string): ModelChoice | undefined;
   schema(key: string): JsonSchema | undefined;
-  /** `name`, or what the file is called; refused where nothing may be called so. */
+  /** Returns `name`, else the name of the file. Throws for an invalid name. */
   name(): string;
   refuse(why: string): KitError;
 }
 
 /**
- * A reader for the keys of a file. It refuses a key that is nearly one of them as a typo, and ignores the keys
+ * Creates a reader for the keys of a file. It refuses an unknown key that is similar to one of them, and ignores the keys
  * of other tools (`license`, `allowed-tools`).
  */
 export function createFieldReader(
@@ -114,7 +114,7 @@ export function createFieldReader(
   };
 }
 
-/** Says that a name is taken; where only the case differs, a reader and many disks take the two for one. */
+/** Creates the message for a name that is already used; names that differ only in case count as equal. */
 export function alreadyNamed(kind: "skill" | "role", first: string, second: string): string {
   if (first === second) return `Another ${kind} is named "${second}" too.`;
   return `Another ${kind} is named "${first}", which differs from "${second}" in case only.`;
@@ -130,12 +130,12 @@ interface MarkdownFile {
   readonly body: string;
 }
 
-/** A larger file is not one that anybody wrote for a model. */
+/** A larger file is refused. */
 const maxBytes = 1024 * 1024;
 
 /**
- * Reads one. Throws `invalid_request` when it cannot be read, or its front matter is not valid, and
- * `forbidden` for a path of the root that a link leads out of it.
+ * Reads a Markdown file. Throws `invalid_request` if it cannot be read or its front matter is invalid, and
+ * `forbidden` for a path below the root that a link leads out of the root.
  */
 export async function readMarkdownFile(
   file: string,
@@ -161,7 +161,7 @@ export async function readMarkdownFile(
   return { name, ...place, data: front.data, body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim() };
 }
 
-/** The Markdown files below a folder of a project, and what lies there and cannot be read as one. */
+/** Finds the Markdown files below a folder of a project, and the entries that cannot be read. */
 export async function findMarkdown(
   root: string,
   folder: string,
@@ -182,10 +182,10 @@ async function readTextBelow(root: string, path: string): Promise<string> {
   return new TextDecoder().decode(bytes);
 }
 
-/** A file from elsewhere, which a program names. */
+/** Reads a file outside the project, whose path comes from a program. */
 async function readText(file: string): Promise<string> {
   const stats = await stat(file);
-  // Before it is opened: a pipe would be waited for without end.
+  // Check before opening the file: reading a pipe could wait forever.
   if (!stats.isFile()) throw cannotRead(file, "is not a file");
   if (stats.size > maxBytes) throw cannotRead(file, "is larger than 1 MiB");
   return readFile(file, "utf8");
@@ -197,7 +197,7 @@ function cannotRead(file: string, why: string, cause?: unknown): KitError {
 }
 
 /**
- * The Agent Skills format, which other tools read, too.
+ * The keys of the Agent Skills format.
  *
  * @see https://agentskills.io/specification
  */
@@ -210,10 +210,10 @@ export const skillFields = [
   "allowed-tools",
 ] as const;
 
-/** Where kit keeps the JSON Schemas of a skill, as JSON text or as the name of a file beside it. */
+/** The metadata keys for the JSON Schemas of a skill: JSON text, or the name of a file next to it. */
 export const schemaKeys = { input: "kit-input-schema", output: "kit-output-schema" } as const;
 
-/** The fault of a skill's name by the format; undefined for a good one. */
+/** Returns why the format does not allow a skill's name; undefined for a valid one. */
 export function faultOfSkillName(name: string, folder?: string): string | undefined {
   if (name.length > 64) return "must have at most 64 characters";
   if (!/^[a-z0-9-]+$/.test(name)) return "may hold only lowercase letters, digits and hyphens";
@@ -223,7 +223,7 @@ export function faultOfSkillName(name: string, folder?: string): string | undefi
   return undefined;
 }
 
-/** Where the front matter of a `SKILL.md` departs from the format, one sentence for each rule. */
+/** Returns a sentence for each rule of the format that the front matter of a `SKILL.md` breaks. */
 export function formatProblems(
   data: Readonly<Record<string, unknown>>,
   skill: { readonly name: string; readonly folder: string },

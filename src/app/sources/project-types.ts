@@ -5,7 +5,7 @@ export const projectTypesFile = "kit.types.ts";
 
 const header = "// Written by `kit types` and `kit dev`";
 
-/** Whether the text of a file is one that kit wrote, and so may write again. */
+/** Whether kit has written the text of a file, so that it can overwrite the file. */
 export function isProjectTypes(text: string): boolean {
   return text.startsWith(header);
 }
@@ -28,7 +28,7 @@ function declare(name: "agents" | "workflows", sources: readonly SourceFile[]): 
   return `export declare const ${name}: {${lines.length === 0 ? "" : "\n"}${lines.join("")}};\n`;
 }
 
-/** JavaScript says nothing of its types unless the project's tsconfig asks for them: its name alone is checked. */
+/** Only the name of a JavaScript source is checked: its types are unknown unless the project's tsconfig asks for them. */
 function moduleOf({ path }: SourceFile): string {
   return /\.m?ts$/.test(path) ? `typeof import(${JSON.stringify(`./${path}`)})` : "object";
 }

@@ -23,28 +23,28 @@ import { followSources, type SourceHooks } from "./follow-sources.ts";
 import { findMarkdown, loadRoles } from "./load-roles.ts";
 import { findSkillFiles, loadSkills } from "./load-skills.ts";
 
-/** The agent that a project has without a file: it has the project's tools only. */
+/** The name of the default agent, which needs no file: it only has the project's tools. */
 export const defaultAgentName = "default";
 
 export interface OpenSourcesOptions {
-  /** False for a program that brings its agent along: no file of the project is run. Default true. */
+  /** False for a program that defines its agent itself: no code of the project runs. Default true. */
   readonly code?: boolean | undefined;
-  /** Whether the next process is to know which files models have written. Default true. */
+  /** Whether to record for the next process which files models have written. Default true. */
   readonly keepsWrites?: boolean | undefined;
   /** Laid under every agent's own profile: the `agent` table of the configuration. */
   readonly defaults?: AgentProfile | undefined;
-  /** The code of the project; default: what lies in its folder, imported from there. */
+  /** The code of the project; default: the files in its folder. */
   readonly modules?: SourceModules | undefined;
 }
 
-/** The definitions in the files of a project, as they were when they were last read. */
+/** The definitions in the files of a project, as of the last read. */
 export class Sources {
   /** The project's folder; a real path. */
   readonly root: string;
   readonly #writes: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
-  /** Holds replaced workflows, too: runs go on with the code that they began with. */
+  /** Also holds replaced workflows: runs continue with the code with which they started. */
   readonly #workflowNames = new WeakMap<object, string>();
   readonly #defaults: AgentProfile | undefined;
   readonly #modules: SourceModules | undefined;
@@ -63,7 +63,7 @@ export class Sources {
         : noHooks;
   }
 
-  /** Reads the files. Broken ones are `problems()`; imports of `kit` resolve until `close`. */
+  /** Reads the files. Broken files are in `loaded.problems`; imports of `kit` resolve until `close`. */
   static async open(root: string, options: OpenSourcesOptions = {}): Promise<Sources> {
     const sources = new Sources(root, options);
     try {
@@ -80,7 +80,7 @@ export class Sources {
     return this.#loaded;
   }
 
-  /** Keeps what models write apart from what the process runs. */
+  /** Records the files that models write, so that the process does not run them. */
   get guard(): SourceGuard & Pick<AgentWrites, "check"> {
     return this.#writes;
   }
@@ -99,7 +99,7 @@ export class Sources {
     if (this.agent(name) === undefined && name !== defaultAgentName) throw this.unknown("agent", name);
   }
 
-  /** The name under which inputs reach an agent. Throws `agent_not_found`, also for a definition of no file. */
+  /** Returns the name under which an agent gets inputs. Throws `agent_not_found`, also for a definition that no file exports. */
   agentName(agent: Parameters<Dispatch>[0]): string {
     if (typeof agent === "string") {
       this.checkAgent(agent);
@@ -109,18 +109,18 @@ export class Sources {
     if (file !== undefined) return file.name;
     throw new KitError({
       code: "agent_not_found",
-      message: "An input can be given to an agent of a file only.",
+      message: "Only an agent that a file exports can get inputs.",
       hint: "Export it by default from a file in src/agents.",
     });
   }
 
-  /** The name of a workflow's file. Throws `workflow_not_found`, also for a definition of no file. */
+  /** Returns the name of a workflow's file. Throws `workflow_not_found`, also for a definition that no file exports. */
   workflowName(workflow: string | WorkflowReference<never>): string {
     const name = typeof workflow === "string" ? workflow : this.#workflowNames.get(workflow);
     if (name !== undefined) return this.workflow(name).name;
     throw new KitError({
       code: "workflow_not_found",
-      message: "A run can be started of a workflow of a file only.",
+      message: "Only a workflow that a file exports can be started.",
       hint: "Export it by default from a file in src/workflows: export default defineWorkflow({ … }).",
     });
   }
@@ -132,7 +132,7 @@ export class Sources {
     return workflow;
   }
 
-  /** The error for a name that no usable file has. */
+  /** Creates the error for a name without a usable file. */
   unknown(kind: "agent" | "workflow", name: string): KitError {
     const { agents, workflows, problems } = this.#loaded;
     const broken = problems.find(({ source }) => source?.kind === kind && source.name === name);
@@ -187,7 +187,7 @@ export class Sources {
   }
 }
 
-/** Modules that are given are imported by the code of their giver. */
+/** Modules of a caller are imported by the caller's code, so there are no imports to follow. */
 const noHooks: SourceHooks = { renew: () => undefined, files: () => [], deregister: () => undefined };
 
 /** The definitions in the files of a project. */
@@ -197,7 +197,7 @@ export interface ProjectSources {
   readonly webhooks: readonly LoadedWebhook[];
   readonly skills: NonNullable<AgentProfile["skills"]>;
   readonly roles: NonNullable<AgentProfile["roles"]>;
-  /** Files that could not be used, and why. */
+  /** The files that cannot be used, with the reasons. */
   readonly problems: readonly SourceProblem[];
 }
 
@@ -218,13 +218,13 @@ export interface LoadOptions {
   readonly before?: ProjectSources | undefined;
   /** Throws for a file that must not be loaded. */
   readonly check?: (file: string) => void;
-  /** The problem of a file that a model has removed; undefined for one that it has not. */
+  /** Returns the problem of a file that a model has removed; undefined for another file. */
   readonly removed?: (file: string) => string | undefined;
 }
 
 /**
- * Reads agents, workflows, webhooks, skills and roles of a project. With `code: false` nothing of the project is
- * run: a program that brings its agent along needs skills and roles only.
+ * Reads agents, workflows, webhooks, skills and roles of a project. With `code: false` it runs no code of the
+ * project: a program that defines its agent itself only needs skills and roles.
  */
 export async function loadProjectSources(root: string, options: LoadOptions): Promise<ProjectSources> {
   const [found, skills, roles] = await Promise.all([
@@ -266,8 +266,8 @@ function isSame({ kind, name }: Pick<SourceFile, "kind" | "name">): (other: Sour
 }
 
 /**
- * A text that changes when a source file, a skill, a role or one of `files` changes, comes or goes. Costs one
- * `stat` for each of them.
+ * Returns a text that changes if a source file, a skill, a role or one of `files` is changed, added or removed. It calls
+ * `stat` once for each file.
  */
 async function sourceVersion(
   root: string,
@@ -292,8 +292,8 @@ async function versionOf(file: string): Promise<string> {
 }
 
 /**
- * Entries of command lists that allow nothing, at the place that has them: in the configuration, and in agents
- * whose description is the same for every instance. Such an agent works all the same, without them.
+ * Returns the entries of command lists that allow nothing, each with its place: in the configuration, or in agents
+ * whose profile is the same for every instance. Such an agent works without these entries.
  */
 export async function commandListProblems(
   agents: readonly LoadedAgent[],

@@ -10,7 +10,7 @@ export function webhooksWithoutSecret(
     try {
       return findSecret(definition, env) === undefined;
     } catch {
-      // A file that makes something of a variable which is not set.
+      // The function of the file throws if its variable is not set.
       return true;
     }
   });

@@ -6,45 +6,46 @@ import type { ConnectionSlot, ConnectionSlots } from "../access/connection-slots
 import { eventStreamReply } from "../reply.ts";
 
 export interface EventStreamsOptions {
-  /** A stream that says nothing for this long says that it lives. */
+  /** An idle stream sends a heartbeat after this time. */
   readonly heartbeatMs: number;
-  /** After so long a stream that its reader can take up again ends; undefined: it goes on. */
+  /** The server ends a stream that its reader can resume after this time; undefined: no limit. */
   readonly streamMs?: number | undefined;
-  /** The places of the streams that may be open at once. */
+  /** Limits the streams that are open at once. */
   readonly slots: ConnectionSlots;
 }
 
 export interface StreamOptions {
-  /** The place from `reserve`; the stream releases it when it ends. */
+  /** The slot from `reserve`; the stream releases it when it ends. */
   readonly place: ConnectionSlot;
-  /** Whether the server may end it when it closes: for streams that their reader can take up again. */
+  /** Whether the reader can resume the stream: the server ends such a stream when it closes. */
   readonly resumable: boolean;
-  /** Whether it ends after `streamMs`, because its reader gets the rest with another request; default `resumable`. */
+  /** Whether the stream ends after `streamMs`, because its reader can request the rest; default `resumable`. */
   readonly ends?: boolean | undefined;
-  /** Called once, when the stream has ended, however. */
+  /** Called once when the stream has ended, also after an error. */
   readonly onEnd?: () => void;
-  /** The last chunk of a stream whose source has thrown. */
+  /** Returns the last chunk of a stream whose source has thrown. */
   readonly toLastChunk: (error: unknown) => string;
 }
 
-/** The streams of events that a server has open. */
+/** The open event streams of a server. */
 export interface EventStreams {
   /**
-   * Takes a place for a stream, before work is begun for it. Throws `unavailable` when too many are open, or the server
-   * closes, and `too_many_requests` when the principal has its share of them. Whoever opens no stream with it gives it back.
+   * Reserves a slot for a stream before its work starts. Throws `unavailable` if too many streams are open or the server
+   * is closing, and `too_many_requests` if the principal already uses its share. The caller releases the slot if it opens
+   * no stream.
    */
   reserve(principal: Principal | undefined): ConnectionSlot;
   /**
-   * A reply of server-sent events. The source is asked for the next chunk only when the client has read
-   * what came before. Throws `unavailable` when the server closes.
+   * Creates a reply of server-sent events. The stream requests the next chunk from the source only after the client has
+   * read the chunks before. Throws `unavailable` if the server is closing.
    */
   open(source: AsyncIterable<string>, options: StreamOptions): Response;
-  /** Ends the resumable ones with a comment. */
+  /** Ends the resumable streams with a comment. */
   close(): void;
 }
 
 interface OpenStream {
-  /** Sends a comment when the client has read all and nothing was sent since the last beat. */
+  /** Sends a comment if the client has read everything and nothing was sent since the last heartbeat. */
   beat(): void;
   end(): void;
   readonly resumable: boolean;
@@ -56,7 +57,7 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
-  // One timer for all: a thousand idle streams are one wake-up.
+  // One timer serves all streams, so that a thousand idle streams cause one wake-up.
   const add = (stream: OpenStream): void => {
     streams.add(stream);
     timer ??= setInterval(() => {
@@ -110,7 +111,7 @@ function createStream(
   const chunks = source[Symbol.asyncIterator]();
   let controller: ReadableStreamDefaultController<Uint8Array>;
   let ended = false;
-  // Set while the client waits for more.
+  // Set while the client waits for the next chunk.
   let hungry = false;
   let quiet = true;
 
@@ -120,7 +121,7 @@ function createStream(
   };
   const stop = (): void => {
     finish();
-    // A source may be in the middle of waiting for what comes next, and ends when that has come.
+    // A source that waits for its next item ends when that item arrives.
     chunks.return?.().catch(() => undefined);
   };
   const pull = async (): Promise<void> => {
@@ -155,7 +156,7 @@ function createStream(
         if (!ended) stop();
       },
     },
-    // Nothing is made ahead of what the client reads.
+    // A high-water mark of 0: the source produces nothing before the client reads.
     { highWaterMark: 0 },
   );
   const stream: OpenStream = {
@@ -175,23 +176,23 @@ function createStream(
   return { body, stream };
 }
 
-/** Past this many unread events, neighbouring deltas of one turn are joined. */
+/** Beyond this many unread events, neighbouring deltas of one turn are joined. */
 const joinBeyond = 64;
-/** The size of an event's common fields on the wire, about. */
+/** The approximate size of an event's common fields on the wire. */
 const deltaOverhead = 350;
 
-/** An unread event as its frame; a delta is encoded only when it is sent, because it may be joined with others. */
+/** Encodes an event, except a delta: it is encoded when it is sent, because it can be joined with others before. */
 export type FrameItem = string | DeltaEvent;
 
 export function toFrameItem(event: KitEvent, encode: (event: KitEvent) => string): FrameItem {
   return toDelta(event) ?? encode(event);
 }
 
-/** Creates a buffer for the events of a prompt that wait until its client has read those before. */
+/** Creates a buffer for the events of a prompt that its client has not read yet. */
 export function createFrameBuffer(limit: {
-  /** How much may wait unread, in characters. */
+  /** The most unread characters. */
   readonly maxLength: number;
-  /** Called once, when more would wait than may; the client gets nothing more then. */
+  /** Called once if the limit is exceeded; the client then gets no more events. */
   readonly onOverflow: () => void;
 }): EventBuffer<FrameItem> {
   return new EventBuffer<FrameItem>({
@@ -206,8 +207,8 @@ export function createFrameBuffer(limit: {
 }
 
 /**
- * An event of a stream of server-sent events. JSON escapes every line break, so that no text of an
- * event can end its `data` field.
+ * Encodes an event as a server-sent event. JSON escapes every line break, so that no text of an event can end its `data`
+ * field.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
@@ -215,25 +216,25 @@ export function encodeEvent(event: KitEvent): string {
   return `id: ${event.index}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** The last event of a stream that has a result: it has no id, since nothing comes after it. */
+/** Encodes the last event of a stream, its result or error. It has no id, because no event follows. */
 export function encodeOutcome(type: "result" | "error", body: unknown): string {
   return `event: ${type}\ndata: ${JSON.stringify(body)}\n\n`;
 }
 
-/** Has readers forget how far they have come: a browser then sends no `Last-Event-ID` when it connects again. */
+/** Resets the position of readers: a browser then sends no `Last-Event-ID` when it reconnects. */
 export const positionReset = "id:\n\n";
 
-/** Has readers remember how far they have come, and nothing else. */
+/** Encodes a position without an event. */
 export function encodePosition(index: number): string {
   return `id: ${index}\n\n`;
 }
 
-/** A line that readers skip: says that the connection lives, or why it ends. */
+/** Encodes a comment, which readers skip: a heartbeat, or the reason of the end. */
 function encodeComment(text: string): string {
   return `: ${text}\n\n`;
 }
 
-/** Whether a client would rather have a stream of events. */
+/** Whether a client prefers a stream of events. */
 export function acceptsEvents(accept: string): boolean {
   return accept
     .split(",")

@@ -9,11 +9,11 @@ import { encodeEvent, encodeOutcome, encodePosition } from "./event-streams.ts";
 export interface RunStreamOptions {
   readonly place: ConnectionSlot;
   readonly after?: number | undefined;
-  /** Throws when the run may not be read any more. Absent for who has just begun it. */
+  /** Throws if the sender is no longer permitted to read the run. Absent for the sender that has just started the run. */
   readonly permit?: (() => Promise<void>) | undefined;
 }
 
-/** Answers with the events of a run after an index, and what it came to as the last of them. */
+/** Answers with the events of a run after an index, and with its result or error as the last event. */
 export function streamRun(
   { service, streams, masked, toEnvelope }: WorkContext,
   runId: string,
@@ -29,7 +29,7 @@ export function streamRun(
     const record = await service.engine.awaitRun(runId, { signal });
     await permit?.();
     const last = await service.engine.events.last(runStream(runId));
-    // A browser connects again whatever comes: the position tells it from one that has missed something.
+    // A browser reconnects in any case. The position shows whether it has missed events.
     yield outcomeOf(runId, record) + encodePosition(Math.max(last, options.after ?? 0));
   };
   const outcomeOf = (id: string, record: RunRecord | undefined): string => {
@@ -47,7 +47,7 @@ export function streamRun(
   });
 }
 
-/** Whether a run has ended, and no event of it comes after an index. */
+/** Whether a run has ended and has no events after an index. */
 export async function isOver(
   engine: Pick<Engine, "events">,
   run: RunRecord,
@@ -58,7 +58,7 @@ export async function isOver(
 
 const pageSize = 500;
 
-/** The events of a run after an index, to its end. Those of a run that has ended are read from the log. */
+/** Yields the events of a run after an index, to its end. Those of an ended run are read from the log. */
 export async function* followRun(
   { events, getRun }: Pick<Engine, "events" | "getRun">,
   runId: string,
@@ -83,7 +83,7 @@ function hasEnded({ status }: RunRecord): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** The result of a run that has ended. Throws its failure, whose `meta.run_id` names it. */
+/** Returns the result of an ended run. Throws the error of a failed run; its `meta.run_id` names the run. */
 export function toCompleted(runId: string, record: RunRecord | undefined): RunCompleted {
   const meta = { run_id: runId };
   if (record === undefined)
@@ -94,6 +94,6 @@ export function toCompleted(runId: string, record: RunRecord | undefined): RunCo
   }
   const failure: EventError = record.error ?? { type: "internal_error", message: "The workflow failed." };
   const { type, message, cause } = failure;
-  // Callers that run a workflow are told why it failed: its events, which they may read, say so, too.
+  // The caller of a workflow gets the cause of the failure: it can read it in the run's events, too.
   throw new KitError({ code: type, message, meta: cause === undefined ? meta : { ...meta, cause } });
 }
