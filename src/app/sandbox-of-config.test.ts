@@ -59,7 +59,7 @@ test.each(["virtual", "local"])(
   },
 );
 
-test("a sandbox of one's own stands in kit.config.ts, and the one that a program gives wins", async () => {
+test("kit.config.ts can define a sandbox, and the sandbox of a program takes precedence", async () => {
   const sandbox = '{ name: "mine", open: async () => ({ name: "mine", close: async () => {} }) }';
   const files = { "kit.config.ts": `export default { agent: { sandbox: ${sandbox} } };` };
   expect((await open(files)).sandbox.name).toBe("mine");
@@ -78,7 +78,7 @@ test("an agent's own sandbox wins, and works in the agent's project by default",
   expect(await placeOf(virtual())).toContain(`${folder.root}/.kit/sandboxes/`);
 });
 
-test("the configuration says of every sandbox how it is walled in, and no option takes back what it requires", async () => {
+test("the configured isolation applies to every sandbox, and no option weakens it", async () => {
   const files = { "kit.toml": '[sandbox]\nisolation = "required"\n', "a.txt": "alpha" };
   const whole = await open(files, { sandbox: local({ root: "/", isolation: "off" }) });
   const refused = whole.sandbox.exec({ command: "true" });

@@ -27,7 +27,7 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-test("a file that an agent has changed takes no rule until a person accepts it", async () => {
+test("kit writes no rule to a file that an agent has changed, until a person accepts it", async () => {
   writes.wrote(file, writer);
   await expect(rules.write(rule)).rejects.toMatchObject({ code: "forbidden" });
   expect(readFileSync(file, "utf8")).toBe(toml);
@@ -36,7 +36,7 @@ test("a file that an agent has changed takes no rule until a person accepts it",
   expect(readFileSync(file, "utf8")).toContain("git status");
 });
 
-test("a rule that is written while a command of an agent runs is a person's, and the file is loaded", async () => {
+test("a rule that a person writes while an agent's command runs does not block the file", async () => {
   writes.check(file);
   const end = writes.begin(writer);
   await rules.write(rule);
@@ -45,7 +45,7 @@ test("a rule that is written while a command of an agent runs is a person's, and
   expect(readFileSync(file, "utf8")).toContain("git status");
 });
 
-test("rules that are written at the same time all stand in the file, and none is left half-written", async () => {
+test("concurrent writes of rules all reach the file, each complete", async () => {
   const tools = Array.from({ length: 12 }, (_, at) => `tool-${at}`);
   await Promise.all(tools.map((tool) => rules.write({ tool })));
   const { agent } = parse(readFileSync(file, "utf8")) as {

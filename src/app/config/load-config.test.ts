@@ -67,7 +67,7 @@ test("an unknown key of kit.config.ts is refused even when it holds undefined", 
   await expect(loading).rejects.toThrow("serverr is not a key of kit; did you mean server?");
 });
 
-test("kit.config.ts is imported as it is, with functions and adapters", async () => {
+test("kit.config.ts is imported unchanged, with functions and adapters", async () => {
   const code = `
     interface Port { readonly port: number }
     const server: Port & { auth: unknown } = { port: 3000, auth: () => true };
@@ -84,7 +84,7 @@ test("kit.config.ts is imported as it is, with functions and adapters", async ()
   expect(file).toMatch(/kit\.config\.ts$/);
 });
 
-test("a file named with --config is read in place of the conventional one", async () => {
+test("a file named with --config replaces the conventional one", async () => {
   const files = { "kit.toml": "[server]\nport = 1", "ci/other.toml": "[server]\nport = 2" };
   expect((await load(files, { file: "ci/other.toml" })).config.server?.port).toBe(2);
   await expect(load(files, { file: "missing.toml" })).rejects.toThrow("missing.toml cannot be read.");
@@ -207,7 +207,7 @@ test("the environment wins over the env file, and both over the configuration", 
   await expect(load(files, { envFile: ".env.none" })).rejects.toThrow(".env.none cannot be read.");
 });
 
-test(".env is read where that is asked for and no file is named, and what is set already stays", async () => {
+test(".env is read if dotEnv is set and no file is named, and variables that are already set stay", async () => {
   const files = { ".env": "KIT_PORT=2\nMY_API_KEY=canary-of-a-file\n", ".env.other": "KIT_PORT=3\n" };
   const environment = { MY_API_KEY: "set-by-a-person" };
   const { config, envFile, ...loaded } = await load(files, { dotEnv: true, environment });
@@ -223,13 +223,13 @@ test(".env is read where that is asked for and no file is named, and what is set
   expect((await load({}, { dotEnv: true, environment: {} })).envFile).toBeUndefined();
 });
 
-test("KIT_MODEL names the model over the file, and leaves the rest of its table", async () => {
+test("KIT_MODEL overrides the model of the file, and no other key of its table", async () => {
   const files = { "kit.toml": '[agent]\nmodel = "a/b"\ncwd = "api"\n[server]\nport = 1' };
   const { config } = await load(files, { environment: { KIT_MODEL: "c/d", KIT_HOST: "127.0.0.2" } });
   expect(config).toEqual({ agent: { model: "c/d", cwd: "api" }, server: { port: 1, host: "127.0.0.2" } });
 });
 
-test("KIT_STORE names the store over the file, and is not repeated where it is wrong", async () => {
+test("KIT_STORE overrides the store of the file, and an error does not repeat its value", async () => {
   const files = { "kit.toml": 'store = "memory"\n[server]\nport = 1' };
   const address = "postgres://u:s3cret@host/db";
   const { config } = await load(files, { environment: { KIT_STORE: address } });
@@ -239,7 +239,7 @@ test("KIT_STORE names the store over the file, and is not repeated where it is w
   expect(error).not.toContain("s3cret");
 });
 
-test("a wrong variable is refused by its name, and a misspelled one is pointed out", async () => {
+test("an invalid variable is refused with its name, and a misspelled one is a warning", async () => {
   await expect(load({}, { environment: { KIT_PORT: "http" } })).rejects.toThrow(
     "The environment: KIT_PORT must be",
   );
@@ -253,13 +253,13 @@ test("a wrong variable is refused by its name, and a misspelled one is pointed o
   expect((await load({}, { environment: ofCommands })).warnings).toEqual([]);
 });
 
-test("a configuration in a folder above is none of this project's", async () => {
+test("a configuration in a parent folder does not count", async () => {
   await using folder = await createTemporaryRepository({ "kit.toml": "[server]\nport = 1", "sub/a.md": "" });
   const loaded = await loadConfig({ cwd: join(folder.root, "sub"), environment: {} });
   expect(loaded.config).toEqual({});
 });
 
-test("an engine is named by the address of its database, and a wrong one is not repeated", async () => {
+test("an engine can be the address of its database, and an error does not repeat an invalid address", async () => {
   const address = "postgres://kit:geheim123@db.example/kit";
   const { config } = await load(
     { "kit.toml": `engine = "${address}"\n` },

@@ -110,7 +110,7 @@ test.each([
   expect(addTomlTable(before, allow, { tool: "bash" })).toBe(after);
 });
 
-test("a table holds any text as it is, beside what was there, and shows characters that are not seen by their codes", () => {
+test("an added table holds any text, keeps the existing content, and writes invisible characters as escapes", () => {
   const before = '# ours\n[agent.approvals]\ntools = ["bash"]\n';
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
@@ -128,7 +128,7 @@ test("a table holds any text as it is, beside what was there, and shows characte
   );
 });
 
-test("a file whose meaning would change gets no table", () => {
+test("no table is added to a file whose meaning would change", () => {
   expect(addTomlTable('agent = "none"\n', allow, { tool: "bash" })).toBeUndefined();
   expect(addTomlTable("[agent.approvals]\nallow = 1\n", allow, { tool: "bash" })).toBeUndefined();
 });

@@ -91,7 +91,7 @@ test("an MCP server finds the span of the call in `_meta`, and the span says whi
   });
 });
 
-test("without an observer, an MCP server is told of no trace", async () => {
+test("without an observer, an MCP server gets no trace", async () => {
   const { url, sent } = await serveTools();
   await work(`${agent}[mcp.servers.tools]\nurl = "${url}"\n`, addition, false);
   const call = sent.find(({ method }) => method === "tools/call");

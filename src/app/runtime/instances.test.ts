@@ -38,14 +38,14 @@ function open(limits: InstanceLimits = {}): Opened {
 
 const of = (id: string) => ({ name: "a", id, payload: {} });
 
-test("an instance lives once, whoever asks for it", async () => {
+test("concurrent callers get the same live instance", async () => {
   const { instances, created } = open();
   const [first, second] = await Promise.all([instances.get(of("1")), instances.get(of("1"))]);
   expect(second).toBe(first);
   expect(created).toEqual(["1"]);
 });
 
-test("an idle instance is closed after a while, and opened again when a caller asks for it", async () => {
+test("an idle instance is closed after a while, and created again for the next caller", async () => {
   const { instances, created, closed } = open({ idleMs: 10 });
   await instances.get(of("busy"));
   await instances.get(of("1"));
@@ -55,7 +55,7 @@ test("an idle instance is closed after a while, and opened again when a caller a
   expect(created).toEqual(["busy", "1", "1"]);
 });
 
-test("the least recently used of too many instances are closed, unless they are at work", async () => {
+test("the least recently used of too many instances are closed, unless they are busy", async () => {
   const { instances, created, closed } = open({ maxIdle: 2 });
   for (const id of ["busy", "1", "2"]) await instances.get(of(id));
   await closed("1");
@@ -63,7 +63,7 @@ test("the least recently used of too many instances are closed, unless they are 
   expect(created).toEqual(["busy", "1", "2"]);
 });
 
-test("one that is released has ended before it comes to life again", async () => {
+test("a released instance is closed before it is created again", async () => {
   const { instances, created, closed } = open();
   const before = await instances.get(of("1"));
   await instances.release("a", "1");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { knownSecrets, secretsInFile } from "./known-secrets.ts";
 
-test("the password in an address is a secret, as written and as meant, whatever its variable is called", () => {
+test("the password in an address is a secret, encoded and decoded, whatever the name of its variable", () => {
   const env = {
     DATABASE_URL: "postgres://kit:pass%2Fw0rd-1@db.example/kit",
     PROXY: "http://proxy.example:8080/a@b",
@@ -81,7 +81,7 @@ test.each([
   expect(knownSecrets({ [name]: value })).toEqual([]);
 });
 
-test("keys are known by their look, and documents and lists of keys by their parts", () => {
+test("values that look like keys are secrets, and so are the keys in documents and lists", () => {
   const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
   const pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----";
   const account = JSON.stringify({ type: "service_account", private_key: pem, client_email: "a@b.example" });

@@ -79,7 +79,7 @@ test("an agent calls the tool of a server, and its result is in the history and 
   expect(app.problems()).toEqual([]);
 });
 
-test("wrong arguments are told to the model before the server is asked", async () => {
+test("invalid arguments are reported to the model before the server is called", async () => {
   const { app, model } = await open({ servers: { tools } }, [
     { toolCalls: [{ name: "mcp__tools__add", input: { a: "two" } }] },
     { text: "Sorry." },
@@ -211,7 +211,7 @@ campaignTest("a search names the servers that are down, and starts none before i
   expect(events.filter((event) => event.type === "log")).toHaveLength(1);
 });
 
-test("an agent that says so has no tools of servers, and a tool of its own goes before theirs", async () => {
+test("an agent can switch off the tools of servers, and its own tools take precedence over theirs", async () => {
   const { app, model } = await open({ servers: { tools } }, () => ({ text: "Fine." }), {
     tools: [
       { name: "mcp__tools__echo", description: "Mine.", input: { type: "object" }, execute: () => "mine" },

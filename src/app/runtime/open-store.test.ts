@@ -35,7 +35,7 @@ async function promptIn(app: Agents): Promise<readonly string[]> {
 
 const agentTable = '[agent]\nmodel = "scripted/test"\n';
 
-test("sessions go to the database that the configuration names, and go on in the next process", async () => {
+test("sessions are stored in the configured database, and continue in the next process", async () => {
   const root = await createRepository(`store = "${server.url}"\n${agentTable}`);
   const first = await open(root);
   expect((await promptIn(first))[1]).toBe("default at 2");
@@ -60,7 +60,7 @@ test("SQLite is the default, and memory leaves nothing behind", async () => {
   }
 });
 
-test("a store of the project's own is used as it is", async () => {
+test("a store of the project's own is used unchanged", async () => {
   const root = await createRepository(`export default {
     agent: { model: "scripted/test" },
     store: {

@@ -48,7 +48,7 @@ async function open(
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
 
-test("a workspace of the session's own holds the files of the skills that the model is told of, as they are now", async () => {
+test("a session's own workspace holds the current files of the skills in the prompt", async () => {
   const skill = (text: string): string => `---\nname: triage\ndescription: Sorts.\n---\n\n${text}\n`;
   const tree = {
     ...files,
@@ -83,7 +83,7 @@ function times(text: string | undefined, word: string): number {
   return (text ?? "").split(word).length - 1;
 }
 
-test("the guidelines of a file are before the model once its tools touch it, once in a session", async () => {
+test("the model gets the guidelines of a file when a tool first touches it, once per session", async () => {
   const { session, received } = await open([
     read("packages/api/src/a.ts"),
     read("packages/api/src/b.ts"),
@@ -103,7 +103,7 @@ test("the guidelines of a file are before the model once its tools touch it, onc
   ).toHaveLength(2);
 });
 
-test("they are shown again when a compaction took them away", async () => {
+test("the guidelines of a file are shown again after a compaction has removed them", async () => {
   const { session, received } = await open(
     ({ prompt }, index) => {
       if (JSON.stringify(prompt[0]).includes("a colleague needs")) return { text: "SUMMARY" };
@@ -118,7 +118,7 @@ test("they are shown again when a compaction took them away", async () => {
   expect(times(received.at(-1), "NO-INLINE-STYLES")).toBe(1);
 });
 
-test("in a working folder below the root the paths of tools lead to the same guidelines", async () => {
+test("in a working folder below the root, the paths of tools have the same guidelines", async () => {
   const { session, received } = await open([read("src/a.ts")], { cwd: "packages/api" });
   await session.prompt("Look.");
   expect(received.map((reported) => times(reported, "CHECK-EVERY-INPUT"))).toEqual([0, 1]);
@@ -127,14 +127,14 @@ test("in a working folder below the root the paths of tools lead to the same gui
   expect(received[0]).toContain("Paths of files and commands start in `packages/api`.");
 });
 
-test("a task in a folder is told where it works, and who works at the root is told nothing", async () => {
+test("a task in a folder has its working folder in the prompt; a task at the root does not", async () => {
   const { session, received } = await open([{ text: "Done." }, { text: "Done." }]);
   await session.prompt("Look.");
   await session.task("Look there.", { cwd: "packages/api" });
   expect(received.map((reported) => reported.includes("start in `packages/api`"))).toEqual([false, true]);
 });
 
-test("in a sandbox that is a part of the project, or none of it, paths mean the files that they lead to", async () => {
+test("in a sandbox inside or outside of the project, guidelines apply to the files behind the paths", async () => {
   const script = [read("src/a.ts"), read("AGENTS.md", "d")];
   const part = await open(script, (root) => ({ sandbox: local({ root: `${root}/packages/api` }) }));
   await part.session.prompt("Look.");
@@ -154,7 +154,7 @@ test("the instructions of the project and of the working folder are in the syste
   expect(received[0]).not.toContain("@AGENTS.md");
 });
 
-test("instructions that lie in the workspace only are told, too", async () => {
+test("instructions that only the workspace has are in the prompt, too", async () => {
   const own = { "AGENTS.md": "OF-THE-WORKSPACE\n" };
   const { session, received } = await open([{ text: "Done." }], (root) => ({
     sandbox: virtual({ root, files: own }),
@@ -164,7 +164,7 @@ test("instructions that lie in the workspace only are told, too", async () => {
   expect(received[0]).toContain("Be brief.");
 });
 
-test("specs and guidelines are tools, and answer about this project", async () => {
+test("specs and guidelines are available as tools about this project", async () => {
   const { session, received, offered } = await open([
     {
       toolCalls: [
@@ -180,7 +180,7 @@ test("specs and guidelines are tools, and answer about this project", async () =
   expect(received[1]).toContain("NO-INLINE-STYLES");
 });
 
-test("the samples of a project without guidelines are no rules of it: the model sees them only when it asks", async () => {
+test("in a project without guidelines, the model sees the samples only through a tool, not as rules", async () => {
   const ask = { toolCalls: [{ id: "2", name: "guidelines_for", input: { file: "c.ts" } }] };
   const { session, received } = await open([read("c.ts"), ask], {}, { "c.ts": "export {};\n" });
   await session.prompt("Look.");
@@ -188,7 +188,7 @@ test("the samples of a project without guidelines are no rules of it: the model 
   expect(received[2]).toContain("This repository has no guidelines. The following are samples");
 });
 
-test("all of it can be switched off", async () => {
+test("specs, guidelines and instructions can be switched off", async () => {
   const off = { specs: false, guidelines: false, projectInstructions: false };
   const { session, received, offered } = await open([read("web/c.ts")], off);
   await session.prompt("Look.");
@@ -198,7 +198,7 @@ test("all of it can be switched off", async () => {
   expect(received[0]).not.toContain("Be brief.");
 });
 
-test("long instructions and guidelines are cut, and never in the middle of a character", async () => {
+test("long instructions and guidelines are cut between characters", async () => {
   const emoji = "\u{1F600}".repeat(40_000);
   const folder = await createTemporaryRepository({
     "AGENTS.md": `a${emoji}`,

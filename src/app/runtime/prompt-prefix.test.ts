@@ -192,7 +192,7 @@ test.each([
   expectStable([one ?? [], three ?? [], four ?? []]);
 });
 
-test("a prompt that is asked again after a failure goes on with its own words, whatever was told before them", async () => {
+test("a prompt that is retried after a failure continues with the same messages, whatever preceded them", async () => {
   const { session, root } = await open("local/m");
   server.script([print("1"), { status: 400, message: "no" }, print("2")]);
   await session.prompt("BEGIN-HERE");
@@ -212,7 +212,7 @@ test("a prompt that is asked again after a failure goes on with its own words, w
   ).toEqual(["BE-LONG-FROM-NOW", "MY-WORDS"]);
 });
 
-test("notes behind the history move to the system prompt once the history is shortened", async () => {
+test("notes after the history move to the system prompt when the history is compacted", async () => {
   const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
   server.script([print("1"), print("2"), print("SUMMED-UP"), print("3"), print("4")]);
   await session.prompt(`BEGIN-HERE ${"word ".repeat(2_000)}`);

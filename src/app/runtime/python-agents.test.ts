@@ -46,7 +46,7 @@ test("an agent file gives its model Python, and a program the same variables", a
   await expect(other.runPython("n")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("a subagent has no Python unless it is given it", async () => {
+test("a subagent has no Python unless its profile enables it", async () => {
   const offered: (readonly string[])[] = [];
   const app = await open((call, index) => {
     offered.push((call.tools ?? []).map(({ name }) => name));

@@ -113,7 +113,7 @@ function listsOf(events: readonly KitEvent[]): readonly (readonly ReceiptItem[] 
   );
 }
 
-test("a receipt tells what the model saw of the project, and the model saw nothing of it without a receipt", async () => {
+test("a receipt lists everything that the model saw of the project", async () => {
   const { session, start, root, events } = await open({ compaction: { keepRecentTokens: 0 } });
   server.script([
     call("read", { path: "packages/api/a.ts" }),
@@ -167,7 +167,7 @@ test("a receipt tells what the model saw of the project, and the model saw nothi
   for (const event of turnsIn(events)) expect(eventSchema.parse(event)).toEqual(event);
 });
 
-test("a list is told once, and a turn with more tells what has come since", async () => {
+test("the first receipt has the whole list, and later ones only the additions", async () => {
   const { session, start, events, store } = await open();
   server.script([
     print("1"),
@@ -202,7 +202,7 @@ test("a list is told once, and a turn with more tells what has come since", asyn
   expect(turnsIn(events).at(-1)?.receipt).not.toHaveProperty("before");
 });
 
-test("a receipt of very many rules is bounded, and says how many it leaves out", async () => {
+test("a receipt of many rules is bounded, and counts the omitted ones", async () => {
   const skills = Array.from({ length: 300 }, (_, index) => ({
     name: `skill-${index}${"x".repeat(1_000)}`,
     description: "Does.",

@@ -13,7 +13,7 @@ const files = {
   "src/agents/other.ts": 'import { createAgent } from "kit";\nexport default createAgent({});\n',
 };
 
-test("after a reload the new code answers, in the session as it was; what runs ends with the old", async () => {
+test("after a reload, the new code answers in the existing session; running operations end with the old code", async () => {
   await using folder = await createTemporaryRepository(files);
   const code = `
 const begun = Promise.withResolvers();
@@ -46,7 +46,7 @@ say({ told, answers, history: history.length });`;
   });
 });
 
-test("a file that breaks is reported and the others go on; repaired, it is back", async () => {
+test("a file that breaks is reported and the other files still work; after a repair it works again", async () => {
   await using folder = await createTemporaryRepository(files);
   const code = `
 const app = await open();

@@ -6,7 +6,7 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { initAgent } from "../service/open-service.ts";
 
-test("a session that only talks starts no machine; its tools work on one, secrets are masked, and it goes with the session", async () => {
+test("a session without tool calls starts no machine; tools work on one with masked secrets, and it is removed with the session", async () => {
   const fake = await startFakeE2b();
   onTestFinished(() => fake.close());
   await using folder = await createTemporaryRepository({ "a.txt": "alpha\n" });

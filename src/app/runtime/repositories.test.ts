@@ -40,7 +40,7 @@ function heldIndexes(): number {
 
 const onLinux = test.skipIf(process.platform !== "linux");
 
-test("callers that ask about one root share its index, and each root answers for itself", async () => {
+test("callers of one root share its index, and each root has its own", async () => {
   const { repositories, roots, own } = await open(2);
   const [first = "", second = ""] = roots;
   const seen = await Promise.all(
@@ -82,7 +82,7 @@ onLinux("an index that is answering a question is not closed", async () => {
   expect(await answer).toBe(1);
 });
 
-test("a root that cannot be opened is said each time, and opened once it is there", async () => {
+test("a root that cannot be opened fails each call, until it exists", async () => {
   const { repositories, folder } = await open(0);
   const root = join(folder.root, "late");
   await expect(ruleOf(repositories, root)).rejects.toMatchObject({ code: "invalid_request" });

@@ -75,7 +75,7 @@ async function open(script: Script, clones: readonly string[] = ["one"], profile
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
 
-test("a reviewer in a clone of another repository is told that one's rules, specs and history", async () => {
+test("an agent in a clone of another repository gets the rules, specs and history of the clone", async () => {
   const { session, received } = await open([
     read("src/a.ts"),
     {
@@ -96,7 +96,7 @@ test("a reviewer in a clone of another repository is told that one's rules, spec
   expect(received.join()).not.toMatch(/(RULE|GUIDELINE)-OF-THE-SERVICE/);
 });
 
-test("instances in two clones with different rules are told their own, also of changes in mid-session", async () => {
+test("instances in two clones get the rules of their clone, also changes during a session", async () => {
   const { session, received, folder } = await open(
     ({ prompt }) =>
       prompt.at(-1)?.role === "user" ? read("src/a.ts", `c${prompt.length}`) : { text: "Ok." },
@@ -127,7 +127,7 @@ test("instances in two clones with different rules are told their own, also of c
   expect(received[0]).toContain("RULE-OF-TWO");
 });
 
-test("nothing is written into the clone, and of its configuration no code is run", async () => {
+test("kit writes nothing to the clone, and runs no code of its configuration", async () => {
   const { session, received, folder } = await open([read("src/a.ts")]);
   await folder.write("one/kit.config.ts", `import "node:fs"; globalThis.wasRun = true; export default {};\n`);
   await (await session("one")).prompt("Review.");
@@ -143,7 +143,7 @@ test("paths that a clone's kit.toml leaves out are left out", async () => {
   expect(received[1]).not.toContain("GUIDELINE-OF-THE-SHOP");
 });
 
-test("a workspace in the middle of a repository has that repository's rules, by its own paths", async () => {
+test("a workspace inside a repository has that repository's rules, with paths of the workspace", async () => {
   const { session, received } = await open([
     read("src/b.ts"),
     { toolCalls: [{ id: "1", name: "guidelines_for", input: { file: "packages/api/src/b.ts" } }] },
@@ -155,7 +155,7 @@ test("a workspace in the middle of a repository has that repository's rules, by 
   expect(received[2]).toContain("RULE-OF-THE-API");
 });
 
-test("a repository within the project is its own, a plain folder of the project is the project's", async () => {
+test("a repository inside the project has its own rules, and a plain folder those of the project", async () => {
   const inside = await repository({
     ...service,
     "work/tree/AGENTS.md": "RULE-OF-THE-TREE\n",
@@ -184,14 +184,14 @@ test("a repository within the project is its own, a plain folder of the project 
   }
 });
 
-test("a task works in its parent's repository, in the folder that it is given", async () => {
+test("a task works in its parent's repository, in its own working folder", async () => {
   const { session, received } = await open([]);
   await (await session("one")).task("Look there.", { cwd: "packages/api" });
   expect(received[0]).toContain("RULE-OF-THE-SHOP");
   expect(received[0]).toContain("RULE-OF-THE-API");
 });
 
-test("a repository that a session puts into its own workspace is the one that it works in", async () => {
+test("a session that creates a repository in its workspace works in that repository", async () => {
   const { session, received, folder, project } = await open([], ["one"], {
     sandbox: virtual({ folder: join((await repository({})).root, "all") }),
   });
@@ -206,7 +206,7 @@ test("a repository that a session puts into its own workspace is the one that it
   expect(project.root).not.toBe(folder.root);
 });
 
-test("a sandbox that lies elsewhere is read by its own means; there is no index of it, and the model is told", async () => {
+test("a remote sandbox has instructions but no index, and the prompt says so", async () => {
   const clone = await repository({ ...shop });
   const inner = local({ root: clone.root });
   const remote: SandboxFactory = {
@@ -225,7 +225,7 @@ test("a sandbox that lies elsewhere is read by its own means; there is no index 
   expect(received.join()).not.toMatch(/OF-THE-SERVICE/);
 });
 
-test("a tool of the agent's own keeps the name of one about specs, wherever it works", async () => {
+test("an agent's own tool can have the name of a spec tool, in every repository", async () => {
   const asked: string[] = [];
   const tool = {
     name: "spec_search",
@@ -246,7 +246,7 @@ test("a tool of the agent's own keeps the name of one about specs, wherever it w
   expect(received[1]).toContain("mine");
 });
 
-test("a workspace is made when a tool needs it, not before; a prompt alone makes nothing", async () => {
+test("a workspace is created when a tool first needs it, not for a prompt alone", async () => {
   const folder = (await repository({})).root;
   const { session } = await open([{ text: "Hello." }, read("missing.txt")], [], {
     sandbox: virtual({ folder }),

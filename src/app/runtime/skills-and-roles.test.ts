@@ -18,7 +18,7 @@ async function rolesOf(files: Readonly<Record<string, string>>): ReturnType<type
   return await loadRoles(folder.root);
 }
 
-test("a skill is a file, or a folder with a SKILL.md and what it needs beside it, at any depth", async () => {
+test("a skill is a file, or a folder with a SKILL.md and other files, at any depth", async () => {
   const { skills, problems } = await skillsOf({
     ".agents/skills/notes.md": "Write notes.\n",
     ".agents/skills/review/SKILL.md":
@@ -76,7 +76,7 @@ test.each([
   expect(problems).toEqual([{ path: ".agents/skills/bad.md", message: expect.stringContaining(message) }]);
 });
 
-test("keys of other tools are left alone", async () => {
+test("keys of other tools are ignored", async () => {
   const { skills } = await skillsOf({
     ".agents/skills/a/SKILL.md":
       "---\nname: a\nlicense: MIT\nallowed-tools: Read\nmetadata: { by: us }\n---\nDo.\n",
@@ -93,7 +93,7 @@ test("the first of two skills with one name counts, and the other is named", asy
   expect(problems).toEqual([{ path: ".agents/skills/b.md", message: 'Another skill is named "same" too.' }]);
 });
 
-test("loadSkill takes a file or a folder, and says what is wrong with it", async () => {
+test("loadSkill accepts a file or a folder, and throws the reason for an invalid one", async () => {
   await using folder = await createTemporaryRepository({
     "skills/x/SKILL.md": "Do x.\n",
     "skills/big.md": "",
@@ -111,7 +111,7 @@ test("loadSkill takes a file or a folder, and says what is wrong with it", async
   await expect(loadSkill("skills/odd.md", { root })).rejects.toThrow("skills/odd.md is a folder.");
 });
 
-test("a role is a file in any folder, with a model and a thinking level of its own", async () => {
+test("a role is a file in any folder, with an optional model and thinking level", async () => {
   const { roles, problems } = await rolesOf({
     ".agents/roles/careful.md":
       "---\ndescription: Checks.\nmodel: local/m\nthinking_level: high\n---\nChange little.\n",
@@ -223,7 +223,7 @@ test.each(hostileNames)(
   },
 );
 
-test("a skill or role whose name differs from another one in case only is a problem", async () => {
+test("a skill or role whose name differs from another only in case is a problem", async () => {
   const file = (name: string): string => `---\nname: ${name}\n---\nDo.\n`;
   const { skills, problems } = await skillsOf({
     ".agents/skills/a.md": file("Review"),
@@ -235,7 +235,7 @@ test("a skill or role whose name differs from another one in case only is a prob
   ]);
 });
 
-test("skills and roles behind links are read in the project, and told where a link leads out or in a circle", async () => {
+test("linked skills and roles are read inside the project; a link out of it or in a circle is a problem", async () => {
   await using folder = await createTemporaryRepository({
     "elsewhere/a/SKILL.md": "---\ndescription: Does.\n---\nDo.\n",
     "roles/r.md": "Be.\n",

@@ -31,7 +31,7 @@ test.each([
   expect(validate(order, value)).toEqual(issues);
 });
 
-test("faults of every keyword are named, in at most twenty issues", async () => {
+test("errors of every keyword are reported, in at most twenty issues", async () => {
   const validate = createJsonValidator();
   expect(await validate({ anyOf: [{ type: "string" }, { const: 1 }] }, {})).not.toEqual([]);
   expect(await validate({ not: {} }, 1)).not.toEqual([]);

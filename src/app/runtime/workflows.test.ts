@@ -32,7 +32,7 @@ async function open(
   return { app, repository, reported };
 }
 
-test("a workflow is given its run, payload, environment, request, log and agents", async () => {
+test("a workflow gets its run, payload, environment, request, log and agents", async () => {
   const { app, reported } = await open({
     "src/agents/helper.ts": helper,
     "src/workflows/report.ts": `import helper from "../agents/helper.ts";
@@ -69,7 +69,7 @@ export async function run(ctx) {
   );
 });
 
-test("a workflow that fails says what it threw and where, in which run", async () => {
+test("the error of a failed workflow has the thrown error, its place and the run", async () => {
   const { app } = await open({
     "src/workflows/fail.ts": 'export async function run() {\n  throw new Error("no ink");\n}\n',
   });
@@ -100,7 +100,7 @@ export const run = async (ctx) => (await ctx.init(helper)).session().prompt("Go 
   await expect(app.run("long", { signal: stop.signal })).rejects.toThrow("enough");
 });
 
-test("an instance goes on with its history, apart from other instances and agents", async () => {
+test("an instance continues its history, separately from other instances and agents", async () => {
   const { app } = await open(
     { "src/agents/helper.ts": helper, "src/agents/other.ts": helper },
     ({ prompt }) => ({ text: String(prompt.filter(({ role }) => role === "user").length) }),
@@ -114,7 +114,7 @@ test("an instance goes on with its history, apart from other instances and agent
   await expect(app.instance("missing", "1")).rejects.toMatchObject({ code: "agent_not_found" });
 });
 
-test("an observer hears every agent and workflow until it leaves", async () => {
+test("an observer gets the events of every agent and workflow until it is removed", async () => {
   const { app } = await open({ "src/agents/helper.ts": helper });
   const received: string[] = [];
   const leave = app.onEvent((event) => received.push(event.agent ?? ""));
@@ -126,7 +126,7 @@ test("an observer hears every agent and workflow until it leaves", async () => {
   expect(received).toEqual([]);
 });
 
-test("an instance that a caller holds is not closed by a workflow that runs beside it", async () => {
+test("a workflow does not close an instance that a caller of the application holds", async () => {
   const { app } = await open({
     "src/agents/helper.ts": helper,
     "src/workflows/none.ts": "export const run = async (ctx) => ctx.step('one', () => 1);\n",
@@ -142,7 +142,7 @@ test("an instance that a caller holds is not closed by a workflow that runs besi
   });
 });
 
-test("an operation names the step that it was asked for in, and a run's end its reason", async () => {
+test("an operation names its step, and the end of a run its reason", async () => {
   const { app } = await open({
     "src/agents/helper.ts": helper,
     "src/workflows/report.ts": `import helper from "../agents/helper.ts";

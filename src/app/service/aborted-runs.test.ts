@@ -5,7 +5,7 @@ import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 const endOf = ({ type, ...event }: KitEvent) =>
   "is_error" in event ? [{ type, is_error: event.is_error, is_aborted: "is_aborted" in event }] : [];
 
-test("a cancelled run says that it was stopped, not that it failed", async () => {
+test("a cancelled run ends as aborted, not as failed", async () => {
   const begun = Promise.withResolvers<void>();
   const { service } = await openWorkflows(
     {
@@ -30,7 +30,7 @@ export async function run(ctx) {
   for (const end of ends) expect(end).toMatchObject({ is_error: true, is_aborted: true });
 });
 
-test("a run that is cancelled while it waits says so, too", async () => {
+test("a run that is cancelled while it waits ends as aborted, too", async () => {
   const { service } = await openWorkflows({
     "src/workflows/idle.ts": `export async function run(ctx) {
   ctx.log.info("waiting");
@@ -46,7 +46,7 @@ test("a run that is cancelled while it waits says so, too", async () => {
   expect(last).toMatchObject({ type: "run_end", is_error: true, is_aborted: true });
 });
 
-test("an operation that its caller's signal stops is aborted in a run as elsewhere, also in a replay", async () => {
+test("an operation whose signal fires is aborted, also in a run and in its replay", async () => {
   const { service, restart } = await openWorkflows(
     {
       "src/workflows/stop.ts": `import writer from "../agents/writer.ts";
@@ -76,7 +76,7 @@ export async function run(ctx) {
   ]);
 });
 
-test("a step that is out of its time has ended for the log as for the run", async () => {
+test("a step that times out has ended in the log and for the run", async () => {
   const { service } = await openWorkflows({
     "src/workflows/late.ts": `export async function run(ctx) {
   const late = ctx.step("late", () => new Promise(() => {}), { timeoutMs: 1 });

@@ -37,7 +37,7 @@ export default defineWorkflow({
 }`,
 };
 
-test("a workflow that defineWorkflow made starts others and is given their results and errors", async () => {
+test("a workflow of defineWorkflow starts others and gets their results and errors", async () => {
   const { service, restart } = await openWorkflows(pair);
   const { run_id } = await service.startRun("parent", { wait: true });
   await waiting(service, run_id);
@@ -85,7 +85,7 @@ test.each([true, false])("a child is cancelled with its parent (which awaits it:
   expect(await service.engine.awaitRun(run_id)).toMatchObject({ status: "cancelled" });
 });
 
-test("a signal that does not fit the wait is refused, and the run keeps waiting, after a restart too", async () => {
+test("an invalid signal is refused and the run continues to wait, also after a restart", async () => {
   const { service, restart } = await openWorkflows({
     "src/workflows/ask.ts": `import { defineWorkflow } from "kit";
 ${even}
@@ -125,7 +125,7 @@ export default defineWorkflow({
   expect(await again.engine.awaitRun(run_id)).toMatchObject({ result: [{ approved: true }, 4] });
 });
 
-test("a file that says the same thing twice, or has no workflow, is a problem that says so", async () => {
+test("a file with a contradictory or missing workflow is a problem with a reason", async () => {
   const { service } = await openWorkflows({
     "src/workflows/twice.ts": `import { defineWorkflow } from "kit";
 export const payload = { type: "object" };

@@ -21,7 +21,7 @@ export const run = async (ctx) => (await ctx.init(writer)).session().prompt("x")
   expect((await eventsOf(service, run_id)).at(-1)).toMatchObject({ type: "run_end", is_error: true });
 });
 
-test("a stream says that its run has failed also when only its end was wrong", async () => {
+test("a stream reports a failed run, also if only the last step failed", async () => {
   const { service, root, restart } = await openWorkflows({
     "src/workflows/odd.ts": "export const run = () => ({ share: Number.NaN });\n",
     "src/workflows/cut.ts": `import { existsSync } from "node:fs";
@@ -49,7 +49,7 @@ export async function run(ctx) {
   }
 });
 
-test("answers that did not fit are told to the workflow that asked, the same in a replay", async () => {
+test("invalid answers throw in the workflow, also in a replay", async () => {
   const { service, restart } = await openWorkflows(
     {
       "src/workflows/ask.ts": `import writer from "../agents/writer.ts";

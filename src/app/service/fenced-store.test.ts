@@ -6,7 +6,7 @@ import { FencedStore } from "./fenced-store.ts";
 const key: SessionKey = { agent: "writer", instance_id: "pr-7", session: "default" };
 const append = (expected: number) => ({ key, expected, entries: [] });
 
-test("a store of an agent's own refuses the node that another one has followed, as the service's does", async () => {
+test("an agent's own store refuses a stale node, as the service's store does", async () => {
   const own = new InMemorySessionStore();
   const [one, two] = [
     new FencedStore(new InMemorySessionStore()),
@@ -22,7 +22,7 @@ test("a store of an agent's own refuses the node that another one has followed, 
   await two.guard(own).append(append(0));
 });
 
-test("a store of an agent's own that checks no fences is refused, with what to do", () => {
+test("an agent's own store that checks no fences is refused, with a hint", () => {
   const { append: _, ...rest } = new InMemorySessionStore();
   const own = {
     ...rest,
@@ -38,7 +38,7 @@ test("a store of an agent's own that checks no fences is refused, with what to d
   );
 });
 
-test("after a session is deleted, the next input claims the instance again, and is not a new owner for that", async () => {
+test("after a session is deleted, the next input claims the instance again without becoming a new owner", async () => {
   let claims = 0;
   class Counting extends InMemorySessionStore {
     override claim(...given: Parameters<InMemorySessionStore["claim"]>): void {
@@ -71,7 +71,7 @@ test("a stale worker of a run cannot append for the run's agents once another no
   await one.forRun({ id: "run_2", fence: 1 }).append(append(0));
 });
 
-test("a store of an agent's own refuses a run's stale worker as well", async () => {
+test("an agent's own store refuses a stale worker of a run", async () => {
   const own = new InMemorySessionStore();
   const nodes = [
     new FencedStore(new InMemorySessionStore()),
@@ -83,7 +83,7 @@ test("a store of an agent's own refuses a run's stale worker as well", async () 
   await expect(stale.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
 });
 
-test("a node remembers so many idle instances, and every one that is at work", async () => {
+test("a node remembers a limited number of idle instances, and every busy one", async () => {
   const fenced = new FencedStore(new InMemorySessionStore(), { maxIdle: 2 });
   const instances = Array.from({ length: 6 }, (_, number) => ({ ...key, instance_id: `i${number}` }));
   for (const instance of instances) expect(await fenced.takeOver(instance, 1)).toBe(true);
@@ -102,7 +102,7 @@ test("a node remembers so many idle instances, and every one that is at work", a
   expect(await fenced.takeOver({ ...key, instance_id: "i0" }, 1)).toBe(true);
 });
 
-test("an instance whose input ends while another one is at work stays fenced", async () => {
+test("an instance stays fenced until its last running input has ended", async () => {
   const shared = new InMemorySessionStore();
   const fenced = new FencedStore(shared, { maxIdle: 0 });
   await fenced.takeOver(key, 1);

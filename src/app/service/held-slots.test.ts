@@ -21,7 +21,7 @@ export async function run(ctx) {
 }
 `;
 
-test("calls that wait for approval keep no other work from being served", async () => {
+test("calls that wait for approval do not block other work", async () => {
   const repository = await createTemporaryRepository({
     "src/agents/payer.ts": agent,
     "src/workflows/payday.ts": workflow,

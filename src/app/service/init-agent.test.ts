@@ -20,7 +20,7 @@ async function repository(): Promise<TemporaryRepository> {
   return folder;
 }
 
-test("initAgent brings a program's own agent to life under the configuration of a repository", async () => {
+test("initAgent creates a program's own agent with the configuration of a repository", async () => {
   const { root } = await repository();
   const reported: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
@@ -62,7 +62,7 @@ test.each([undefined, { model: "scripted/test" }, () => ({})])(
   },
 );
 
-test("a store that a program brings along is the program's to close", async () => {
+test("kit does not close a store that a program passes", async () => {
   const { root } = await repository();
   const store = new SqliteSessionStore({ file: ":memory:" });
   onTestFinished(() => store.close());
@@ -79,7 +79,7 @@ test("a store that a program brings along is the program's to close", async () =
   expect(store.list({ agent: "agent" })).toHaveLength(2);
 });
 
-test("openAgents opens the agent files of a repository, and hears all that they do", async () => {
+test("openAgents opens the agent files of a repository, and onEvent gets all their events", async () => {
   const { root } = await repository();
   const received = new Set<string>();
   const app = await openAgents({
@@ -98,7 +98,7 @@ test("openAgents opens the agent files of a repository, and hears all that they 
   }
 });
 
-test("work that would be gone with the process is not accepted: from the application, a workflow, or an agent's function", async () => {
+test("work that would be lost with the process is refused: from the application, a workflow, or an agent's function", async () => {
   const helper = '{ kind: "kit.agent", describe: async () => ({}) }';
   await using folder = await createTemporaryRepository({
     "src/agents/helper.ts": `export default ${helper};\n`,

@@ -64,7 +64,7 @@ export async function run(ctx) {
   expect(JSON.stringify(await next.engine.listRuns())).not.toContain(root);
 });
 
-test("odd things that are thrown end a run with what they are", async () => {
+test("any thrown value ends a run with a description of the value", async () => {
   const throws: Readonly<Record<string, readonly [code: string, cause: object]>> = {
     text: ['"GitHub said 500"', { name: "string", message: "GitHub said 500" }],
     nothing: ["null", { name: "null" }],
@@ -99,7 +99,7 @@ test("odd things that are thrown end a run with what they are", async () => {
   }
 });
 
-test("so does what an agent's function throws, in a run and in a dispatch", async () => {
+test("an error of an agent's function is recorded in a run and in a dispatch", async () => {
   const { service } = await openWorkflows({
     "src/agents/odd.ts": agent('async () => {\n  throw new Error("no lease for this room");\n}'),
     "src/workflows/ask.ts":
@@ -115,7 +115,7 @@ test("so does what an agent's function throws, in a run and in a dispatch", asyn
   });
 });
 
-test("a tool that throws says why to the model and where in its event, without keys", async () => {
+test("the error of a tool reaches the model, and its place the event, without secrets", async () => {
   const key = "sk-0123456789abcdefghij";
   const { service } = await openWorkflows(
     {
@@ -159,7 +159,7 @@ test("a tool that throws says why to the model and where in its event, without k
   ]);
 });
 
-test("an answer that fits no schema names its agent or skill, and what is wrong with it", async () => {
+test("the error of an invalid answer names the agent or skill, and the issues", async () => {
   const { service } = await openWorkflows(
     {
       ".agents/skills/count/SKILL.md": `---

@@ -104,7 +104,7 @@ async function textsOf(service: ServiceProcess, id: string): Promise<readonly st
   return history.filter(({ role }) => role === "user").map(textOf);
 }
 
-test("inputs that a killed process had accepted are worked on by the next, each once and in order", async () => {
+test("the next process runs the inputs that a killed process had accepted, each once and in order", async () => {
   const { start, untilIn } = await project();
   const first = await start("stuck");
   const inputs = Array.from({ length: 40 }, (_, index) => ({
@@ -170,7 +170,7 @@ campaignTest(
   },
 );
 
-test("a run goes on after its last finished step, and takes a signal that comes after a restart", async () => {
+test("a run resumes after its last finished step, and accepts a signal after a restart", async () => {
   const { start, untilIn, lines } = await project();
   const first = await start("stuck");
   const { run_id } = (await first.ask("startRun", "order", {})) as { run_id: string };

@@ -9,7 +9,7 @@ import { openProjectService } from "./open-project-service.ts";
 import { openService } from "./open-service.ts";
 import type { ProjectService } from "./service.ts";
 
-test("a project's service keeps what it accepts where the configuration says, under its limits", async () => {
+test("a project's service stores accepted work as configured, with the configured limits", async () => {
   const repository = await createTemporaryRepository({
     "kit.toml": `[agent]
 model = "scripted/test"
@@ -63,7 +63,7 @@ concurrency = 1
   expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "go" });
 });
 
-test("a program says where the engine keeps accepted work: in memory, or in a folder of its own", async () => {
+test("a program can choose where the engine stores accepted work: in memory or in a folder", async () => {
   const repository = await createTemporaryRepository({ "kit.toml": '[agent]\nmodel = "scripted/test"\n' });
   onTestFinished(() => repository[Symbol.asyncDispose]());
   const { root } = repository;

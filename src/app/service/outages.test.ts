@@ -76,7 +76,7 @@ const inputsOf = async (service: TestService): Promise<readonly string[]> =>
     message.role === "user" && message.source === undefined ? [textOf(message)] : [],
   );
 
-test("accepted inputs wait for a store that is away, longer than their attempts last, and it is told once", async () => {
+test("accepted inputs wait for an unavailable store, longer than their attempts last, and the outage is reported once", async () => {
   const { service, store, reported } = await open();
   store.isAway = true;
   const receipts = [];
@@ -97,7 +97,7 @@ test("accepted inputs wait for a store that is away, longer than their attempts 
   expect(reported).toEqual([expect.stringContaining("Accepted work waits for it")]);
 });
 
-test("a store that goes away in the middle costs no attempt, and no part of the history stands twice", async () => {
+test("an outage during an operation costs no attempt, and the history has no duplicates", async () => {
   const { service, store } = await open(({ prompt }) =>
     prompt.at(-1)?.role === "tool" ? { text: "done" } : { toolCalls: [{ name: "look", input: {} }] },
   );
@@ -116,7 +116,7 @@ test("a store that goes away in the middle costs no attempt, and no part of the 
   expect(await inputsOf(service)).toEqual(["go"]);
 });
 
-test("a run waits for a store that is away, and ends once", async () => {
+test("a run waits for an unavailable store, and ends once", async () => {
   const { service, store } = await open();
   store.isAway = true;
   const { run_id } = await service.startRun("flow", {});
@@ -128,7 +128,7 @@ test("a run waits for a store that is away, and ends once", async () => {
   expect(events).toHaveLength(1);
 });
 
-test("a task that meets it goes on as the same task, and its parent is told no failure", async () => {
+test("a task resumes after an outage as the same task, and its parent sees no failure", async () => {
   const { service, store } = await open(({ prompt }) => {
     const output = JSON.stringify(prompt.slice(1));
     if (prompt.at(-1)?.role === "tool")
@@ -149,7 +149,7 @@ test("a task that meets it goes on as the same task, and its parent is told no f
   expect(store.refused).toBeGreaterThan(0);
 });
 
-test("a compaction that meets it is done when it is back", async () => {
+test("a compaction is done after an outage", async () => {
   const { service, store } = await open(() => ({ text: "word ".repeat(300) }));
   await service.prompt(one, { message: "first" });
   store.onAppend = (entries) => {
@@ -183,7 +183,7 @@ test("work that waits for a store can be cancelled, and does not keep a stop wai
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
-test.each(["model_error", "aborted"])("%s is not an answer that a key keeps", async (code) => {
+test.each(["model_error", "aborted"])("an idempotency key does not keep the error %s", async (code) => {
   let isBroken = true;
   const stuck = Promise.withResolvers<void>();
   const { service } = await open(() => {
@@ -210,7 +210,7 @@ test.each(["model_error", "aborted"])("%s is not an answer that a key keeps", as
   });
 });
 
-test("a run that failed in a way that may pass is begun anew by its key, and one that was completed is not", async () => {
+test("the same key starts a run again after a temporary failure, but not after its completion", async () => {
   let isBroken = true;
   const { service } = await open(() => {
     if (isBroken) throw new TypeError("The model is broken.");
@@ -284,7 +284,7 @@ async function resultsIn(service: TestService): Promise<readonly string[]> {
   );
 }
 
-test("a result that a store could not take is kept while it is away: the tool runs once, and its result stands once", async () => {
+test("a result is kept in memory during an outage: the tool runs once, and its result is stored once", async () => {
   const { service, store, runs, asked } = await openMover(["move"], "moved 40 files");
   const { dispatch_id } = await service.dispatch(one, "go");
   await untilRefused(store, 3);
@@ -295,7 +295,7 @@ test("a result that a store could not take is kept while it is away: the tool ru
   expect(asked()).toBe(2);
 });
 
-test("the result of a prompt whose caller was told 503 is written once the store is back, before all that follows", async () => {
+test("after a reply with 503, the result of the prompt is written once the store is back, before later entries", async () => {
   const { service, store, runs, told503 } = await openMover(["move"], "moved 40 files");
   await expect(service.prompt(one, { message: "go" })).rejects.toMatchObject(told503);
   await expect(service.prompt(one, { message: "next" })).rejects.toMatchObject(told503);
@@ -309,7 +309,7 @@ test("the result of a prompt whose caller was told 503 is written once the store
   expect(roles).toBe("user+assistant+tool+assistant+user+assistant");
 });
 
-test("results of calls that are to go on are kept over an outage", async () => {
+test("results of calls of a suspended operation survive an outage", async () => {
   const { service, store, runs } = await openMover(["move", "sign"], '"approval"');
   const { dispatch_id } = await service.dispatch(one, "go");
   await expect.poll(async () => (await service.approvals.list()).length).toBe(1);
@@ -325,7 +325,7 @@ test("results of calls that are to go on are kept over an outage", async () => {
   expect((await resultsIn(service)).filter((result) => result.includes("unknown"))).toEqual([]);
 });
 
-test("an answer that a store could not take is given without asking the model again", async () => {
+test("an answer that could not be stored is returned without another call of the model", async () => {
   const { service, store, asked } = await openMover([], "all done");
   const { dispatch_id } = await service.dispatch(one, "next");
   await untilRefused(store, 2);
@@ -335,7 +335,7 @@ test("an answer that a store could not take is given without asking the model ag
   expect(asked()).toBe(1);
 });
 
-test("a session that is deleted while its store is away does not come back with a result", async () => {
+test("a session that is deleted during an outage does not reappear with a late result", async () => {
   const { service, store, told503 } = await openMover(["move"], "moved 40 files");
   await expect(service.prompt(one, { message: "go" })).rejects.toMatchObject(told503);
   store.isAway = false;
@@ -344,7 +344,7 @@ test("a session that is deleted while its store is away does not come back with 
   expect(await resultsIn(service)).toEqual([]);
 });
 
-test("a stop writes what it can, and says of the rest that it is lost", async () => {
+test("a stop writes what it can, and reports the rest as lost", async () => {
   const back = await openMover(["move"], "moved 40 files");
   await expect(back.service.prompt(one, { message: "go" })).rejects.toMatchObject(back.told503);
   back.store.isAway = false;

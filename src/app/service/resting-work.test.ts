@@ -97,7 +97,7 @@ async function work(opened: Opened, restMs: number): Promise<Opened & { readonly
   return { ...opened, record };
 }
 
-test("an input that rested while its call waited is told as one that did not", async () => {
+test("an input that rested while its call waited has the same events as one that did not rest", async () => {
   // Files that are written while a tool of any agent of the process runs are not loaded.
   const [first, second] = [await open(scriptOf("pay"), 60_000), await open(scriptOf("pay"), 20)];
   const kept = await work(first, 60_000);
@@ -127,7 +127,7 @@ test("nothing of an operation stays in memory while it rests", async () => {
   expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
-test("a decision that comes while its input rests never runs arguments that a hook leaves only afterwards", async () => {
+test("a decision during a rest does not run arguments that a hook changes afterwards", async () => {
   const changing = agent.replace(
     "describe: async () => ({",
     "describe: async () => ({ hooks: { beforeTool: () => ({ args: { attempt: (globalThis.attempt = (globalThis.attempt ?? 0) + 1) } }) },",
@@ -157,7 +157,7 @@ test("a call that is denied after its input rested is not run", async () => {
   expect(ran()).toEqual([]);
 });
 
-test("calls of one turn wait together, and what ran beside them is not run again", async () => {
+test("calls of one turn wait together, and calls that have run are not run again", async () => {
   const { service, rested, events } = await open(scriptOf("pay", "look", "sign"));
   const { dispatch_id } = await service.dispatch(target, "Pay.");
   const [first = "", second = ""] = await waits(service, 2);
@@ -176,7 +176,7 @@ test("calls of one turn wait together, and what ran beside them is not run again
   ]);
 });
 
-test("an input that is stopped while it rests ends as one that does not rest", async () => {
+test("an input that is aborted while it rests ends as one that does not rest", async () => {
   const ends = async (restMs: number): Promise<readonly string[]> => {
     const { service, rested, events } = await open(scriptOf("pay"), restMs);
     const { dispatch_id } = await service.dispatch(target, "Pay.");
@@ -193,7 +193,7 @@ test("an input that is stopped while it rests ends as one that does not rest", a
   expect(await ends(20)).toEqual(await ends(60_000));
 });
 
-test("the next input of its session waits for one that rests, and others of its instance do not", async () => {
+test("the next input of the session waits for a resting one; inputs of other sessions do not", async () => {
   const { service, rested } = await open(scriptOf("pay"));
   const { dispatch_id } = await service.dispatch(target, "Pay.");
   const [id = ""] = await waits(service, 1);
@@ -206,7 +206,7 @@ test("the next input of its session waits for one that rests, and others of its 
   expect(await service.engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
-test("an input that rested when its process ended is asked about again, under the same id", async () => {
+test("after a restart, a resting input asks for its approval again, under the same id", async () => {
   const repository = await createTemporaryRepository({ "src/agents/payer.ts": agent });
   const folders = await createTemporaryRepository({});
   const store = new InMemorySessionStore();
@@ -238,7 +238,7 @@ test("an input that rested when its process ended is asked about again, under th
   expect(ran()).toEqual(["pay"]);
 });
 
-test("an instance that was made anew meanwhile goes on with it", async () => {
+test("an input resumes on an instance that was created again in the meantime", async () => {
   const { service, rested } = await open(scriptOf("pay"));
   const { dispatch_id } = await service.dispatch(target, "Pay.");
   const [id = ""] = await waits(service, 1);

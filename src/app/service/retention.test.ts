@@ -106,7 +106,7 @@ async function expectRemoval(
     .toEqual(instances.toSorted());
 }
 
-test("a session that was not used for long is removed with its workspace and events, as if it had never been", async () => {
+test("an old session is removed with its workspace and events", async () => {
   const { service, age, workspaces } = await open();
   await service.prompt(keyOf("old"), { message: "Write." });
   await service.prompt(keyOf("new"), { message: "Hello." });
@@ -127,7 +127,7 @@ test("a session that was not used for long is removed with its workspace and eve
   expect((await service.prompt(keyOf("old"), { message: "Hello." })).text).toBe("1");
 });
 
-test("an instance at work, waited for, listened to or connected to stays, however old", async () => {
+test("an old instance stays while it is running, waiting, or has a connected client", async () => {
   const { service, age } = await open();
   const instances = ["works", "line", "read", "socket"];
   for (const instance of instances) await service.prompt(keyOf(instance), { message: "Hello." });
@@ -160,7 +160,7 @@ test("an instance at work, waited for, listened to or connected to stays, howeve
   await expectRemoval([...instances, "of-run"], () => service.sessions.prune({ olderThanMs: 1 }));
 });
 
-test("a session that is touched between the look and its removal stays", async () => {
+test("a session that is used between the check and its removal stays", async () => {
   const { service, age } = await open();
   await service.prompt(keyOf("a"), { message: "Hello." });
   age("a", 31);
@@ -172,7 +172,7 @@ test("a session that is touched between the look and its removal stays", async (
   expect(await service.history(keyOf("a"))).toHaveLength(4);
 });
 
-test("sessions are looked at page by page, and those that the sender may not delete are passed over", async () => {
+test("sessions are checked page by page, and those that the sender is not permitted to delete are skipped", async () => {
   const { service, age } = await open();
   for (const instance of ["a", "b", "c"]) {
     await service.prompt(keyOf(instance), { message: "Hello." });
@@ -188,7 +188,7 @@ test("sessions are looked at page by page, and those that the sender may not del
   expect(namesOf((await service.sessions.list({ limit: 10 })).sessions)).toEqual(["b"]);
 });
 
-test("a server says in one line what it has removed, and nothing where nothing was", async () => {
+test("a server logs one line about removed sessions, and none if nothing was removed", async () => {
   const { service, age } = await open();
   for (const instance of ["a", "b"]) {
     await service.prompt(keyOf(instance), { message: "Hello." });
@@ -208,7 +208,7 @@ test("a server says in one line what it has removed, and nothing where nothing w
   expect([said, errors]).toEqual([["Removed 2 sessions of 2 instances, untouched for 30 days."], []]);
 });
 
-test("a session with a call that waits for approval is never removed, at rest or not, and goes on after the word", async () => {
+test("a session with a call that waits for approval is never removed, resting or not, and continues after the decision", async () => {
   const { service, age } = await open();
   const { dispatch_id } = await service.dispatch(keyOf("dispatched"), "Sign.");
   const withKey = service.prompt(keyOf("keyed"), { message: "Sign." }, { idempotencyKey: "k" });
@@ -235,7 +235,7 @@ test("a session with a call that waits for approval is never removed, at rest or
   await expectRemoval(instances, prune);
 });
 
-test("a session that cannot be removed is named with its reason, and the others are removed", async () => {
+test("a session that cannot be removed is reported with its reason, and the others are removed", async () => {
   const { service, age, breakWorkspaces } = await open();
   for (const instance of ["a", "b"]) {
     await service.prompt(keyOf(instance), { message: "Write." });

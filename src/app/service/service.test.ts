@@ -51,7 +51,7 @@ async function open(
 
 const one = { agent: "helper", instance_id: "1", session: "default" };
 
-test("a prompt is answered by the instance's session, which goes on", async () => {
+test("a prompt is answered by the instance's session, which continues its history", async () => {
   const service = await open(({ prompt }) => ({
     text: String(prompt.filter(({ role }) => role === "user").length),
     usage: { input: 3, output: 1 },
@@ -86,7 +86,7 @@ test("unknown agents and empty prompts are refused before anything is accepted",
   expect((await service.engine.listDispatches()).items).toEqual([]);
 });
 
-test("ids that no path can name are refused before anything is accepted, and so are keys that are none", async () => {
+test("ids that no path can hold and invalid keys are refused before anything is accepted", async () => {
   const service = await open();
   const refusal = { code: "invalid_request" };
   for (const id of ["", "owner/repo", "..", "a\0b", "\ud800", "x".repeat(129), 7 as unknown as string]) {
@@ -105,7 +105,7 @@ test("ids that no path can name are refused before anything is accepted, and so 
   expect((await service.engine.listDispatches()).items).toEqual([]);
 });
 
-test("a caller hears the events of its own prompt, tasks included, as they are made", async () => {
+test("a caller gets the events of its own prompt and its tasks as they are emitted", async () => {
   const service = await open(({ prompt }) => {
     if (prompt.at(-1)?.role === "tool") return { text: "Done." };
     const text = JSON.stringify(prompt);
@@ -138,7 +138,7 @@ test("a caller hears the events of its own prompt, tasks included, as they are m
   expect(others.filter(({ type }) => type === "text_delta")).toHaveLength(2);
 });
 
-test("a dispatched input is worked on later, once for its key, with what was sent as the message", async () => {
+test("a dispatched input runs later, once per key, with the input as its message", async () => {
   const service = await open();
   const receipt = await service.dispatch(one, "Hello", { idempotencyKey: "k" });
   expect(await service.dispatch(one, "Hello", { idempotencyKey: "k" })).toEqual(receipt);
@@ -157,7 +157,7 @@ test("a dispatched input is worked on later, once for its key, with what was sen
   expect((await service.history(one)).length).toBe(6);
 });
 
-test("a prompt with a key is done once, and all who send it get its reply", async () => {
+test("a prompt with a key runs once, and all callers with the key get its reply", async () => {
   const service = await open();
   const received: KitEvent[] = [];
   const call = { idempotencyKey: "p", onEvent: (event: KitEvent) => received.push(event) };
@@ -174,7 +174,7 @@ test("a prompt with a key is done once, and all who send it get its reply", asyn
   expect((await service.history(one)).length).toBe(2);
 });
 
-test("a caller that leaves aborts its prompt; another can abort what runs in a session", async () => {
+test("a caller that disconnects aborts its prompt; another caller can abort the prompts of a session", async () => {
   const begun = Promise.withResolvers<void>();
   let calls = 0;
   const service = await open(() => {
@@ -206,7 +206,7 @@ function lastEvent(service: TestService): Promise<number> {
   return service.engine.events.last(agentStream("helper", "1"));
 }
 
-test("an instance's events go on counting when it comes back to life, and can be read from any of them", async () => {
+test("an instance continues the numbers of its events after it was closed, and readers can start at any number", async () => {
   const service = await open();
   await service.prompt(one, { message: "One." });
   const last = await lastEvent(service);
@@ -231,7 +231,7 @@ test("an instance's events go on counting when it comes back to life, and can be
   }
 });
 
-test("a removed instance has nothing any more: no history, no events, no waiting input", async () => {
+test("a removed instance has no history, no events and no waiting input", async () => {
   const begun = Promise.withResolvers<void>();
   const service = await open(({ prompt }) => {
     if (JSON.stringify(prompt).includes("slow")) begun.resolve();
@@ -254,7 +254,7 @@ test("a removed instance has nothing any more: no history, no events, no waiting
   expect(await service.history(one)).toHaveLength(2);
 });
 
-test("a dead letter that is redriven stands once in a history that went on without it, and is answered at its end", async () => {
+test("a retried dead letter appears once in a history that continued without it, and is answered at its end", async () => {
   let isBroken = true;
   const service = await open(({ prompt }, index) => {
     if (isBroken && JSON.stringify(prompt.at(-1)).includes("first"))
@@ -274,7 +274,7 @@ test("a dead letter that is redriven stands once in a history that went on witho
   expect(history.map(({ role }) => role)).toEqual(["user", "user", "assistant", "user", "assistant"]);
 });
 
-test("work goes on from what a process wrote that had lost the lease without knowing", async () => {
+test("work continues from the entries of a process that had lost the lease without knowing", async () => {
   const store = new InMemorySessionStore();
   const service = await open(
     ({ prompt }, index) => {
@@ -308,7 +308,7 @@ test("work goes on from what a process wrote that had lost the lease without kno
   expect(history[2]?.content).toMatchObject([{ tool: "late", is_error: true }]);
 });
 
-test("an input that was accepted before a restart is worked on after it", async () => {
+test("an input that was accepted before a restart runs after it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kit-engine-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const begun = Promise.withResolvers<void>();

@@ -54,7 +54,7 @@ async function openNode(
   return service;
 }
 
-test("any machine does what one accepts, and sessions go on wherever their instance is owned", async () => {
+test("every machine runs accepted work, and sessions continue on the owner of their instance", async () => {
   const [one, two] = [await openNode("service_1"), await openNode("service_1")];
   const ids = Array.from({ length: 8 }, (_, number) => `i${number}`);
   for (const node of [one, two]) {
@@ -74,7 +74,7 @@ test("any machine does what one accepts, and sessions go on wherever their insta
   expect(positions).toEqual(ids.map(() => 2));
 });
 
-test("work for an agent that a node's files lack waits while others live, and goes on where one has it", async () => {
+test("work for an agent that a node's files lack waits while other nodes live, and runs on a node that has it", async () => {
   const other = { "src/agents/other.ts": files["src/agents/echo.ts"] };
   const [one, two] = [await openNode("service_2"), await openNode("service_2", { agents: other })];
   const ids = Array.from({ length: 16 }, (_, number) => `i${number}`);
@@ -185,7 +185,7 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
   },
 );
 
-test("the configuration names the database, or says what is missing", () => {
+test("the configuration names the database, or its error names what is missing", () => {
   const url = "postgres://kit@db.example/kit";
   expect(sharedEngineOf({}, { DATABASE_URL: url })).toBeUndefined();
   expect(sharedEngineOf({ engine: { kind: "postgres" } }, { DATABASE_URL: url })).toMatchObject({ url });

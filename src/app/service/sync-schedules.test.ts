@@ -15,7 +15,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test("in a rolling deploy old nodes keep the schedules of new files, and those that only old files declare go with the last old node", async () => {
+test("in a rolling deploy, old nodes keep the schedules of new files, and schedules of old files end with the last old node", async () => {
   const old = await open("rolling");
   const oldSync = syncOf(old, ["nightly", "gone"]);
   await oldSync.renew();
@@ -33,7 +33,7 @@ test("in a rolling deploy old nodes keep the schedules of new files, and those t
   await next.drain({ timeoutMs: 0 });
 });
 
-test("nothing goes while a node that has just started has not said what it declares", async () => {
+test("no schedule is removed while a new node has not declared its schedules", async () => {
   const first = await open("silent");
   const sync = syncOf(first, ["a", "b"]);
   await sync.renew();
@@ -48,7 +48,7 @@ test("nothing goes while a node that has just started has not said what it decla
   await Promise.all([first, starting].map((engine) => engine.drain({ timeoutMs: 0 })));
 });
 
-test("a schedule that a program has put stays, whatever files declare", async () => {
+test("a schedule of a program stays, whatever files declare", async () => {
   const engine = await open("program");
   await engine.putSchedule({ name: "mine", workflow: "w", cron: "0 3 * * *" });
   const sync = syncOf(engine, ["a"]);

@@ -11,7 +11,7 @@ import type { TestService } from "../../testing/test-service.ts";
 import { createService } from "./create-service.ts";
 import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 
-test("a run goes on after a restart where it was: nothing that had ended is done again", async () => {
+test("a run resumes after a restart, and finished steps are not repeated", async () => {
   const { service, root, restart } = await openWorkflows(
     {
       "src/workflows/order.ts": `import { appendFile } from "node:fs/promises";
@@ -73,7 +73,7 @@ export async function run(ctx) {
   expect(types.at(-1)).toBe("run_end");
 });
 
-test("a run whose first events were lost with its process says its start again, at the time it began", async () => {
+test("a run whose first events were lost emits its start again, with the original time", async () => {
   const { service, root, restart } = await openWorkflows({
     "src/workflows/order.ts": `export async function run(ctx) {
   await ctx.step("first", () => 1);
@@ -93,7 +93,7 @@ test("a run whose first events were lost with its process says its start again, 
   expect(starts).toMatchObject([{ workflow: "order", timestamp: started_at }]);
 });
 
-test("an agent's interrupted prompt goes on, and its input stands once in the history", async () => {
+test("an agent's interrupted prompt resumes, and its input is in the history once", async () => {
   const begun = Promise.withResolvers<void>();
   const { service, restart } = await openWorkflows(
     {

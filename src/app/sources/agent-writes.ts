@@ -305,7 +305,7 @@ export class AgentWrites implements SourceGuard {
 }
 
 function heldError({ path, writer }: Pick<HeldFile, "path" | "writer">): KitError {
-  // Of other tools, kit only knows when they ran.
+  // For other tools, kit only knows when they ran.
   const isSure = writer.tool === "write" || writer.tool === "edit";
   return new KitError({
     code: "forbidden",
