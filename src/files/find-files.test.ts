@@ -9,7 +9,7 @@ import { findFiles } from "./find-files.ts";
 
 const markdown = { accepts: (name: string) => name.endsWith(".md") };
 
-test("files are found through links that stay in the project, in the order of their names", async () => {
+test("files are found through links that stay in the project, sorted by name", async () => {
   await using folder = await createTemporaryRepository({
     "s/b.md": "",
     "s/a/c.md": "",
@@ -86,7 +86,7 @@ test("folders that link to each other many times over are each read once", async
   expect(unusable.length).toBeGreaterThan(39);
 });
 
-test.skipIf(process.getuid?.() === 0)("a folder without permission is told", async () => {
+test.skipIf(process.getuid?.() === 0)("a folder without permission is reported", async () => {
   await using folder = await createTemporaryRepository({ "s/a/b.md": "" });
   await chmod(join(folder.root, "s/a"), 0);
   expect((await findFiles(folder.root, "s", markdown)).unusable).toEqual([

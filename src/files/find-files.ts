@@ -34,9 +34,9 @@ export async function findFiles(
   folder: string,
   options: FindFilesOptions,
 ): Promise<FoundFiles> {
-  const isThere = await lstat(join(root, folder)).catch(() => undefined);
+  const entry = await lstat(join(root, folder)).catch(() => undefined);
   const search = new Search(await realpath(root), options);
-  if (isThere !== undefined) await search.folder(folder);
+  if (entry !== undefined) await search.folder(folder);
   return search;
 }
 
@@ -67,11 +67,11 @@ class Search implements FoundFiles {
     });
     entries.sort((one, other) => (one.name < other.name ? -1 : 1));
     for (const entry of entries) {
-      if (this.#options.skips?.(entry.name) !== true) await this.#take(joinPath(path, entry.name), entry);
+      if (this.#options.skips?.(entry.name) !== true) await this.#visit(joinPath(path, entry.name), entry);
     }
   }
 
-  async #take(path: string, entry: Dirent): Promise<void> {
+  async #visit(path: string, entry: Dirent): Promise<void> {
     const { accepts, nested = true } = this.#options;
     const isWanted = accepts(entry.name);
     if (entry.isDirectory()) {

@@ -40,11 +40,11 @@ async function read(options: FindPlaceOptions): Promise<string | undefined> {
   }
 }
 
-// Where folders cannot be held open, names are checked instead; both ways find the same.
+// Where folders cannot be held open, names are checked instead; both ways must find the same.
 const ways = [true, false].filter((holds) => !holds || canHoldFolders());
 
 describe.each(ways)("with folders held open: %s", (holds) => {
-  test("a path leads where the system would go, or is refused", async () => {
+  test("a path is resolved as the system would, or refused", async () => {
     const names = fc.constantFrom("a", "b", "c");
     const paths = fc.array(names, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
     const targets = fc.array(fc.constantFrom("a", "b", "c", "..", "."), { minLength: 1, maxLength: 4 });
@@ -71,14 +71,14 @@ describe.each(ways)("with folders held open: %s", (holds) => {
               return { code: error.code };
             });
             if (typeof found === "string" && text === undefined) {
-              // The system wants a folder before a dot that ends a link; here the dot stands for nothing.
+              // The system needs a folder before a final dot of a link; findPlace ignores the dot.
               expect(tree.some(({ target }) => target.endsWith("/."))).toBe(true);
             } else if (typeof found === "string") {
               seen.read += 1;
               expect([path, found]).toEqual([path, text]);
               expect(await resolveInside({ root, path, holds })).toBe(relative(root, real));
             } else if (text !== undefined) {
-              // It lies outside, or the way to it leads out and in again, which is refused as well.
+              // The target lies outside, or the path leaves the root and returns, which is refused too.
               seen.refused += 1;
               expect([path, found]).toEqual([path, { code: "forbidden" }]);
               expect(text === "outside" || tree.some(({ target }) => target.includes(".."))).toBe(true);
@@ -88,7 +88,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
       }),
       {
         numRuns: rounds(75, 150),
-        // A way out is seldom met by chance, as is a dot behind a file.
+        // Random paths rarely leave the root, or end in a dot after a file.
         examples: [
           [[{ path: "a", kind: "link", target: "../b", absolute: false }], ["a"]],
           [
@@ -105,7 +105,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
     expect(seen.refused).toBeGreaterThan(0);
   });
 
-  test("missing folders are made on the way, through links that stay inside", async () => {
+  test("missing folders are created, also through links that stay inside", async () => {
     await inFolder(async (root) => {
       await mkdir(join(root, "sub"));
       await symlink("sub/new", join(root, "dangling"));
@@ -119,7 +119,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
     });
   });
 
-  test("a missing file is reported with the place where it would be", async () => {
+  test("a missing file is returned with the place where it would be created", async () => {
     await inFolder(async (root) => {
       await mkdir(join(root, "sub/deep"), { recursive: true });
       await symlink("sub/deep", join(root, "short"));
@@ -135,7 +135,7 @@ describe.each(ways)("with folders held open: %s", (holds) => {
   });
 });
 
-test.skipIf(!canHoldFolders())("nothing stays open, whatever came of it", async () => {
+test.skipIf(!canHoldFolders())("no descriptor stays open, whatever the outcome", async () => {
   await inFolder(async (root) => {
     await mkdir(join(root, "a/b"), { recursive: true });
     await symlink("../..", join(root, "a/out"));
@@ -157,7 +157,7 @@ interface TreeEntry {
   readonly absolute: boolean;
 }
 
-/** Makes an entry, unless something is in its way. Links are not gone through. */
+/** Creates an entry, unless something is in its way. Follows no links. */
 async function create(root: string, { path, kind, target, absolute }: TreeEntry): Promise<void> {
   const entry = join(root, path);
   const above = dirname(entry);

@@ -91,7 +91,8 @@ async function locate(options: FindPlaceOptions): Promise<Place | Missing> {
       const target = step === "missing" ? undefined : await walk.linkTarget(name);
       if (target === undefined) {
         if (isEnd) return placeOf(name, [...walk.names(), name]);
-        if (step === "no folder" && (createFolders || end === "folder")) throw inTheWay(options, pending);
+        if (step === "no folder" && (createFolders || end === "folder"))
+          throw obstacleError(options, pending);
         const missing = { path: withoutParents([...walk.names(), name, ...pending.reverse()], options) };
         await walk.close();
         return missing;
@@ -140,7 +141,7 @@ function withoutParents(names: readonly string[], options: FindPlaceOptions): st
   return kept.join("/");
 }
 
-function inTheWay({ path, end }: FindPlaceOptions, pending: readonly string[]): KitError {
+function obstacleError({ path, end }: FindPlaceOptions, pending: readonly string[]): KitError {
   return invalid(
     end === "folder" && pending.length === 0
       ? `${path} is not a folder.`

@@ -52,7 +52,7 @@ function stampOf(file: string): string {
   return stats === undefined ? "-" : `${stats.size}:${stats.mtimeMs}`;
 }
 
-/** The text of a file of at most 1 MiB; undefined when it cannot be read or is not a file. */
+/** The text of a file of at most 1 MiB; `undefined` if it cannot be read or is not a regular file. */
 export function readSmallFile(file: string): string | undefined {
   try {
     const stats = statSync(file, { throwIfNoEntry: false });

@@ -82,9 +82,9 @@ function test(matcher: Ignore, path: string, isFolder: boolean): boolean | undef
 }
 
 /**
- * The ignore rules that reach into a project from outside: `.git/info/exclude` of its repository,
- * and the ignore files between the top of the repository and the project's root, weakest first.
- * Empty outside of a repository, and for a folder that the repository ignores as a whole.
+ * Loads the ignore rules from outside a project: `.git/info/exclude` of its repository, and the ignore files between the
+ * top of the repository and the project's root, lowest precedence first. Empty outside a repository, and for a folder
+ * that the repository ignores as a whole.
  */
 export function loadOuterRules(root: string): OuterRules[] {
   const git = findGitFolder(root);

@@ -38,7 +38,7 @@ const writers: readonly (readonly [string, readonly string[], (root: string) => 
 const cases = writers.flatMap(([name, links, write]) => links.map((link) => [name, link, write] as const));
 
 test.each(cases)(
-  "%s are not written through %s when it is a link out, and the link is named",
+  "%s are not written through %s if it is a link out of the project, and the error names the link",
   async (...[, link, write]) => {
     await using folder = await createTemporaryRepository();
     await using outside = await createTemporaryRepository();
@@ -60,7 +60,7 @@ test.each(cases)(
 );
 
 test.each([".kit", ".kit/index.db", ".kit/index.db-wal", ".kit/index.db-seal"])(
-  "the index is kept elsewhere while %s is a link out",
+  "the index is stored elsewhere while %s is a link out of the project",
   async (link) => {
     await using folder = await createTemporaryRepository({ "CLAUDE.md": "# A\n" });
     await using outside = await createTemporaryRepository();

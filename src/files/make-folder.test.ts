@@ -8,14 +8,14 @@ import { makeFolderSync } from "./replace-file.ts";
 const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-folder-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test("a folder is made with all that is missing above it, through links too, and twice is not a fault", () => {
+test("makeFolderSync creates missing parents, follows links, and accepts an existing folder", () => {
   symlinkSync(root, join(root, "link"));
   for (const path of ["a/b/c", "a/b/c", "link/d/e", "."]) makeFolderSync(join(root, path));
   expect(statSync(join(root, "d/e")).isDirectory()).toBe(true);
   makeFolderSync("/");
 });
 
-test("a path that cannot be a folder is a system error at once, and nothing is left behind", () => {
+test("a path that cannot be a folder fails at once with a system error, and leaves nothing behind", () => {
   writeFileSync(join(root, "file"), "");
   execFileSync("mkfifo", [join(root, "pipe")]);
   symlinkSync("two", join(root, "one"));
@@ -36,7 +36,10 @@ test("a path that cannot be a folder is a system error at once, and nothing is l
   expect(existsSync(join(root, "y"))).toBe(false);
 });
 
-test.skipIf(!existsSync("/proc/self"))("a file system that takes no folders ends the attempt", () => {
-  for (const path of ["/proc/x", "/proc/x/y/z", "/proc/self/x"])
-    expect(() => makeFolderSync(path)).toThrow(/ENOENT|EACCES|EPERM/);
-});
+test.skipIf(!existsSync("/proc/self"))(
+  "makeFolderSync ends on a file system that cannot create folders",
+  () => {
+    for (const path of ["/proc/x", "/proc/x/y/z", "/proc/self/x"])
+      expect(() => makeFolderSync(path)).toThrow(/ENOENT|EACCES|EPERM/);
+  },
+);

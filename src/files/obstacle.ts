@@ -73,7 +73,7 @@ export function accessObstacle(path: string, mode: number, name: string): string
   } catch (error) {
     const code = errorCode(error);
     if (code === "EACCES" || code === "EPERM") return `${name} belongs to another user, or is read-only`;
-    return code === "ENOENT" ? `${name} is not there` : systemObstacle(error);
+    return code === "ENOENT" ? `${name} does not exist` : systemObstacle(error);
   }
 }
 
@@ -121,7 +121,7 @@ export function toFileError(error: unknown, path: string): KitError {
     case "EACCES":
     case "EPERM":
     case "EROFS":
-      return forbidden(`The system gives no permission for ${path}.`);
+      return forbidden(`The system denies access to ${path}.`);
     case "ENOSPC":
     case "EDQUOT":
       return new KitError({ code: "unavailable", message: "There is no space left to write.", cause: error });

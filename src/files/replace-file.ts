@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, mkdirSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { access, type FileHandle, link, lstat, open, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { KitError } from "../base/kit-error.ts";
@@ -20,11 +20,10 @@ export interface ReplaceFileOptions {
 }
 
 /**
- * Writes the file at a place, whole or not at all: into a temporary file beside it, which then takes
- * its place. Keeps the mode and owner of a file that was there; another name of that file (a hard
- * link) keeps its content.
+ * Writes the file at a place atomically: writes a temporary file in the same folder and renames it. Keeps the mode and
+ * owner of a replaced file; other hard links to it keep the old content.
  *
- * Throws `invalid_request` for a folder, `forbidden` for anything else that is not a regular file.
+ * Throws `invalid_request` for a folder, `forbidden` for other entries that are not regular files.
  */
 export async function replaceFile(place: Place, options: ReplaceFileOptions): Promise<void> {
   const { expected, signal } = options;
@@ -136,9 +135,9 @@ const changedMeanwhile = (path: string, cause?: unknown): KitError =>
 export const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads the regular file at a place, as long as it was when it was opened; undefined when there is
- * none. Throws `invalid_request` for a folder, `forbidden` for devices, pipes and the like, for which it
- * does not wait, and `payload_too_large` past `maxBytes`.
+ * Reads the regular file at a place, up to its size at opening; `undefined` if it does not exist. Throws `invalid_request`
+ * for a folder, `forbidden` for devices, pipes and the like, without waiting for them, and `payload_too_large` over
+ * `maxBytes`.
  */
 export async function readRegularFile(place: Place, maxBytes: number): Promise<Uint8Array | undefined> {
   const handle = await open(place.entry, readFlags).catch(ignoreMissing);
@@ -177,7 +176,7 @@ export function makeFolderSync(path: string): void {
   for (const folder of missing.reverse()) makeOne(folder, { mayMiss: false });
 }
 
-/** False where the folder above is missing. */
+/** Returns false if the parent folder is missing. */
 function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): boolean {
   try {
     mkdirSync(path);
@@ -194,5 +193,30 @@ function isFolder(path: string): boolean {
     return statSync(path).isDirectory();
   } catch {
     return false;
+  }
+}
+
+/**
+ * Reads a regular file of an open folder synchronously, for walks over whole trees; `undefined` for any other entry and
+ * for a file over `maxBytes`. Follows no link and waits for no pipe.
+ */
+export function readRegularFileSync(folder: string, name: string, maxBytes: number): Buffer | undefined {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(join(folder, name), readFlags);
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() || stats.size > maxBytes) return undefined;
+    const bytes = Buffer.allocUnsafe(stats.size);
+    let length = 0;
+    while (length < bytes.length) {
+      const read = readSync(descriptor, bytes, length, bytes.length - length, length);
+      if (read === 0) break;
+      length += read;
+    }
+    return bytes.subarray(0, length);
+  } catch {
+    return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }

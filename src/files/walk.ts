@@ -1,4 +1,4 @@
-import { constants, existsSync } from "node:fs";
+import { closeSync, constants, existsSync, lstatSync, openSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "./obstacle.ts";
@@ -21,10 +21,9 @@ export interface Walk {
 }
 
 /**
- * Whether an open folder has a path of its own, which no rename elsewhere can redirect: Linux with
- * /proc. Elsewhere (macOS) every name is checked just before its use instead, which a process that
- * renames folders at the right moment can outrun; give such machines no untrusted commands beside
- * untrusted paths.
+ * Whether an open folder has a path that no rename can redirect: on Linux with /proc. On other systems (macOS) every name
+ * is checked just before its use, and a process that renames folders at the right moment can still win; do not combine
+ * untrusted commands and untrusted paths on such machines.
  */
 export function canHoldFolders(): boolean {
   return process.platform === "linux" && existsSync("/proc/self/fd");
@@ -85,4 +84,29 @@ export async function startWalk(root: string, holds: boolean = canHoldFolders())
       await Promise.all([...entered.splice(0).map(({ handle }) => handle?.close()), rootHandle?.close()]);
     },
   };
+}
+
+/** An open folder. */
+interface HeldFolder {
+  /** Path of the folder for the system, like that of a `Walk`. */
+  readonly path: string;
+  close(): void;
+}
+
+/**
+ * Opens a folder by its name in another folder; `undefined` for links and other entries. Synchronous, for walks over whole
+ * trees, where awaiting each of thousands of calls takes longer than the calls.
+ */
+export function holdFolder(parent: string, name: string): HeldFolder | undefined {
+  const path = join(parent, name);
+  try {
+    if (!canHoldFolders()) {
+      return lstatSync(path).isDirectory() ? { path, close: () => undefined } : undefined;
+    }
+    const descriptor = openSync(path, folderFlags);
+    return { path: heldPath(descriptor), close: () => closeSync(descriptor) };
+  } catch {
+    // The folder was removed or replaced by a link, or cannot be read.
+    return undefined;
+  }
 }

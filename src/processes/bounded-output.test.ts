@@ -6,13 +6,13 @@ import { createBoundedOutput } from "./bounded-output.ts";
 
 const chunks = fc.array(fc.string({ unit: "grapheme", maxLength: 40 }), { maxLength: 40 });
 
-test("output that fits is kept as it is; of longer output the beginning and the end, with whole characters", () => {
+test("short output is kept unchanged, and of longer output the beginning and the end, without cut characters", () => {
   fc.assert(
     fc.property(chunks, fc.integer({ min: 0, max: 300 }), (texts, maxBytes) => {
       const output = createBoundedOutput(maxBytes);
       const all = texts.join("");
       const size = Buffer.byteLength(all);
-      // Chunks break where they like, also within a character.
+      // Chunks can end anywhere, also within a character.
       const bytes = Buffer.from(all);
       for (let at = 0; at < bytes.length; at += 7) output.add(bytes.subarray(at, at + 7));
       expect(output.droppedBytes).toBe(Math.max(0, size - maxBytes));
@@ -38,14 +38,14 @@ test("output that fits is kept as it is; of longer output the beginning and the 
 
 setFlagsFromString("--expose-gc");
 
-test("an endless output takes no more memory than what is kept", async () => {
+test("endless output takes no more memory than the kept part", async () => {
   const output = createBoundedOutput(1_000);
   const chunk = Buffer.alloc(65_536, "x");
   const collectGarbage: () => void = runInNewContext("gc");
   collectGarbage();
   const before = process.memoryUsage().arrayBuffers;
   for (let count = 0; count < 5_000; count += 1) output.add(chunk);
-  // Memory of collected buffers is given back on a thread of its own, a moment later.
+  // Memory of collected buffers is released by another thread, a moment later.
   const held = (): number => {
     collectGarbage();
     return process.memoryUsage().arrayBuffers - before;

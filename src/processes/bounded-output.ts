@@ -1,12 +1,12 @@
-/** Output of a process of which the beginning and the end are kept. */
+/** The beginning and the end of a process's output. */
 export interface BoundedOutput {
   add(chunk: Buffer): void;
-  /** The text; where the middle was dropped, a line says how much. */
+  /** The text; if the middle was dropped, a line tells how much. */
   text(): string;
   readonly droppedBytes: number;
 }
 
-/** Keeps `maxBytes`: half for the beginning, and half for the end, where a failure says what it was. */
+/** Keeps `maxBytes`: half for the beginning and half for the end, where errors are usually explained. */
 export function createBoundedOutput(maxBytes: number): BoundedOutput {
   const maxHead = Math.ceil(maxBytes / 2);
   const maxTail = maxBytes - maxHead;
@@ -19,7 +19,7 @@ export function createBoundedOutput(maxBytes: number): BoundedOutput {
   const keepTail = (chunk: Buffer): void => {
     tail.push(chunk);
     tailBytes += chunk.length;
-    // Joined now and then only, or many small chunks would each cost a copy of all.
+    // Join rarely, so that many small chunks do not each cost a copy of the whole tail.
     if (tailBytes < maxTail * 2 + 65_536) return;
     const kept = Buffer.concat(tail);
     tail = [maxTail === 0 ? Buffer.alloc(0) : Buffer.from(kept.subarray(-maxTail))];
@@ -45,7 +45,7 @@ export function createBoundedOutput(maxBytes: number): BoundedOutput {
   };
 }
 
-// A character of several bytes may be cut in two.
+// A multi-byte character may be cut in two.
 function withoutCutEnd(bytes: Buffer): string {
   let end = bytes.length;
   while (end > 0 && bytes.length - end < 3 && isContinuation(bytes[end - 1])) end -= 1;

@@ -1,43 +1,42 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 
-/** Names the command that a process descends from, so that one which left its group is found. */
+/** An environment variable with the id of the command that a process descends from, to find processes that left the group. */
 export const markName = "KIT_COMMAND_ID";
 
-/** How long processes have to end by themselves, in milliseconds. */
+/** Milliseconds between SIGTERM and SIGKILL. */
 export const graceMs = 500;
 
-/** Sends a signal to every process of a group; false when there is none, or only what has ended. */
+/** Sends a signal to every process of a group; returns false if no process of it is running. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   return send(process.platform === "win32" ? group : -group, signal);
 }
 
-/** Ends what is left of a command: asks first, then makes sure. */
+/** Ends the remaining processes of a command with SIGTERM, then with SIGKILL. */
 export async function endGroup(group: number, mark: string): Promise<void> {
   const marked = findMarked(group, mark);
   for (const id of marked) send(id, "SIGTERM");
   if (!signalGroup(group, "SIGTERM") && marked.length === 0) return;
   const end = performance.now() + graceMs;
-  while (isLeft(group, mark) && performance.now() < end) await setTimeout(5);
+  while (hasProcesses(group, mark) && performance.now() < end) await setTimeout(5);
   signalGroup(group, "SIGKILL");
   for (const id of findMarked(group, mark)) send(id, "SIGKILL");
 }
 
-// A process that has ended counts as one of its group until its parent reaps it, and in a container
-// no process may ever reap it. Linux shows no environment of such a process.
-function isLeft(group: number, mark: string): boolean {
+// An ended process belongs to its group until its parent reaps it, which in a container may never happen. On Linux such
+// a process has no environment.
+function hasProcesses(group: number, mark: string): boolean {
   return process.platform === "linux" ? findMarked(group, mark).length > 0 : signalGroup(group, 0);
 }
 
 /**
- * The processes that a command started, also those which left its group (`setsid`, daemons): they
- * have its mark in their environment. Linux shows that; elsewhere they are not found, and neither is one
- * anywhere that also threw its environment away.
+ * Finds the processes that a command started, also those that left its group (`setsid`, daemons), by the mark in their
+ * environment. Works on Linux only, and not for a process that cleared its environment.
  */
 function findMarked(group: number, mark: string): number[] {
   if (process.platform !== "linux") return [];
-  // Ids ascend, so what has a lower one does not descend from the command. When ids have come round to
-  // small ones again, a process that left its group in that moment may be missed.
+  // Ids ascend, so a process with a lower id does not descend from the command. After ids wrap around, a process that
+  // left its group at that moment may be missed.
   return listProcesses().filter((id) => id > group && hasMark(id, mark));
 }
 
@@ -53,7 +52,7 @@ function hasMark(id: number, mark: string): boolean {
   try {
     return readFileSync(`/proc/${id}/environ`).includes(`${markName}=${mark}`);
   } catch {
-    // It has ended meanwhile, or is not ours.
+    // The process has ended, or belongs to another user.
     return false;
   }
 }

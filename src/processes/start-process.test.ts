@@ -8,7 +8,7 @@ function shell(script: string, hasInput = false) {
   return startProcess({ program: "/bin/sh", args: ["-c", script], env, hasInput });
 }
 
-test("a process gets its input and the environment that it is given, and nothing else", async () => {
+test("a process gets only the given input and environment", async () => {
   process.env.KIT_TEST_NOT_PASSED_ON = "secret";
   const running = shell("cat; env", true);
   running.stdin?.end("input\n");
@@ -28,11 +28,11 @@ test("a program that does not exist rejects with the system's error, and has no 
   expect(running.pid).toBeUndefined();
 });
 
-test("a signal reaches what a process has started", async () => {
+test("a signal reaches the processes that a process has started", async () => {
   const running = shell("sleep 60 & sleep 60");
   running.signal("SIGTERM");
   expect(await running.exited).toEqual({ code: null, signal: "SIGTERM" });
-  // The one in the background would hold the output open.
+  // The background process would hold the output open.
   await running.closed;
 });
 
@@ -46,7 +46,7 @@ test("output that outlives its process is closed after a moment", async () => {
   running.signal("SIGKILL");
 });
 
-test("a process is stopped once, for the first reason, and killed if it goes on", async () => {
+test("a process is stopped once, for the first reason, and killed if it does not end", async () => {
   const running = shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
   await new Promise((resolve) => running.stdout.once("data", resolve));
   const caller = new AbortController();

@@ -25,9 +25,9 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process with a group of its own, so that what it starts ends with it. */
+/** A process in its own group, so that the processes that it starts end with it. */
 export interface RunningProcess {
-  /** Undefined if it could not be started; `exited` says why. */
+  /** `undefined` if the process could not be started; `exited` rejects with the reason. */
   readonly pid: number | undefined;
   readonly stdin: Writable | null;
   readonly stdout: Readable;
@@ -38,11 +38,11 @@ export interface RunningProcess {
   readonly exited: Promise<Exit>;
   /** Resolves when all of its output is read, or when it could not be started. */
   readonly closed: Promise<void>;
-  /** Like `closed`, but destroys the output after so many milliseconds: what outlives the process may hold it open. */
+  /** Like `closed`, but destroys the output after `graceMs`, because other processes may hold it open. */
   closeOutput(graceMs: number): Promise<void>;
   /** Signals the whole group. */
   signal(name: NodeJS.Signals): void;
-  /** Whether it keeps this process alive. It does at first. */
+  /** Makes the process keep this one alive, which is the default; `unref` undoes it. */
   ref(): void;
   unref(): void;
 }
@@ -56,14 +56,14 @@ export function startProcess(options: ProcessOptions): RunningProcess {
     cwd: options.cwd,
     env: { ...options.env },
     stdio: [options.hasInput ? "pipe" : "ignore", "pipe", "pipe", ...descriptors(options.extra ?? [])],
-    // Ctrl-C in a terminal reaches this process alone, which ends its children as it sees fit.
+    // Ctrl-C in a terminal then reaches only this process, which ends its children itself.
     detached: process.platform !== "win32",
     windowsHide: true,
   });
   const { pid, stdin } = child;
-  // Where the system has no descriptor left, there are no streams.
+  // If the system has no descriptor left, there are no streams.
   const [stdout, stderr] = [child.stdout ?? Readable.from([]), child.stderr ?? Readable.from([])];
-  // A process may end without reading its input, and be killed while it writes: its end tells.
+  // Ignore stream errors: a process can end without reading its input or while it writes, and `exited` reports that.
   for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined);
   const closed = Promise.withResolvers<void>();
   child.once("close", () => closed.resolve());
@@ -106,26 +106,26 @@ export function startProcess(options: ProcessOptions): RunningProcess {
   };
 }
 
-let inherited: readonly number[] | undefined;
-let nothing: number | undefined;
+let inheritedDescriptors: readonly number[] | undefined;
+let nullDevice: number | undefined;
 
 /**
- * Returns the descriptors of a child from 3 on: `own` first, then nothing in the place of every descriptor that
- * the parent of this process left open for it. Node closes what it has opened itself, and no other.
+ * The descriptors of a child from 3 on: `own` first, then /dev/null for every descriptor that this process inherited from
+ * its parent. Node closes only descriptors that it opened itself.
  */
 function descriptors(own: readonly (number | "pipe")[]): (number | "pipe" | "ignore")[] {
-  inherited ??= findInherited();
-  const highest = Math.max(2 + own.length, ...inherited);
+  inheritedDescriptors ??= findInherited();
+  const highest = Math.max(2 + own.length, ...inheritedDescriptors);
   const list: (number | "pipe" | "ignore")[] = [];
   for (let number = 3; number <= highest; number += 1) {
-    list.push(own[number - 3] ?? (inherited.includes(number) ? openNothing() : "ignore"));
+    list.push(own[number - 3] ?? (inheritedDescriptors.includes(number) ? openNullDevice() : "ignore"));
   }
   return list;
 }
 
 const closesOnExec = 0o2000000;
 
-/** Linux tells which descriptors a child would have; elsewhere none is known. */
+/** Linux lists the descriptors that a child would inherit; other systems do not. */
 function findInherited(): readonly number[] {
   try {
     return readdirSync("/proc/self/fdinfo")
@@ -141,17 +141,17 @@ function isInherited(number: number): boolean {
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, "utf8"))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & closesOnExec) === 0;
   } catch {
-    // It was open to read this folder.
+    // This descriptor was open to list the folder.
     return false;
   }
 }
 
-function openNothing(): number {
-  nothing ??= openSync("/dev/null", "r+");
-  return nothing;
+function openNullDevice(): number {
+  nullDevice ??= openSync("/dev/null", "r+");
+  return nullDevice;
 }
 
-/** Why a process was stopped: its time was over, its caller gave up, or it wrote too much. */
+/** Why a process was stopped: time limit, abort by the caller, or too much output. */
 type StopReason = "timeout" | "abort" | "flood";
 
 interface StopConditions {
@@ -165,11 +165,11 @@ interface Stop {
   now(why: StopReason): void;
   /** The first reason; undefined for a process that was not stopped. */
   reason(): StopReason | undefined;
-  /** Ends the watch. The caller calls it when the process has ended. */
+  /** Removes timers and listeners; call it when the process has ended. */
   release(): void;
 }
 
-/** Stops a process, once, when its time is over or a signal fires. `stop` gives what `release` has to undo. */
+/** Calls `stop` once, at the time limit or when a signal fires. `release` calls the function that `stop` returned. */
 export function stopOn({ timeoutMs, signals }: StopConditions, stop: () => () => void): Stop {
   let reason: StopReason | undefined;
   let undo: (() => void) | undefined;
@@ -191,9 +191,9 @@ export function stopOn({ timeoutMs, signals }: StopConditions, stop: () => () =>
   };
 }
 
-/** Asks a process to end, and kills it after a moment; the function that comes back withdraws that. */
+/** Sends SIGTERM, and SIGKILL after `graceMs`; the returned function cancels the SIGKILL. */
 export function terminate(target: { signal(name: "SIGTERM" | "SIGKILL"): void }): () => void {
   target.signal("SIGTERM");
-  const insist = setTimeout(() => target.signal("SIGKILL"), graceMs);
-  return () => clearTimeout(insist);
+  const killTimer = setTimeout(() => target.signal("SIGKILL"), graceMs);
+  return () => clearTimeout(killTimer);
 }

@@ -90,7 +90,7 @@ test("only damage that SQLite reports is called damage", () => {
 
 test("the error of a database that cannot be opened gives the reason", () => {
   const missing = join(root, "missing");
-  expect(messageOf(join(missing, "x.db"))).toContain("the folder missing is not there");
+  expect(messageOf(join(missing, "x.db"))).toContain("the folder missing does not exist");
   mkdirSync(join(root, "folder.db"));
   expect(messageOf(join(root, "folder.db"))).toContain("a folder is where its file should be");
   writeFileSync(join(root, "in-the-way"), "");

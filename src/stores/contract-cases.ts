@@ -5,7 +5,7 @@ import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { SessionListing, SessionStore } from "./contract.ts";
 import { workspaceChecks } from "./workspace-cases.ts";
 
-/** How the cases come to a store. `reopen` opens the data of the last `create` again, where it lasts. */
+/** The store under test. `reopen` opens the data of the last `create` again; for durable stores. */
 export interface SessionStoreSubject {
   readonly create: () => SessionStore | Promise<SessionStore>;
   readonly reopen?: () => SessionStore | Promise<SessionStore>;
@@ -17,8 +17,7 @@ const key: SessionKey = { agent: "reviewer", instance_id: "pr-7", session: "defa
 const conflict = { code: "conflict" };
 
 /**
- * The promises of `SessionStore` as tests for any runner; each opens a fresh store and closes it:
- * `for (const { name, run } of sessionStoreCases({ create })) test(name, run)`.
+ * The promises of `SessionStore` as tests for any runner; each opens a new store and closes it.
  *
  * @example
  * ```ts
@@ -43,11 +42,11 @@ export function sessionStoreCases(subject: SessionStoreSubject): readonly Contra
   }));
   const { reopen } = subject;
   if (reopen === undefined) return cases;
-  const lasts = "what was appended is there after the store is opened again";
-  return [...cases, { name: lasts, run: () => survives({ ...subject, reopen }) }];
+  const name = "appended entries survive closing the store and opening it again";
+  return [...cases, { name, run: () => checkSurvival({ ...subject, reopen }) }];
 }
 
-async function survives(subject: Required<SessionStoreSubject>): Promise<void> {
+async function checkSurvival(subject: Required<SessionStoreSubject>): Promise<void> {
   const first = await subject.create();
   await first.append({ key, expected: 0, entries: [entry("a"), entry("b")] });
   await first.close();
@@ -71,28 +70,27 @@ function entry(text: string): SessionEntry {
 }
 
 const checks: Readonly<Record<string, Check>> = {
-  "once an instance is claimed with a fence, appends with a lower one are refused, in all its sessions":
-    async (store) => {
-      if (store.claim === undefined) return;
-      await store.claim(key, 7);
-      await store.append({ key, expected: 0, entries: [entry("a")], fence: 7 });
-      await store.claim(key, 9);
-      await store.claim(key, 8);
-      const lost = { code: "lease_lost" };
-      const append = async (given: Omit<Parameters<SessionStore["append"]>[0], "entries">): Promise<void> =>
-        await store.append({ ...given, entries: [entry("b")] });
-      await assert.rejects(append({ key, expected: 1, fence: 8 }), lost);
-      await assert.rejects(append({ key: { ...key, session: "new" }, expected: 0, fence: 8 }), lost);
-      assert.equal((await store.info(key))?.position, 1);
-      await append({ key, expected: 1, fence: 9 });
-      await append({ key: { ...key, instance_id: "pr-8" }, expected: 0, fence: 1 });
-      await assert.rejects(append({ key, expected: 1, fence: 9 }), conflict);
-      await append({ key, expected: 2 });
-    },
-
-  "an append under the lease of a run is compared with the claim of the run, and with no other": async (
+  "after a claim of an instance, appends with a lower fence are refused in all its sessions": async (
     store,
   ) => {
+    if (store.claim === undefined) return;
+    await store.claim(key, 7);
+    await store.append({ key, expected: 0, entries: [entry("a")], fence: 7 });
+    await store.claim(key, 9);
+    await store.claim(key, 8);
+    const lost = { code: "lease_lost" };
+    const append = async (request: Omit<Parameters<SessionStore["append"]>[0], "entries">): Promise<void> =>
+      await store.append({ ...request, entries: [entry("b")] });
+    await assert.rejects(append({ key, expected: 1, fence: 8 }), lost);
+    await assert.rejects(append({ key: { ...key, session: "new" }, expected: 0, fence: 8 }), lost);
+    assert.equal((await store.info(key))?.position, 1);
+    await append({ key, expected: 1, fence: 9 });
+    await append({ key: { ...key, instance_id: "pr-8" }, expected: 0, fence: 1 });
+    await assert.rejects(append({ key, expected: 1, fence: 9 }), conflict);
+    await append({ key, expected: 2 });
+  },
+
+  "an append under the lease of a run is compared only with the claim of that run": async (store) => {
     if (store.claim === undefined) return;
     const lease_on = { agent: "", instance_id: "run_1" };
     await store.claim(key, 9);
@@ -110,12 +108,12 @@ const checks: Readonly<Record<string, Check>> = {
       lost,
     );
     await append(2, 4);
-    // The owner of the instance goes on under its own claim.
+    // The owner of the instance still appends under its own claim.
     await store.append({ key, expected: 3, entries: [entry("a")], fence: 9 });
     assert.equal((await store.info(key))?.position, 4);
   },
 
-  "the fence of an instance goes with its last session, and not before": async (store) => {
+  "deleting the last session of an instance removes its fence": async (store) => {
     if (store.claim === undefined) return;
     const other = { ...key, session: "other" };
     const append = async (to: SessionKey, fence: number): Promise<void> =>
@@ -129,7 +127,7 @@ const checks: Readonly<Record<string, Check>> = {
     await append(key, 6);
   },
 
-  "retention takes the fence of a run along with the last session of its agents": async (store) => {
+  "retention removes the fence of a run with the last session of its agents": async (store) => {
     if (store.claim === undefined || store.deleteUntouched === undefined) return;
     const run = { agent: "", instance_id: "run_1" };
     const one = { agent: "one", instance_id: "run_1", session: "default" };
@@ -141,7 +139,7 @@ const checks: Readonly<Record<string, Check>> = {
     await append(two, 7);
     assert.equal(await store.deleteUntouched(one, Date.now() + 60_000), true);
     await assert.rejects(append(one, 6), { code: "lease_lost" });
-    // A deletion by hand may come while the run goes on.
+    // A user can delete a session while the run continues.
     await store.delete(two);
     await assert.rejects(append(two, 6), { code: "lease_lost" });
     await append(two, 7);
@@ -149,7 +147,7 @@ const checks: Readonly<Record<string, Check>> = {
     await append(two, 6);
   },
 
-  "texts are kept by their names, each once, until they are pruned": async (store) => {
+  "texts are stored by name, once each, until they are pruned": async (store) => {
     if (store.keepText === undefined || store.readText === undefined) return;
     await store.keepText("a", "You mend the shop. 🦊\u2028");
     await store.keepText("a", "You mend the shop. 🦊\u2028");
@@ -160,12 +158,12 @@ const checks: Readonly<Record<string, Check>> = {
     assert.equal(await store.readText("a"), undefined);
   },
 
-  "a session that was never written is empty": async (store) => {
+  "a session without appends is empty": async (store) => {
     assert.deepEqual(await store.read(key), []);
     assert.equal(await store.info(key), undefined);
   },
 
-  "entries come back in order, as they went in": async (store) => {
+  "entries are returned unchanged and in order": async (store) => {
     await store.append({ key, expected: 0, entries: [entry("a"), entry("b 🦊\u2028")] });
     await store.append({ key, expected: 2, entries: [entry("c")] });
     assert.deepEqual(await store.read(key), [entry("a"), entry("b 🦊\u2028"), entry("c")]);
@@ -182,7 +180,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await store.read(key), [entry("a")]);
   },
 
-  "of two writers at one position exactly one wins": async (store) => {
+  "one of two writers at the same position succeeds": async (store) => {
     await store.append({ key, expected: 0, entries: [entry("a")] });
     const results = await Promise.allSettled(
       ["x", "y", "z"].map(async (text) => store.append({ key, expected: 1, entries: [entry(text)] })),
@@ -191,7 +189,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.equal((await store.read(key)).length, 2);
   },
 
-  "a session takes an input once, whatever has come since, and whoever brings it": async (store) => {
+  "a session accepts an input once, at any position and from any writer": async (store) => {
     const other = { ...key, session: "other" };
     const input = "op_1";
     await store.append({ key, expected: 0, entries: [entry("a"), entry("b")], input });
@@ -201,7 +199,7 @@ const checks: Readonly<Record<string, Check>> = {
       await assert.rejects(async () => store.append({ key, expected, entries, input }), conflict);
     }
     assert.deepEqual(await store.read(key), [entry("a"), entry("b"), entry("c")]);
-    // A refused append leaves no trace: the next writer continues at the same position, with an input of its own.
+    // A refused append changes nothing: the next writer continues at the same position with another input.
     await store.append({ key, expected: 3, entries: [entry("d")], input: "op_2" });
     await store.append({ key: other, expected: 0, entries: [entry("e")], input });
     await assert.rejects(
@@ -214,7 +212,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await store.read(other), [entry("e")]);
   },
 
-  "of writers that bring one input at the same time exactly one wins": async (store) => {
+  "one of several concurrent writers of the same input succeeds": async (store) => {
     await store.append({ key, expected: 0, entries: [entry("a")] });
     const results = await Promise.allSettled(
       [1, 1, 2].map(async (expected) =>
@@ -225,7 +223,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await store.read(key), [entry("a"), entry("x")]);
   },
 
-  "agent, instance and session name together make the key": async (store) => {
+  "agent, instance and session name together are the key": async (store) => {
     const others: SessionKey[] = [
       { ...key, agent: "writer" },
       { ...key, instance_id: "pr-8" },
@@ -236,7 +234,7 @@ const checks: Readonly<Record<string, Check>> = {
     for (const other of others) assert.deepEqual(await store.read(other), []);
   },
 
-  "deleting a session deletes the sessions below it, and nothing else": async (store) => {
+  "deleting a session deletes its descendants, and nothing else": async (store) => {
     const child = { ...key, session: "task-1" };
     const grandchild = { ...key, session: "task-2" };
     const bystander = { ...key, session: "other" };
@@ -253,7 +251,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await store.read(grandchild), []);
   },
 
-  "a writer of a deleted session is told so": async (store) => {
+  "an append to a deleted session is a conflict": async (store) => {
     await store.append({ key, expected: 0, entries: [entry("a")] });
     await store.append({ key, expected: 1, entries: [entry("b")] });
     await store.delete(key);
@@ -276,40 +274,41 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await namesOf({ agent: "y" }), []);
   },
 
-  "all sessions are listed in pages, in the order in which they were made, with when they were touched":
-    async (store) => {
-      const { listAll } = withRetention(store);
-      const began = Date.now() - clockSkewMs;
-      for (const agent of ["x", "y", "x2"]) {
-        await store.append({ key: { ...key, agent }, expected: 0, entries: [entry("a")] });
-      }
-      await store.append({ key: { ...key, agent: "x" }, expected: 1, entries: [entry("b")] });
-      const first = await listAll({ limit: 2 });
-      assert.deepEqual(
-        first.sessions.map(({ agent, position }) => [agent, position]),
-        [
-          ["x", 2],
-          ["y", 1],
-        ],
-      );
-      for (const { touched_at } of first.sessions) {
-        const touched = Date.parse(touched_at);
-        assert.ok(touched >= began && touched <= Date.now() + clockSkewMs, touched_at);
-      }
-      const cursor = first.next_cursor;
-      assert.ok(cursor !== undefined);
-      // Sessions deleted meanwhile do not shorten the next page.
-      await store.delete({ ...key, agent: "y" });
-      const second = await listAll({ limit: 2, cursor });
-      assert.deepEqual(
-        second.sessions.map(({ agent }) => agent),
-        ["x2"],
-      );
-      assert.equal(second.next_cursor, undefined);
-      await assert.rejects(async () => listAll({ limit: 2, cursor: "no such" }), { code: "invalid_request" });
-    },
+  "all sessions are listed in pages by time of creation, with the time of their last append": async (
+    store,
+  ) => {
+    const { listAll } = withRetention(store);
+    const began = Date.now() - clockSkewMs;
+    for (const agent of ["x", "y", "x2"]) {
+      await store.append({ key: { ...key, agent }, expected: 0, entries: [entry("a")] });
+    }
+    await store.append({ key: { ...key, agent: "x" }, expected: 1, entries: [entry("b")] });
+    const first = await listAll({ limit: 2 });
+    assert.deepEqual(
+      first.sessions.map(({ agent, position }) => [agent, position]),
+      [
+        ["x", 2],
+        ["y", 1],
+      ],
+    );
+    for (const { touched_at } of first.sessions) {
+      const touched = Date.parse(touched_at);
+      assert.ok(touched >= began && touched <= Date.now() + clockSkewMs, touched_at);
+    }
+    const cursor = first.next_cursor;
+    assert.ok(cursor !== undefined);
+    // Sessions deleted meanwhile do not shorten the next page.
+    await store.delete({ ...key, agent: "y" });
+    const second = await listAll({ limit: 2, cursor });
+    assert.deepEqual(
+      second.sessions.map(({ agent }) => agent),
+      ["x2"],
+    );
+    assert.equal(second.next_cursor, undefined);
+    await assert.rejects(async () => listAll({ limit: 2, cursor: "no such" }), { code: "invalid_request" });
+  },
 
-  "sessions are listed by agent and instance, and the newest first, page by page": async (store) => {
+  "pages can be filtered by agent and instance, and sorted newest first": async (store) => {
     const { listAll } = withRetention(store);
     for (const [agent, instance_id] of [
       ["x", "1"],
@@ -336,7 +335,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.equal(await instances({ agent: "z" }), "");
   },
 
-  "a session that was touched since is not deleted for its age, nor one above what was": async (store) => {
+  "retention keeps a session if it or a descendant has a newer append": async (store) => {
     const { listAll, deleteUntouched } = withRetention(store);
     const child = { ...key, session: "task-1" };
     const bystander = { ...key, session: "other" };
@@ -362,7 +361,7 @@ const checks: Readonly<Record<string, Check>> = {
     assert.deepEqual(await store.read(key), [entry("e")]);
   },
 
-  "an append that comes before the deletion for age keeps its session": async (store) => {
+  "an append before the deletion by retention keeps its session": async (store) => {
     const { listAll, deleteUntouched } = withRetention(store);
     await store.append({ key, expected: 0, entries: [entry("a")] });
     const [known] = (await listAll({ limit: 10 })).sessions;
@@ -371,21 +370,21 @@ const checks: Readonly<Record<string, Check>> = {
     const append = store.append({ key, expected: 1, entries: [entry("b")] });
     const deletion = deleteUntouched(key, Date.parse(known.touched_at) + 1);
     const [appended, deleted] = await Promise.allSettled([append, deletion]);
-    // Either came first; never is an entry lost that was acknowledged.
+    // Either call can be first, but an acknowledged entry is never lost.
     const isKept = appended.status === "fulfilled";
     assert.deepEqual(deleted, { status: "fulfilled", value: !isKept });
     assert.deepEqual(await store.read(key), isKept ? [entry("a"), entry("b")] : []);
   },
 };
 
-/** A store on another machine has another clock. */
+/** A store on another machine can have another clock. */
 const clockSkewMs = 60_000;
 
 function withRetention(store: SessionStore): Pick<Required<SessionStore>, "listAll" | "deleteUntouched"> {
   const { listAll, deleteUntouched } = store;
   assert.ok(
     listAll !== undefined && deleteUntouched !== undefined,
-    "The store has no `listAll`: it keeps everything.",
+    "The store has no `listAll`, so retention does not support it.",
   );
   return { listAll: listAll.bind(store), deleteUntouched: deleteUntouched.bind(store) };
 }

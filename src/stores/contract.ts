@@ -2,97 +2,95 @@ import type { KitError } from "../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey, TouchedSessionPage } from "../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../protocol/workspace-store.ts";
 
-/** A value, or the promise of one: a store in the same process need not make its caller wait. */
+/** A value or its promise, so that a store in the same process can answer synchronously. */
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 export interface AppendRequest {
   readonly key: SessionKey;
-  /** How many entries the writer has seen. Another number in the store is a `conflict`. */
+  /** The number of entries that the writer has seen. If the session has another number, `append` throws `conflict`. */
   readonly expected: number;
   readonly entries: readonly SessionEntry[];
   /**
-   * The id of the input that the entries bring into the session, which takes each once: where it has one of this
-   * id, the append is a `conflict`.
+   * The id of the input that the entries record. A session accepts each input once: if it has this id already,
+   * `append` throws `conflict`.
    */
   readonly input?: string | undefined;
   /**
-   * The fence of the writer's lease on the instance. An append with a lower one than `claim` was given for the instance is
-   * `lease_lost`: another process works there now. Without one, an append is not checked.
+   * The fence of the writer's lease on the instance. If `claim` recorded a higher one, another process owns the instance,
+   * and `append` throws `lease_lost`. Without a fence, the append is not checked.
    */
   readonly fence?: number | undefined;
   /**
-   * The lease that `fence` belongs to, as `claim` was given it; default: the lease on the key's instance. Agents of a workflow run
-   * write under the lease of the run.
+   * The lease that `fence` belongs to, as passed to `claim`; default: the lease on the key's instance. Agents of a workflow
+   * run write under the lease of the run.
    */
   readonly lease_on?: { readonly agent: string; readonly instance_id: string } | undefined;
-  /** Recorded when the first append creates the session. */
+  /** The parent session, recorded by the append that creates the session. */
   readonly parent?: SessionKey | undefined;
 }
 
-/** A page of the sessions of a store. */
+/** Selects a page of a store's sessions. */
 export interface SessionListing {
   readonly limit: number;
   readonly cursor?: string | undefined;
   readonly agent?: string | undefined;
   readonly instance_id?: string | undefined;
-  /** By when they were made; default `oldest`. A cursor belongs to its order. */
+  /** Sorted by time of creation; default `oldest` first. A cursor is valid for its order only. */
   readonly order?: "oldest" | "newest" | undefined;
 }
 
 /**
  * Append-only logs, one per session.
  *
- * - `append` is atomic: all entries or none, at exactly `expected`, else `KitError` `conflict`. Its
- *   cost does not depend on how long the log is. An `input` that the session has is refused in the same step.
- * - `read` gives the entries after a position, oldest first. A session that was never written is
- *   empty, not an error.
- * - `delete` removes the session and every session below it (`parent`), in one step.
- * - Entries come back as they went in. What is stored carries `version`; readers upgrade old ones.
+ * - `append` is atomic: it writes all entries or none, at exactly `expected`; otherwise it throws `KitError` `conflict`.
+ *   Its cost does not depend on the length of the log. An `input` that the session has already is refused in the same step.
+ * - `read` returns the entries after a position, oldest first. A session without entries is empty, not an error.
+ * - `delete` removes the session and all its descendants (`parent`) in one step.
+ * - Entries are returned unchanged. Stored entries have a `version`; readers upgrade old ones.
  */
 export interface SessionStore {
   append(request: AppendRequest): MaybePromise<void>;
   read(key: SessionKey, after?: number): MaybePromise<readonly SessionEntry[]>;
   info(key: SessionKey): MaybePromise<SessionInfo | undefined>;
-  /** The sessions of an instance, or of all instances of an agent, oldest first. */
+  /** Lists the sessions of an instance, or of all instances of an agent, oldest first. */
   list(filter: {
     readonly agent: string;
     readonly instance_id?: string;
   }): MaybePromise<readonly SessionInfo[]>;
   delete(key: SessionKey): MaybePromise<void>;
   /**
-   * The sessions of all agents, or of those that are asked for, in the order in which they were made: at most `limit`
-   * (from 1) behind a cursor. A store
-   * without this and `deleteUntouched` keeps everything: retention passes it over.
+   * Lists the sessions of all agents, or those that match, by time of creation: at most `limit` (from 1) after a cursor.
+   * Retention skips a store without this method and `deleteUntouched`.
    */
   listAll?(page: SessionListing): MaybePromise<TouchedSessionPage>;
   /**
-   * Does what `delete` does if nothing was appended, to the session or to one below it, at `before` (ms since 1970) or
-   * later. The store looks in the step that deletes, so what came meanwhile stays. Whether it did.
+   * Deletes like `delete`, unless something was appended to the session or a descendant at `before` (ms since 1970) or
+   * later. Checks in the same step, so that concurrent appends are not lost. Returns whether it deleted the session.
    */
   deleteUntouched?(key: SessionKey, before: number): MaybePromise<boolean>;
   /**
-   * Says that the holder of this fence works in the instance from now on: appends with a lower one are refused, those that
-   * have begun are over when it resolves. A lower fence than one that was claimed before changes nothing. A store without it does not
-   * check fences; an engine with several nodes needs one that does. For the lease on a workflow run, the agent is "" and the instance
-   * the run's id: its fence is compared with those of appends that name it in `lease_on`.
+   * Records that the holder of this fence owns the instance: appends with a lower fence are refused, and appends that have
+   * begun are finished when `claim` resolves. A fence lower than a recorded one changes nothing. A store without this
+   * method does not check fences; an engine with several nodes needs it. For the lease on a workflow run, the agent is ""
+   * and the instance the run's id: its fence is compared with appends that name it in `lease_on`.
    */
   claim?(
     instance: { readonly agent: string; readonly instance_id: string },
     fence: number,
   ): MaybePromise<void>;
   /**
-   * Keeps a text under a name until `pruneTexts` removes it: what prompts consist of besides the log, such as system prompts and
-   * descriptions of tools. The name is a digest of the text, so keeping it again only renews its age. A store without it and
-   * `readText` keeps none: a turn is then shown without these parts.
+   * Stores a text under a name until `pruneTexts` removes it: parts of prompts that are not in the log, such as system
+   * prompts and tool descriptions. The name is a digest of the text, so storing it again only renews its time. With a
+   * store that lacks this method and `readText`, turns are shown without these parts.
    */
   keepText?(name: string, text: string): MaybePromise<void>;
-  /** The text of that name; undefined where there is none. */
+  /** Returns the text of a name; `undefined` if there is none. */
   readText?(name: string): MaybePromise<string | undefined>;
-  /** Removes the texts that were last kept before then (ms since 1970), and gives how many. */
+  /** Removes the texts that were last stored before `before` (ms since 1970), and returns their number. */
   pruneTexts?(before: number): MaybePromise<number>;
-  /** Keeps workspaces beside the sessions, for `sandbox.persist`. A store without it keeps none. */
+  /** Stores workspaces together with the sessions, for `sandbox.persist`. Absent if the store does not support it. */
   readonly workspaces?: WorkspaceStore;
-  /** The problem that stops the store until an operator fixes it, such as a file that is gone. */
+  /** Returns the problem that stops the store until an operator fixes it, such as a deleted file. */
   problem?(): KitError | undefined;
   close(): MaybePromise<void>;
 }

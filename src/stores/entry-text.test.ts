@@ -26,7 +26,7 @@ const toolContent = fc.array(
     is_error: fc.boolean(),
   }),
 );
-// Fields that a newer kit, or a user of the store, may have added.
+// Fields that a newer kit or a user of the store may have added.
 const unknown = fc.dictionary(fc.constantFrom("mood", "2", "__other"), fc.jsonValue(), { maxKeys: 1 });
 const plus = (known: fc.Arbitrary<object>): fc.Arbitrary<object> =>
   fc.tuple(known, unknown).map(([fields, others]) => ({ ...others, ...fields }));
@@ -78,7 +78,7 @@ const entry = fc.oneof(
   }),
 ) as fc.Arbitrary<unknown> as fc.Arbitrary<SessionEntry>;
 
-test("every entry is read as it was written, with whatever fields it has", () => {
+test("every entry is read as it was written, also with unknown fields", () => {
   fc.assert(
     fc.property(entry, (written) => {
       expect(decodeEntry(encodeEntry(written))).toEqual(JSON.parse(JSON.stringify(written)));
@@ -86,7 +86,7 @@ test("every entry is read as it was written, with whatever fields it has", () =>
   );
 });
 
-test("a message takes less room than its JSON, and an entry that was stored as JSON is still read", () => {
+test("a message takes less space than its JSON, and an entry stored as JSON can still be read", () => {
   const written: SessionEntry = {
     version: 1,
     type: "message",
@@ -105,7 +105,7 @@ test("arguments of a call and values of notes may be absent, as JSON leaves unde
     expect(() => decodeEntry(stored)).not.toThrow();
 });
 
-test("an entry of an unknown version is refused, and says what to do", () => {
+test("an entry of an unknown version is refused with a hint", () => {
   for (const stored of ['{"version":2,"type":"message"}', '{"version":7}', '[3,"user"]']) {
     expect(() => decodeEntry(stored)).toThrow(
       expect.objectContaining({ code: "unavailable", hint: expect.stringContaining("Update kit") }),

@@ -5,9 +5,8 @@ import { unknownCost } from "../protocol/read-records.ts";
 import { type SessionEntry, sessionEntrySchema } from "../protocol/session-entry.ts";
 
 /**
- * The text that a store keeps of an entry: a message as a list without the names of its fields, which is
- * half as long and read in half the time; anything else, or a message with fields that this kit does not
- * know, as plain JSON. The first element is the version of the list.
+ * Encodes an entry for storage. A message becomes a list without field names, which is half as long and is read in half
+ * the time; other entries, and messages with unknown fields, become plain JSON. The first element is the list's version.
  */
 export function encodeEntry(entry: SessionEntry): string {
   if (entry.type !== "message" || !hasKeys(entry, 4)) return JSON.stringify(entry);
@@ -32,7 +31,7 @@ export function encodeEntry(entry: SessionEntry): string {
     : JSON.stringify(entry);
 }
 
-/** Reads what `encodeEntry` wrote, also of older versions. Throws `unavailable` for what is not ours, or damaged. */
+/** Decodes a text of `encodeEntry`, also of older versions. Throws `unavailable` for a damaged or unknown text. */
 export function decodeEntry(text: string): SessionEntry {
   let value: unknown;
   try {
@@ -49,7 +48,7 @@ export function decodeEntry(text: string): SessionEntry {
   if (version === 1) {
     const { success, error } = z.safeParse(sessionEntrySchema, value);
     if (!success) throw damaged(error);
-    // The value itself, with fields that this kit does not know.
+    // Return the value itself, because it may have fields that this kit does not know.
     return value as SessionEntry;
   }
   throw new KitError({
@@ -63,14 +62,14 @@ function damaged(cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
     message: "An entry of this session's log is damaged, so its history cannot be read.",
-    hint: "Put the session store back from a backup, or delete the session. Other sessions are not affected.",
+    hint: "Restore the session store from a backup, or delete the session. Other sessions are not affected.",
     cause,
   });
 }
 
 /**
- * Checks a list as far as its reader would fail. The schema would take four times as long to read a session of a
- * thousand turns, and kit itself wrote the list, field by field.
+ * Checks only the fields without which `toMessage` would fail. A full schema would make reading a session of a thousand
+ * turns take four times as long, and kit itself wrote the list.
  */
 function isMessageRow(value: readonly unknown[]): value is MessageRow {
   const [, role, operation, timestamp, content, , , tokens] = value;
@@ -78,8 +77,8 @@ function isMessageRow(value: readonly unknown[]): value is MessageRow {
   return role === "assistant" ? Array.isArray(tokens) : role === "user" || role === "tool";
 }
 
-type Of<Role extends Message["role"]> = Extract<Message, { readonly role: Role }>;
-type Head<Role extends Message["role"]> = readonly [2, Role, string, string, Of<Role>["content"]];
+type MessageOf<Role extends Message["role"]> = Extract<Message, { readonly role: Role }>;
+type Head<Role extends Message["role"]> = readonly [2, Role, string, string, MessageOf<Role>["content"]];
 type CostRow = readonly [
   Cost["input"],
   Cost["output"],
@@ -89,7 +88,7 @@ type CostRow = readonly [
 ];
 type MessageRow =
   | Head<"tool">
-  | readonly [...Head<"user">, source?: NonNullable<Of<"user">["source"]>]
+  | readonly [...Head<"user">, source?: NonNullable<MessageOf<"user">["source"]>]
   | readonly [
       ...Head<"assistant">,
       model: string,
@@ -130,7 +129,7 @@ function isUnknown({ input, output, cache_read, cache_write, total }: Cost): boo
   return input === null && output === null && cache_read === null && cache_write === null && total === null;
 }
 
-/** Its type says which fields it must have; nothing may be lost of one that has others too. */
+/** Whether the value has no fields beyond those of its type, which the list would lose. */
 function hasKeys(value: object, count: number): boolean {
   return Object.keys(value).length === count;
 }

@@ -2,7 +2,7 @@ import { isoTime } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { SessionInfo, TouchedSession, TouchedSessionPage } from "../protocol/session-entry.ts";
 
-/** A row of `sessions`, beside it the key of the session above: `parent_agent` and so on. */
+/** A row of `sessions` with the key of the parent session as `parent_agent` and so on. */
 export type SessionRow = Readonly<Record<string, unknown>>;
 
 export function toInfo(row: SessionRow): SessionInfo {
@@ -24,7 +24,7 @@ export function toInfo(row: SessionRow): SessionInfo {
   };
 }
 
-/** A page of rows with `id` and `touched_at` (ms), of which one more than the page holds was asked for. */
+/** Converts rows with `id` and `touched_at` (ms) to a page; the query asks for `limit + 1` rows. */
 export function toTouchedPage(rows: readonly SessionRow[], limit: number): TouchedSessionPage {
   const sessions = rows.slice(0, limit).map(toTouched);
   const last = rows[limit - 1];
@@ -37,23 +37,23 @@ function toTouched(row: SessionRow): TouchedSession {
   return { ...info, created_at, touched_at };
 }
 
-/** The place behind which a page begins. Throws `invalid_request` for a cursor that is none. */
-export function placeOf(cursor: string | undefined): number {
+/** The id after which a page begins. Throws `invalid_request` for an invalid cursor. */
+export function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new KitError({ code: "invalid_request", message: "The cursor is not the next_cursor of a list." });
 }
 
-/** The error of an append whose writer has lost its lease on the instance. */
+/** The error of an append by a writer that lost its lease on the instance. */
 export function staleWriter(): KitError {
   return new KitError({
     code: "lease_lost",
-    message: "Another process works in this instance now.",
+    message: "Another process owns this instance now.",
     meta: { retry_after_s: 1 },
   });
 }
 
-/** The error of an append at another position than the session's. */
+/** The error of an append at a position other than the session's. */
 export function conflict(cause?: unknown): KitError {
   return new KitError({
     code: "conflict",

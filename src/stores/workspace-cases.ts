@@ -13,10 +13,10 @@ const entry: SessionEntry = {
 };
 const piece = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** The promises about workspaces, of stores that keep them. */
+/** The promises about workspaces; for stores that support them. */
 export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => Promise<void>>> = {
-  "a workspace comes back as it was committed, and its pieces with it; others are not touched":
-    withWorkspaces(async (workspaces) => {
+  "a committed workspace and its pieces are returned unchanged, and others are not affected": withWorkspaces(
+    async (workspaces) => {
       assert.equal(await workspaces.read(key), undefined);
       assert.equal(await workspaces.readPiece(key, "a"), undefined);
       const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256);
@@ -27,7 +27,8 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
       assert.deepEqual(await workspaces.read(key), { version: 1, manifest: '{"é": 1}' });
       assert.deepEqual(Uint8Array.from((await workspaces.readPiece(key, "a")) ?? []), bytes);
       assert.equal(await workspaces.read(other), undefined);
-    }),
+    },
+  ),
   "a commit at another version is a conflict, and changes nothing": withWorkspaces(async (workspaces) => {
     const conflict = { code: "conflict" };
     await assert.rejects(workspaces.commit(key, { expected: 1, manifest: "none", pieces: [] }), conflict);
@@ -43,7 +44,7 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
     assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
     assert.equal((await workspaces.read(key))?.version, 2);
   }),
-  "pieces that a commit does not name are removed, of that session alone": withWorkspaces(
+  "a commit removes pieces that it does not name, of its own session only": withWorkspaces(
     async (workspaces) => {
       for (const each of [key, other])
         for (const name of ["a", "b"]) await workspaces.writePiece(each, name, piece(name));
@@ -53,7 +54,7 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
       assert.notEqual(await workspaces.readPiece(other, "a"), undefined);
     },
   ),
-  "a workspace that was removed begins anew": withWorkspaces(async (workspaces) => {
+  "a removed workspace starts again at version 0": withWorkspaces(async (workspaces) => {
     await workspaces.writePiece(key, "a", piece("a"));
     await workspaces.commit(key, { expected: 0, manifest: "one", pieces: ["a"] });
     await workspaces.remove(key);
@@ -64,7 +65,7 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
     });
     await workspaces.commit(key, { expected: 0, manifest: "new", pieces: [] });
   }),
-  "with a session goes its workspace, in the same step, and that of no other": withWorkspaces(
+  "deleting a session deletes its workspace in the same step, and no other workspace": withWorkspaces(
     async (workspaces, store) => {
       for (const remove of [
         () => store.delete(key),
@@ -86,23 +87,21 @@ export const workspaceChecks: Readonly<Record<string, (store: SessionStore) => P
       }
     },
   ),
-  "a commit under a fence that is lower than the claimed one is refused": withWorkspaces(
-    async (workspaces, store) => {
-      await workspaces.commit(key, { expected: 0, manifest: "one", pieces: [], fence: 3 });
-      await store.claim?.(key, 5);
-      const stale = { code: "lease_lost" };
-      await assert.rejects(
-        workspaces.commit(key, { expected: 1, manifest: "stale", pieces: [], fence: 4 }),
-        stale,
-      );
-      await assert.rejects(
-        workspaces.commit(other, { expected: 0, manifest: "stale", pieces: [], fence: 4 }),
-        stale,
-      );
-      await workspaces.commit(key, { expected: 1, manifest: "two", pieces: [], fence: 5 });
-      assert.equal((await workspaces.read(key))?.manifest, "two");
-    },
-  ),
+  "a commit with a fence lower than the claimed one is refused": withWorkspaces(async (workspaces, store) => {
+    await workspaces.commit(key, { expected: 0, manifest: "one", pieces: [], fence: 3 });
+    await store.claim?.(key, 5);
+    const stale = { code: "lease_lost" };
+    await assert.rejects(
+      workspaces.commit(key, { expected: 1, manifest: "stale", pieces: [], fence: 4 }),
+      stale,
+    );
+    await assert.rejects(
+      workspaces.commit(other, { expected: 0, manifest: "stale", pieces: [], fence: 4 }),
+      stale,
+    );
+    await workspaces.commit(key, { expected: 1, manifest: "two", pieces: [], fence: 5 });
+    assert.equal((await workspaces.read(key))?.manifest, "two");
+  }),
   "a commit under the lease of a run is compared with the run's fence, whoever owns the instance":
     withWorkspaces(async (workspaces, store) => {
       if (store.claim === undefined) return;

@@ -146,7 +146,10 @@ test("a server that is down is a warning in the operation and a problem of the a
     },
   ]);
   expect(app.problems()).toEqual([
-    { path: "mcp.servers.gone", message: expect.stringContaining("no such command") },
+    {
+      path: "mcp.servers.gone",
+      message: expect.stringContaining("Its command or its working folder does not exist"),
+    },
   ]);
 });
 

@@ -1,4 +1,4 @@
-/** `kit/stores/memory`: sessions that live as long as the process. */
+/** `kit/stores/memory`: sessions that exist only as long as the process. */
 import "../../base/require-node.ts";
 
 export { InMemorySessionStore } from "./memory-store.ts";

@@ -5,25 +5,24 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
+import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
-import { conflict, placeOf, staleWriter } from "../session-row.ts";
-import { MemoryWorkspaces } from "./memory-workspaces.ts";
+import { conflict, positionOf, staleWriter } from "../session-row.ts";
 
 interface Log {
-  /** Rises with each session that is made. */
+  /** Ascending in the order of creation. */
   readonly id: number;
   readonly key: SessionKey;
   readonly created_at: string;
   readonly parent: SessionKey | undefined;
   readonly entries: SessionEntry[];
-  /** None until one comes with a name. */
+  /** Ids of recorded inputs; `undefined` until the first one. */
   inputs: Set<string> | undefined;
   touchedAt: number;
 }
 
 /**
- * Sessions that live as long as the process: for tests, and for work that is never continued.
+ * Sessions that exist only as long as the process: for tests, and for work that is never continued.
  *
  * @example
  * import { createAgent } from "kit";
@@ -38,7 +37,7 @@ export class InMemorySessionStore implements SessionStore {
   readonly #workspaces = new MemoryWorkspaces((lease) => this.#fences.get(instanceOf(lease)));
   readonly workspaces: WorkspaceStore = this.#workspaces;
   readonly #texts = new Map<string, { readonly text: string; readonly at: number }>();
-  #made = 0;
+  #createdCount = 0;
 
   append(request: AppendRequest): void {
     const { key, expected, entries, input, fence, lease_on = key } = request;
@@ -49,9 +48,9 @@ export class InMemorySessionStore implements SessionStore {
     if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();
     if (log === undefined) {
       const created_at = new Date().toISOString();
-      this.#made += 1;
+      this.#createdCount += 1;
       log = {
-        id: this.#made,
+        id: this.#createdCount,
         key,
         created_at,
         parent: request.parent,
@@ -66,7 +65,7 @@ export class InMemorySessionStore implements SessionStore {
       log.inputs.add(input);
     }
     for (const entry of entries) log.entries.push(entry);
-    // A clock that was set back makes nothing older than it is.
+    // If the clock was set back, the session must not look older.
     log.touchedAt = Math.max(log.touchedAt, Date.now());
   }
 
@@ -95,17 +94,17 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   delete(key: SessionKey): void {
-    for (const name of this.#withThoseBelow(key)) this.#logs.delete(name);
+    for (const name of this.#withDescendants(key)) this.#logs.delete(name);
     this.#workspaces.removeNow(key);
     this.#forgetFence(key);
   }
 
   listAll({ limit, cursor, agent, instance_id, order }: SessionListing): TouchedSessionPage {
-    const place = placeOf(cursor);
+    const position = positionOf(cursor);
     const isNewest = order === "newest";
     const found = [...this.#logs.values()].filter(
       ({ id, key }) =>
-        (cursor === undefined || (isNewest ? id < place : id > place)) &&
+        (cursor === undefined || (isNewest ? id < position : id > position)) &&
         (agent === undefined || key.agent === agent) &&
         (instance_id === undefined || key.instance_id === instance_id),
     );
@@ -116,10 +115,10 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   deleteUntouched(key: SessionKey, before: number): boolean {
-    const doomed = this.#withThoseBelow(key);
+    const family = this.#withDescendants(key);
     if (!this.#logs.has(nameOf(key))) return false;
-    if (doomed.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
-    for (const name of doomed) this.#logs.delete(name);
+    if (family.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
+    for (const name of family) this.#logs.delete(name);
     this.#workspaces.removeNow(key);
     this.#forgetFence(key);
     const isOfRun = ({ key: other }: Log): boolean => other.instance_id === key.instance_id;
@@ -128,7 +127,7 @@ export class InMemorySessionStore implements SessionStore {
     return true;
   }
 
-  /** With its last session, an instance needs no fence: its next owner claims it before it writes. */
+  /** An instance without sessions needs no fence: its next owner claims it before writing. */
   #forgetFence(key: SessionKey): void {
     if (this.#fences.has(instanceOf(key)) && this.list(key).length === 0)
       this.#fences.delete(instanceOf(key));
@@ -148,7 +147,7 @@ export class InMemorySessionStore implements SessionStore {
     return old.length;
   }
 
-  #withThoseBelow(key: SessionKey): readonly string[] {
+  #withDescendants(key: SessionKey): readonly string[] {
     const names = [nameOf(key)];
     for (const name of names) {
       for (const [child, log] of this.#logs) {
@@ -177,7 +176,7 @@ function toInfo(log: Log): SessionInfo {
   };
 }
 
-// Names may hold any character but NUL, so NUL keeps the three apart.
+// Names cannot contain NUL, so NUL separates the three parts.
 function nameOf(key: SessionKey): string {
   return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
 }
@@ -190,4 +189,58 @@ function instanceOf({
   readonly instance_id: string;
 }): string {
   return JSON.stringify([agent, instance_id]);
+}
+
+type Lease = Pick<SessionKey, "agent" | "instance_id">;
+
+interface MemoryWorkspace {
+  stored: StoredWorkspace | undefined;
+  readonly pieces: Map<string, Uint8Array>;
+}
+
+/** Workspaces that exist only as long as the process. */
+class MemoryWorkspaces implements WorkspaceStore {
+  readonly #workspaces = new Map<string, MemoryWorkspace>();
+  readonly #fenceOf: (lease: Lease) => number | undefined;
+
+  constructor(fenceOf: (lease: Lease) => number | undefined) {
+    this.#fenceOf = fenceOf;
+  }
+
+  async read(key: SessionKey): Promise<StoredWorkspace | undefined> {
+    return this.#of(key).stored;
+  }
+
+  async readPiece(key: SessionKey, name: string): Promise<Uint8Array | undefined> {
+    return this.#of(key).pieces.get(name);
+  }
+
+  async writePiece(key: SessionKey, name: string, data: Uint8Array): Promise<void> {
+    this.#of(key).pieces.set(name, Uint8Array.from(data));
+  }
+
+  async commit(key: SessionKey, commit: WorkspaceCommit): Promise<void> {
+    const { expected, manifest, pieces, fence, lease_on = key } = commit;
+    const workspace = this.#of(key);
+    if (fence !== undefined && fence < (this.#fenceOf(lease_on) ?? 0)) throw staleWriter();
+    if ((workspace.stored?.version ?? 0) !== expected) throw conflict();
+    workspace.stored = { version: expected + 1, manifest };
+    const needed = new Set(pieces);
+    for (const name of workspace.pieces.keys()) if (!needed.has(name)) workspace.pieces.delete(name);
+  }
+
+  async remove(key: SessionKey): Promise<void> {
+    this.removeNow(key);
+  }
+
+  removeNow(key: SessionKey): void {
+    this.#workspaces.delete(nameOf(key));
+  }
+
+  #of(key: SessionKey): MemoryWorkspace {
+    const name = nameOf(key);
+    const workspace = this.#workspaces.get(name) ?? { stored: undefined, pieces: new Map() };
+    this.#workspaces.set(name, workspace);
+    return workspace;
+  }
 }

@@ -28,7 +28,7 @@ let count = 0;
 beforeAll(async () => {
   server = await startPostgres();
   admin = new pg.Pool({ connectionString: server.url });
-  // A test ends connections that rest.
+  // A test ends idle connections.
   admin.on("error", () => undefined);
 });
 
@@ -47,7 +47,7 @@ function openStore(name = newSchema()): PostgresSessionStore {
   return new PostgresSessionStore({ url: server.url, schema: name });
 }
 
-/** The same, closed with the test. */
+/** Opens a store that is closed at the end of the test. */
 function useStore(name = newSchema()): PostgresSessionStore {
   const store = openStore(name);
   onTestFinished(() => store.close());
@@ -60,7 +60,7 @@ sessionStoreContract({
   reopen: () => openStore(schema),
 });
 
-test("one of many writers on connections of their own wins each position", async () => {
+test("one of many writers on separate connections succeeds at each position", async () => {
   const name = newSchema();
   const stores = [useStore(name), useStore(name), useStore(name)];
   const positions = Array.from({ length: 30 }, (_, position) => position);
@@ -77,7 +77,7 @@ test("one of many writers on connections of their own wins each position", async
   expect(await stores[0]?.read(key)).toHaveLength(positions.length);
 });
 
-test("a task's session that is written while its tree is deleted is a conflict, never an orphan", async () => {
+test("an append to a child session during the deletion of its parent is a conflict, or recreates it without a parent", async () => {
   const name = newSchema();
   const [writer, deleter] = [useStore(name), useStore(name)];
   for (let round = 0; round < 20; round += 1) {
@@ -89,7 +89,7 @@ test("a task's session that is written while its tree is deleted is a conflict, 
       deleter.delete(parent),
     ]);
     const info = await writer.info(child);
-    // Either it went with its parent, or it was never written; or it came later, and stands alone.
+    // The child was deleted with its parent, never written, or created afterwards without a parent.
     if (written.status === "rejected") expect(written.reason).toMatchObject({ code: "conflict" });
     if (info !== undefined) expect(info.parent).toBeUndefined();
   }
@@ -101,7 +101,7 @@ test("many processes may open the first store at once", async () => {
   expect(await Promise.all(stores.map((store) => store.info(key)))).toEqual(stores.map(() => undefined));
 });
 
-test("a pool that was given is used, and stays open", async () => {
+test("a pool passed by the caller is used, and stays open", async () => {
   const store = new PostgresSessionStore({ pool: admin, schema: newSchema() });
   await store.append({ key, expected: 0, entries: [entry] });
   await store.close();
@@ -109,18 +109,18 @@ test("a pool that was given is used, and stays open", async () => {
   expect((await admin.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
 });
 
-test("a connection that the server has ended while it rested is replaced", async () => {
+test("an idle connection that the server ended is replaced", async () => {
   const store = useStore();
   await store.append({ key, expected: 0, entries: [entry] });
   await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
-  // Queries on the dead connection may fail; nothing is lost, and the next call has a new connection.
+  // Queries on the dead connection may fail; nothing is lost, and the next call uses a new connection.
   await store.append({ key, expected: 1, entries: [entry] }).catch((error: unknown) => {
     expect(error).toMatchObject({ code: "store_unavailable" });
   });
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
 
-/** A store behind a way that can hang, which it notices within a second: a busy machine takes half of one for a connection. */
+/** A store behind a proxy that can hang. Its patience is a second, as connecting takes half a second on a busy machine. */
 async function useFarStore() {
   const way = await openWay(new URL(server.url));
   onTestFinished(() => way.close());
@@ -132,7 +132,7 @@ async function useFarStore() {
 
 const isAway = { code: "store_unavailable", meta: { store: "The session store", since: expect.any(String) } };
 
-test("a Postgres that hangs is noticed soon, refused at once, and gone on with once it answers", async () => {
+test("calls to a hanging Postgres fail soon, then at once, and work again once it answers", async () => {
   const { way, store } = await useFarStore();
   way.freeze();
   const calls = [1, 2, 3].map(() => store.append({ key, expected: 1, entries: [entry] }));
@@ -155,14 +155,14 @@ test("a Postgres that hangs is noticed soon, refused at once, and gone on with o
   expect((await store.read(key)).length).toBeLessThanOrEqual(2);
 });
 
-test("a connection that dies in the middle of a query costs that query, and no other", async () => {
+test("a connection that breaks during a query fails that query only", async () => {
   const { way, store } = await useFarStore();
   way.freeze({ isDropped: true });
   await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject(isAway);
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
 
-test("a query that waits for a lock is not a silence while others are answered, and does not wait for ever", async () => {
+test("a query that waits for a lock does not count as a hang, and does not wait for ever", async () => {
   const { store } = await useFarStore();
   const quoted = `"${schema.replaceAll('"', '""')}"`;
   const holder = await admin.connect();
@@ -176,7 +176,7 @@ test("a query that waits for a lock is not a silence while others are answered, 
   holder.release();
 });
 
-test("a store of a Postgres that hangs is closed within a moment", async () => {
+test("a store of a hanging Postgres closes soon", async () => {
   const { way, store } = await useFarStore();
   way.freeze();
   const call = store.read(key);
@@ -187,7 +187,7 @@ test("a store of a Postgres that hangs is closed within a moment", async () => {
   await expect(call).rejects.toMatchObject({ code: "store_unavailable" });
 });
 
-test("a database that takes connections and never says a word is refused before the first call has ended", async () => {
+test("a database that accepts connections but never answers fails the first call", async () => {
   const way = await openWay(new URL(server.url));
   onTestFinished(() => way.close());
   way.freeze();
@@ -196,7 +196,7 @@ test("a database that takes connections and never says a word is refused before 
   await expect(store.read(key)).rejects.toMatchObject(isAway);
 });
 
-test("tables of an older version are brought forward, with what they hold", async () => {
+test("tables of an older version are upgraded with their data", async () => {
   const store = useStore();
   await store.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
@@ -205,14 +205,14 @@ test("tables of an older version are brought forward, with what they hold", asyn
   const { rows } = await admin.query(`SELECT title FROM ${quoted}.sessions`);
   expect(rows).toEqual([{ title: "none" }]);
   expect(await store.read(key)).toEqual([entry]);
-  // And to a kit that does not know them, they are closed.
+  // A kit that does not know the newer version refuses the tables.
   await expect(useStore(schema).read(key)).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("newer kit"),
   });
 });
 
-test("a step of a migration that fails leaves the tables as they were", async () => {
+test("a failed migration leaves the tables unchanged", async () => {
   const store = useStore();
   await store.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
@@ -221,7 +221,7 @@ test("a step of a migration that fails leaves the tables as they were", async ()
   expect(await useStore(schema).read(key)).toEqual([entry]);
 });
 
-test("a user who may not create anything works with tables that are there", async () => {
+test("a database user without the right to create tables can use existing ones", async () => {
   const owner = useStore();
   await owner.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
@@ -283,7 +283,7 @@ test.each([
   await expect(store.read(key)).rejects.toMatchObject({ code: expected });
 });
 
-test("without its package, the error is the command that installs it", async () => {
+test("without its package, the error names the command that installs it", async () => {
   const code = `
     import { registerHooks } from "node:module";
     registerHooks({ resolve(name, context, next) { return next(name === "pg" ? "pg-that-is-not-there" : name, context); } });

@@ -8,20 +8,19 @@ import type {
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
-import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
+import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
-import { PostgresWorkspaces } from "./postgres-workspaces.ts";
+import { conflict, positionOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
 import { type Statements, sessionMigrations, statementsFor } from "./session-tables.ts";
 
-/** Which database: an address, or a pool that the caller keeps and ends. */
+/** The database: an address, or a pool that the caller owns and closes. */
 export type PostgresSessionStoreOptions = {
-  /** The schema of kit's tables, made when it is missing; default "kit". */
+  /** The schema of kit's tables, created if it is missing; default "kit". */
   readonly schema?: string;
   /**
-   * Milliseconds without an answer before kit asks the database, over another connection, whether it is there. Where it
-   * does not answer that within the same time, all calls are `store_unavailable` at once, until it does. Default 2,000.
+   * Milliseconds without an answer before kit checks the database over another connection. If the check gets no answer
+   * within the same time, all calls fail with `store_unavailable` at once until it does. Default 2,000.
    */
   readonly patienceMs?: number;
 } & PostgresPlace;
@@ -29,8 +28,8 @@ export type PostgresSessionStoreOptions = {
 /**
  * Sessions in a Postgres database, for several machines at once.
  *
- * Nothing is opened before the first call, which also makes the tables or brings them up to date. Every call
- * throws `unavailable` where the database, or the package `pg`, is not there; the next one tries again.
+ * The first call connects, and creates or upgrades the tables. Every call throws `unavailable` if the database cannot be
+ * reached or the package `pg` is missing; the next call tries again.
  *
  * @example
  * import { PostgresSessionStore } from "kit/stores/postgres";
@@ -42,7 +41,7 @@ export class PostgresSessionStore implements SessionStore {
   readonly #statements: Statements;
   readonly workspaces: WorkspaceStore;
 
-  /** Throws `invalid_request` for an address that is none of Postgres. */
+  /** Throws `invalid_request` for an address that is not a Postgres address. */
   constructor(options: PostgresSessionStoreOptions) {
     if ("url" in options && !isPostgresUrl(options.url)) {
       throw new KitError({
@@ -111,7 +110,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async delete(key: SessionKey): Promise<void> {
-    // The foreign keys take the entries and the sessions below along.
+    // Foreign keys delete the entries and descendants too.
     await this.#database.query(this.#statements.delete, toValues(key));
     await this.#forgetFence(key);
   }
@@ -119,9 +118,10 @@ export class PostgresSessionStore implements SessionStore {
   async listAll(page: SessionListing): Promise<TouchedSessionPage> {
     const { limit, cursor, order, agent = null, instance_id = null } = page;
     const { listOldest, listNewest } = this.#statements;
-    const place = cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
+    const position =
+      cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : positionOf(cursor);
     const rows = await this.#database.query(order === "newest" ? listNewest : listOldest, [
-      place,
+      position,
       limit + 1,
       agent,
       instance_id,
@@ -150,12 +150,12 @@ export class PostgresSessionStore implements SessionStore {
     return (await this.#database.query(this.#statements.pruneTexts, [before])).length;
   }
 
-  /** Ends the connections of its own; a pool that was given stays open. */
+  /** Closes its own connections; a pool passed by the caller stays open. */
   async close(): Promise<void> {
     await this.#database.close();
   }
 
-  /** With its last session, an instance needs no fence: its next owner claims it before it writes. */
+  /** An instance without sessions needs no fence: its next owner claims it before writing. */
   async #forgetFence({ agent, instance_id }: SessionKey): Promise<void> {
     await this.#database.query(this.#statements.forgetFence, [agent, instance_id]);
   }
@@ -171,4 +171,83 @@ export class PostgresSessionStore implements SessionStore {
 
 function toValues(key: SessionKey | undefined): unknown[] {
   return key === undefined ? [null, null, null] : [key.agent, key.instance_id, key.session];
+}
+
+/** Workspaces in the database of the sessions. */
+class PostgresWorkspaces implements WorkspaceStore {
+  readonly #database: PostgresDatabase;
+  readonly #schema: string;
+
+  /** `schema` is a quoted identifier. */
+  constructor(database: PostgresDatabase, schema: string) {
+    this.#database = database;
+    this.#schema = schema;
+  }
+
+  async read(key: SessionKey): Promise<StoredWorkspace | undefined> {
+    const [row] = await this.#query(
+      "SELECT version, manifest FROM $s.workspaces WHERE agent = $1 AND instance_id = $2 AND session = $3",
+      toValues(key),
+    );
+    return row === undefined ? undefined : { version: Number(row.version), manifest: String(row.manifest) };
+  }
+
+  async readPiece(key: SessionKey, name: string): Promise<Uint8Array | undefined> {
+    const [row] = await this.#query(
+      "SELECT data FROM $s.workspace_pieces WHERE agent = $1 AND instance_id = $2 AND session = $3 AND name = $4",
+      [...toValues(key), name],
+    );
+    return row?.data as Uint8Array | undefined;
+  }
+
+  async writePiece(key: SessionKey, name: string, data: Uint8Array): Promise<void> {
+    await this.#query(
+      "INSERT INTO $s.workspace_pieces (agent, instance_id, session, name, data) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+      [...toValues(key), name, Buffer.from(data)],
+    );
+  }
+
+  async commit(key: SessionKey, commit: WorkspaceCommit): Promise<void> {
+    const { expected, manifest, pieces, fence, lease_on = key } = commit;
+    const lease = [lease_on.agent, lease_on.instance_id];
+    const change =
+      expected === 0
+        ? `INSERT INTO $s.workspaces (agent, instance_id, session, version, manifest)
+           SELECT $1, $2, $3, 1, $4 FROM passes WHERE ok AND $5::bigint = 0 ON CONFLICT DO NOTHING RETURNING 1`
+        : `UPDATE $s.workspaces SET version = version + 1, manifest = $4 FROM passes
+           WHERE ok AND agent = $1 AND instance_id = $2 AND session = $3 AND version = $5::bigint RETURNING 1`;
+    // `FOR SHARE` locks the fence until the change is written, so that a concurrent claim waits.
+    const rows = await this.#query(
+      `WITH gate AS MATERIALIZED (
+         SELECT fence FROM $s.fences WHERE agent = $8 AND instance_id = $9 AND $7::bigint IS NOT NULL FOR SHARE
+       ), passes AS (SELECT NOT EXISTS (SELECT 1 FROM gate WHERE fence > $7::bigint) AS ok),
+       changed AS (${change}),
+       unneeded AS (
+         DELETE FROM $s.workspace_pieces WHERE agent = $1 AND instance_id = $2 AND session = $3
+           AND NOT (name = ANY($6::text[])) AND EXISTS (SELECT 1 FROM changed)
+       )
+       SELECT 1 FROM changed`,
+      [...toValues(key), manifest, expected, [...pieces], fence ?? null, ...lease],
+    );
+    if (rows.length > 0) return;
+    const claimed = await this.#query(
+      "SELECT fence FROM $s.fences WHERE agent = $1 AND instance_id = $2",
+      lease,
+    );
+    throw claimed.some((row) => fence !== undefined && fence < Number(row.fence))
+      ? staleWriter()
+      : conflict();
+  }
+
+  async remove(key: SessionKey): Promise<void> {
+    await this.#query(
+      `WITH pieces AS (DELETE FROM $s.workspace_pieces WHERE agent = $1 AND instance_id = $2 AND session = $3)
+       DELETE FROM $s.workspaces WHERE agent = $1 AND instance_id = $2 AND session = $3`,
+      toValues(key),
+    );
+  }
+
+  async #query(sql: string, values: unknown[]): ReturnType<PostgresDatabase["query"]> {
+    return await this.#database.query(sql.replaceAll("$s.", `${this.#schema}.`), values);
+  }
 }

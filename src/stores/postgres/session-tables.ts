@@ -1,6 +1,6 @@
 import type { Migration, Migrations } from "../../postgres/migrate.ts";
 
-/** Migrations: each makes its version of the tables from the one before; the first creates them. Never changed. */
+/** Migrations: the first creates the tables, each later one upgrades them by one version. Never change an old one. */
 export const migrations: readonly Migration[] = [
   (schema) => `
     CREATE TABLE ${schema}.sessions (
@@ -20,15 +20,15 @@ export const migrations: readonly Migration[] = [
       data text NOT NULL,
       PRIMARY KEY (session_id, position)
     );`,
-  // In the first of the entries that brought an input in: its id, which a session has once.
+  // `input` is set on the first entry of each input, and unique within a session.
   (schema) => `
     ALTER TABLE ${schema}.entries ADD COLUMN input text;
     CREATE UNIQUE INDEX entries_by_input ON ${schema}.entries (session_id, input) WHERE input IS NOT NULL;`,
-  // When something was last appended, in ms since 1970, by the database's clock. What there is counts as touched now.
+  // The time of the last append, in ms since 1970, by the database's clock. Existing sessions count as touched now.
   (schema) => `
     ALTER TABLE ${schema}.sessions ADD COLUMN touched_at bigint NOT NULL
       DEFAULT (extract(epoch FROM now()) * 1000)::bigint;`,
-  // The highest fence that was claimed for an instance: appends with a lower one are refused.
+  // The highest claimed fence of each instance; appends with a lower one are refused.
   (schema) => `
     CREATE TABLE ${schema}.fences (
       agent text NOT NULL,
@@ -36,11 +36,11 @@ export const migrations: readonly Migration[] = [
       fence bigint NOT NULL,
       PRIMARY KEY (agent, instance_id)
     );`,
-  // Parts of prompts, each once, by a digest; `at` is when one was last used, in ms since 1970.
+  // Parts of prompts by digest; `at` is the time of the last use, in ms since 1970.
   (schema) => `
     CREATE TABLE ${schema}.texts (name text PRIMARY KEY, text text NOT NULL, at bigint NOT NULL);
     CREATE INDEX texts_by_age ON ${schema}.texts (at);`,
-  // The workspaces of sessions: the manifest of each, and the content of its files in pieces, by their digests.
+  // The workspaces of sessions: a manifest each, and the pieces of their files by digest.
   (schema) => `
     CREATE TABLE ${schema}.workspaces (
       agent text NOT NULL,
@@ -62,26 +62,26 @@ export const migrations: readonly Migration[] = [
 
 /** The migrations of the session tables in a quoted schema. */
 export function sessionMigrations(schema: string, steps: readonly Migration[] = migrations): Migrations {
-  // The number is kit's own ("kits").
+  // "kits" in ASCII.
   return { steps, schema, table: "migrations", lockId: 0x6b697473, store: "The session store" };
 }
 
-/** The SQL of a store; `schema` is quoted. */
+/** The SQL of a store. The comments list the parameters of each statement. */
 export interface Statements {
   /**
-   * agent, instance_id, session, expected, data, input or null, fence or null, agent and instance_id of the fence: a row when the
-   * session was at `expected`.
+   * agent, instance_id, session, expected, data, input or null, fence or null, agent and instance_id of the fence. Returns a
+   * row if the session was at `expected`.
    */
   readonly append: string;
-  /** The same for the first entries of a session, and: created_at, parent's agent, instance_id, session; the fence is last. */
+  /** For the first entries of a session: the same, with created_at and the parent's agent, instance_id and session before the fence. */
   readonly create: string;
   /** agent, instance_id, fence */
   readonly claim: string;
   /** agent, instance_id */
   readonly fence: string;
-  /** agent, instance_id: removes the fence of an instance without sessions. */
+  /** agent, instance_id. Removes the fence of an instance without sessions. */
   readonly forgetFence: string;
-  /** instance_id: removes the fence of a run whose agents have no sessions. */
+  /** instance_id. Removes the fence of a run whose agents have no sessions. */
   readonly forgetRun: string;
   /** agent, instance_id, session, after */
   readonly read: string;
@@ -89,23 +89,23 @@ export interface Statements {
   readonly list: string;
   /** after, limit, agent or null, instance_id or null */
   readonly listOldest: string;
-  /** before, and the same */
+  /** before, limit, agent or null, instance_id or null */
   readonly listNewest: string;
   /** agent, instance_id, session */
   readonly delete: string;
-  /** agent, instance_id, session, before: a row when it did. */
+  /** agent, instance_id, session, before. Returns a row if it deleted the session. */
   readonly deleteUntouched: string;
   /** name, text */
   readonly keepText: string;
   /** name */
   readonly readText: string;
-  /** before: a row for each that it removed. */
+  /** before. Returns a row for each removed text. */
   readonly pruneTexts: string;
 }
 
-// An append is one statement, so it is one transaction and one way to the server. Its UPDATE locks the
-// session's row: of two writers at one position the second waits, sees the new position, and finds
-// no row. A session that was deleted has none either. An input that is there undoes it all with the index's refusal.
+// An append is one statement: one transaction and one round trip. Its UPDATE locks the session's row, so the second of
+// two writers waits, sees the new position, and matches no row; nor does a writer of a deleted session. An input that
+// is already recorded violates the unique index, which undoes the whole statement.
 const write = (schema: string): string => `
   written AS (
     INSERT INTO ${schema}.entries (session_id, position, data, input)
@@ -114,28 +114,27 @@ const write = (schema: string): string => `
   )
   SELECT id FROM writer`;
 
-/** A clock that was set back makes nothing older than it is. */
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-const itself = "agent = $1 AND instance_id = $2 AND session = $3";
+const isSession = "agent = $1 AND instance_id = $2 AND session = $3";
 
 export function statementsFor(schema: string): Statements {
-  const list = (place: string, order: "ASC" | "DESC"): string => `
+  const list = (condition: string, order: "ASC" | "DESC"): string => `
       SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.position, s.touched_at, p.agent AS parent_agent,
              p.instance_id AS parent_instance_id, p.session AS parent_session
       FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
-      WHERE ${place} AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR s.instance_id = $4)
+      WHERE ${condition} AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR s.instance_id = $4)
       ORDER BY s.id ${order} LIMIT $2::bigint`;
-  // A claim that is being written is waited for: the append after it sees its fence.
+  // `FOR SHARE` waits for a claim that is being written, so that the append sees its fence.
   const gate = (fence: number): string => `gate AS MATERIALIZED (
         SELECT fence FROM ${schema}.fences
         WHERE agent = $${fence + 1} AND instance_id = $${fence + 2} AND $${fence}::bigint IS NOT NULL FOR SHARE
       ), `;
   const passes = (fence: number): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > $${fence}::bigint)`;
-  // In the step that deletes the session: one of the same name begins without its files.
+  // Delete the workspace in the same statement, so that a new session of the same name starts without its files.
   const workspace = (condition: string): string => `files AS (
-        DELETE FROM ${schema}.workspaces WHERE ${itself} AND ${condition}
-      ), pieces AS (DELETE FROM ${schema}.workspace_pieces WHERE ${itself} AND ${condition})`;
+        DELETE FROM ${schema}.workspaces WHERE ${isSession} AND ${condition}
+      ), pieces AS (DELETE FROM ${schema}.workspace_pieces WHERE ${isSession} AND ${condition})`;
   return {
     fence: `SELECT fence FROM ${schema}.fences WHERE agent = $1 AND instance_id = $2`,
     forgetFence: `
@@ -150,7 +149,7 @@ export function statementsFor(schema: string): Statements {
     append: `
       WITH ${gate(7)}writer AS (
         UPDATE ${schema}.sessions SET position = position + cardinality($5::text[]), touched_at = greatest(touched_at, ${now})
-        WHERE ${itself} AND position = $4::bigint AND ${passes(7)}
+        WHERE ${isSession} AND position = $4::bigint AND ${passes(7)}
         RETURNING id
       ), ${write(schema)}`,
     create: `
@@ -166,7 +165,7 @@ export function statementsFor(schema: string): Statements {
       ), ${write(schema)}`,
     read: `
       SELECT data FROM ${schema}.entries
-      WHERE session_id = (SELECT id FROM ${schema}.sessions WHERE ${itself}) AND position > $4::bigint
+      WHERE session_id = (SELECT id FROM ${schema}.sessions WHERE ${isSession}) AND position > $4::bigint
       ORDER BY position`,
     list: `
       SELECT s.agent, s.instance_id, s.session, s.created_at, s.position, p.agent AS parent_agent,
@@ -176,14 +175,14 @@ export function statementsFor(schema: string): Statements {
       ORDER BY s.id`,
     listOldest: list("s.id > $1::bigint", "ASC"),
     listNewest: list("s.id < $1::bigint", "DESC"),
-    // Its own row is looked at again where a writer was faster: an append that has begun is waited for.
+    // The DELETE waits for a concurrent append and checks the row's `touched_at` again.
     deleteUntouched: `
       WITH RECURSIVE below AS (
-        SELECT id, touched_at FROM ${schema}.sessions WHERE ${itself}
+        SELECT id, touched_at FROM ${schema}.sessions WHERE ${isSession}
         UNION ALL
         SELECT s.id, s.touched_at FROM ${schema}.sessions s JOIN below ON s.parent_id = below.id
       ), gone AS (
-        DELETE FROM ${schema}.sessions WHERE ${itself} AND touched_at < $4::bigint
+        DELETE FROM ${schema}.sessions WHERE ${isSession} AND touched_at < $4::bigint
           AND NOT EXISTS (SELECT 1 FROM below WHERE touched_at >= $4::bigint)
         RETURNING id
       ), ${workspace("EXISTS (SELECT 1 FROM gone)")}
@@ -193,6 +192,6 @@ export function statementsFor(schema: string): Statements {
       ON CONFLICT (name) DO UPDATE SET at = excluded.at`,
     readText: `SELECT text FROM ${schema}.texts WHERE name = $1`,
     pruneTexts: `DELETE FROM ${schema}.texts WHERE at < $1::bigint RETURNING name`,
-    delete: `WITH ${workspace("true")} DELETE FROM ${schema}.sessions WHERE ${itself}`,
+    delete: `WITH ${workspace("true")} DELETE FROM ${schema}.sessions WHERE ${isSession}`,
   };
 }

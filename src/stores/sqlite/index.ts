@@ -1,4 +1,4 @@
-/** `kit/stores/sqlite`: sessions in one SQLite file, with nothing but Node. */
+/** `kit/stores/sqlite`: sessions in one SQLite file, without another package. */
 import "../../base/require-node.ts";
 
 export { SqliteSessionStore, type SqliteSessionStoreOptions } from "./sqlite-store.ts";

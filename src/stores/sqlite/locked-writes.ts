@@ -1,7 +1,7 @@
 import { isBusy, type StoreFaults } from "../../sqlite/database-file.ts";
 
-/** How long another process's lock is waited for. */
-const patienceMs = 5_000;
+/** How long a write waits for another process's lock. */
+const maxWaitMs = 5_000;
 const retryMs = 10;
 
 interface WaitingWrite {
@@ -12,8 +12,8 @@ interface WaitingWrite {
 }
 
 /**
- * Writes that find the file locked by another process wait in line, and this process goes on meanwhile. Throws
- * `unavailable`, or rejects with it, where the file cannot be written.
+ * Queues writes while another process has locked the file, without blocking this process. Throws or rejects with
+ * `unavailable` if the file cannot be written.
  */
 export class LockedWrites {
   readonly #waiting: WaitingWrite[] = [];
@@ -23,32 +23,32 @@ export class LockedWrites {
     this.#faults = faults;
   }
 
-  /** Done at once, as a rule; a promise where it has to wait. */
+  /** Usually writes at once and returns nothing; returns a promise if the write has to wait. */
   run(write: () => void): void | Promise<void> {
-    if (this.#waiting.length === 0 && this.#isDone(write)) return;
+    if (this.#waiting.length === 0 && this.#tryWrite(write)) return;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ write, since: performance.now(), resolve, reject });
-      if (this.#waiting.length === 1) setTimeout(() => this.#goOn(), retryMs);
+      if (this.#waiting.length === 1) setTimeout(() => this.#retry(), retryMs);
     });
   }
 
   /** Runs waiting writes until one finds the file still locked. */
-  #goOn(): void {
+  #retry(): void {
     for (const next of [...this.#waiting]) {
       try {
         const { write, since } = next;
-        if (this.#isDone(write, performance.now() - since < patienceMs)) next.resolve();
+        if (this.#tryWrite(write, performance.now() - since < maxWaitMs)) next.resolve();
         else break;
       } catch (error) {
         next.reject(error);
       }
       this.#waiting.shift();
     }
-    if (this.#waiting.length > 0) setTimeout(() => this.#goOn(), retryMs);
+    if (this.#waiting.length > 0) setTimeout(() => this.#retry(), retryMs);
   }
 
-  /** False for a write that may be tried again. */
-  #isDone(write: () => void, mayWait = true): boolean {
+  /** Returns false if the file is locked and the write can be retried. */
+  #tryWrite(write: () => void, mayWait = true): boolean {
     try {
       write();
       this.#faults.passed();

@@ -24,7 +24,7 @@ sessionStoreContract({
   reopen: () => new SqliteSessionStore({ file }),
 });
 
-test("two stores on one file see each other, and refuse each other's position", async () => {
+test("two stores on one file see each other's entries, and conflict at the same position", async () => {
   const shared = join(folder, "shared.db");
   const first = new SqliteSessionStore({ file: shared });
   const second = new SqliteSessionStore({ file: shared });
@@ -46,7 +46,7 @@ test("two stores on one file see each other, and refuse each other's position", 
   second.close();
 });
 
-test("a file that is not a session store is refused and left as it is", () => {
+test("a file that is not a session store is refused and not changed", () => {
   const foreign = join(folder, "foreign.db");
   writeFileSync(foreign, "not a database, but a text file".repeat(50));
   expect(() => new SqliteSessionStore({ file: foreign })).toThrow(
@@ -54,7 +54,7 @@ test("a file that is not a session store is refused and left as it is", () => {
   );
 });
 
-test("a file that is destroyed while it is used is `unavailable`, to read and to write", async () => {
+test("a file that is destroyed during use is `unavailable` for reads and writes", async () => {
   const destroyed = join(folder, "destroyed.db");
   const store = new SqliteSessionStore({ file: destroyed });
   const key = { agent: "a", instance_id: "1", session: "default" };
@@ -79,7 +79,7 @@ test("a file that is destroyed while it is used is `unavailable`, to read and to
   store.close();
 });
 
-test("a store of version 1 is taken over with all its sessions and goes on", async () => {
+test("a store of version 1 is upgraded with all its sessions", async () => {
   const old = join(folder, "version-1.db");
   const text = (value: number): string =>
     JSON.stringify({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" });
@@ -114,7 +114,7 @@ test("a store of version 1 is taken over with all its sessions and goes on", asy
   store.close();
 });
 
-test("a store of version 2 is taken over, and takes an input once from then on", async () => {
+test("a store of version 2 is upgraded, and then accepts each input once", async () => {
   const old = join(folder, "version-2.db");
   const data = JSON.stringify([2, "user", "op_1", "2026-11-20T10:00:00.000Z", [{ type: "text", text: "a" }]]);
   const database = new DatabaseSync(old);
@@ -142,7 +142,7 @@ test("a store of version 2 is taken over, and takes an input once from then on",
   store.close();
 });
 
-test("a session of an older kit counts as used on the day on which it is taken over", async () => {
+test("a session of an older kit counts as used at the time of the upgrade", async () => {
   const old = join(folder, "version-3.db");
   const database = new DatabaseSync(old);
   database.exec(`
@@ -166,7 +166,7 @@ test("a session of an older kit counts as used on the day on which it is taken o
   store.close();
 });
 
-test("a file becomes smaller when a session goes", async () => {
+test("deleting a session makes the file smaller", async () => {
   const file = join(folder, "smaller.db");
   const store = new SqliteSessionStore({ file });
   const key = { agent: "a", instance_id: "1", session: "default" };
@@ -182,7 +182,7 @@ test("a file becomes smaller when a session goes", async () => {
   expect(readFileSync(file).length).toBeLessThan(100_000);
 });
 
-/** Transactions in the log beside a file: of each, the last page says how large the file is then. */
+/** The transactions in a file's write-ahead log; the last page of each one has the size of the file. */
 function commitsIn(file: string): number {
   const log = readFileSync(`${file}-wal`);
   const pageSize = log.readUInt32BE(8);
@@ -193,7 +193,7 @@ function commitsIn(file: string): number {
   return commits;
 }
 
-test("appends at the same time are one transaction, in which a refused one undoes nothing of the others", async () => {
+test("concurrent appends share one transaction, and a refused one does not affect the others", async () => {
   const together = join(folder, "together.db");
   const store = new SqliteSessionStore({ file: together });
   const key = (session: string) => ({ agent: "a", instance_id: "1", session });
@@ -228,7 +228,7 @@ test("appends at the same time are one transaction, in which a refused one undoe
   store.close();
 });
 
-test("appended entries are written before a delete, and before the file is closed", async () => {
+test("pending appends are written before a delete, and before the file is closed", async () => {
   const file = join(folder, "ordered.db");
   const store = new SqliteSessionStore({ file });
   const key = { agent: "a", instance_id: "1", session: "default" };
@@ -249,7 +249,7 @@ test("appended entries are written before a delete, and before the file is close
   again.close();
 });
 
-test("a file that another process locks delays writes, in their order, and stops neither reads nor this process", async () => {
+test("another process's lock delays writes in order, and blocks neither reads nor this process", async () => {
   const locked = join(folder, "locked.db");
   const store = new SqliteSessionStore({ file: locked });
   const key = { agent: "a", instance_id: "1", session: "default" };

@@ -11,36 +11,35 @@ import { DatabaseFile, isBusy, isFileFault, StoreFaults } from "../../sqlite/dat
 import { createTransaction, type Database, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, placeOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, positionOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
 import { LockedWrites } from "./locked-writes.ts";
-import { prepareStatements, type SessionStatements } from "./session-statements.ts";
-import { maxPosition, openDatabase } from "./session-tables.ts";
+import { maxPosition, openDatabase, prepareStatements, type SessionStatements } from "./session-tables.ts";
 import { SqliteWorkspaces } from "./sqlite-workspaces.ts";
 
 export interface SqliteSessionStoreOptions {
   /** The database file; `":memory:"` for none. Its folder must exist. */
   readonly file: string;
   /**
-   * `normal` (default): a crash of the process loses nothing, a power cut may lose the last
-   * transactions. `full`: neither does, at the cost of an fsync for what is appended at the same time.
+   * `normal` (default): a crash of the process loses nothing, but a power failure can lose the last transactions. `full`:
+   * neither loses anything, at the cost of one fsync per transaction.
    */
   readonly durability?: "normal" | "full";
 }
 
 const readPatienceMs = 1_000;
-/** Writes acknowledged within this time after the file was deleted may be lost with it; the check costs a system call. */
+/** Interval of the check for a deleted file, which costs a system call. Writes within it can be lost with the file. */
 const checkMs = 10;
 
-/** The most pages that one deletion frees on disk: some megabytes, in a few milliseconds. */
-const givenBackPages = 1_024;
+/** The most pages that one deletion returns to the disk: some megabytes, in a few milliseconds. */
+const maxFreedPages = 1_024;
 
-/** Sessions whose place in the file is kept in memory, some 200 bytes each. */
-const maxRemembered = 10_000;
+/** Sessions whose row id and position are cached in memory, some 200 bytes each. */
+const maxCached = 10_000;
 
 interface KnownSession {
   /** The id of its row. */
   readonly id: number;
-  /** How many entries it has, as far as this process knows. */
+  /** The number of entries, as far as this process knows. */
   position: number;
 }
 
@@ -51,8 +50,8 @@ interface DueAppend {
 }
 
 /**
- * Sessions in one SQLite file, shared safely by several processes. Methods throw `unavailable` where the file
- * cannot be read or written: the disk is full, another process holds it for long.
+ * Sessions in one SQLite file, which several processes can share. Methods throw `unavailable` if the file cannot be read
+ * or written, for example because the disk is full or another process holds a lock too long.
  *
  * @example
  * import { createAgent } from "kit";
@@ -69,18 +68,18 @@ export class SqliteSessionStore implements SessionStore {
   readonly #faults = new StoreFaults({
     store: "The session store",
     hint: "Check the disk that holds the session store.",
-    repair: "Put its file back from a backup.",
+    repair: "Restore its file from a backup.",
   });
   readonly #writes = new LockedWrites(this.#faults);
   readonly #workspaces: SqliteWorkspaces;
   readonly workspaces: WorkspaceStore;
   #due: DueAppend[] = [];
-  // Sessions seen lately: an append then is inserts only.
+  // A cache of recently used sessions, whose appends need no lookup.
   readonly #known = new Map<string, KnownSession>();
-  /** A clock that was set back makes nothing older than it is. */
+  /** The latest time used, so that sessions do not look older if the clock is set back. */
   #now = 0;
 
-  /** With a database that is open, its file is not looked at. */
+  /** Uses `database` instead of opening `options.file`, if it is passed. */
   constructor(options: SqliteSessionStoreOptions, database?: Database) {
     this.#database = openDatabase(database ?? options.file, options.durability ?? "normal");
     this.#file = new DatabaseFile({ store: "The session store", file: options.file });
@@ -91,8 +90,8 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /**
-   * Resolves once the entries are in the file. All that is appended before the process turns to its next events,
-   * by whatever sessions, is one transaction; of these, one that is refused undoes nothing of the others.
+   * Resolves once the entries are in the file. All appends of one turn of the event loop, of any sessions, share one
+   * transaction; a refused append does not affect the others.
    */
   append(request: AppendRequest): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -115,7 +114,7 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  /** In one transaction. Throws what fails it as a whole; then nothing of it is in the file. */
+  /** Writes all appends in one transaction. Throws if the transaction fails; then none of them is in the file. */
   #writeTogether(due: readonly DueAppend[]): void {
     const [only] = due;
     if (due.length === 1 && only !== undefined && this.#appendRow(only.request)) {
@@ -137,7 +136,7 @@ export class SqliteSessionStore implements SessionStore {
       });
       this.#file.check(checkMs);
     } catch (error) {
-      // It holds positions of a transaction that was undone.
+      // The cache has positions of the rolled-back transaction.
       this.#known.clear();
       throw error;
     }
@@ -147,7 +146,7 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  /** One row is one transaction by itself. False for an append that is more than that. */
+  /** Appends a single entry without an explicit transaction. Returns false if the append needs one. */
   #appendRow({ key, expected, entries, input, fence }: AppendRequest): boolean {
     if (fence !== undefined) return false;
     const known = this.#known.get(nameOf(key));
@@ -159,9 +158,8 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /**
-   * In a transaction. Refuses before it has changed anything: the primary key refuses a position that another
-   * process has taken, another index an input that is there, the statement a session that was deleted; what holds for
-   * the first row holds for all.
+   * Call in a transaction. A refused append changes nothing, because the first row already fails: the primary key refuses
+   * a position that another process has used, the unique index a recorded input, and the statement a deleted session.
    */
   #append(request: AppendRequest): void {
     const { key, expected, entries, fence, lease_on = key } = request;
@@ -215,8 +213,8 @@ export class SqliteSessionStore implements SessionStore {
   delete(key: SessionKey): MaybePromise<void> {
     this.#writeDue();
     return this.#writes.run(() => {
-      // A trigger takes the entries along, the foreign key the sessions below.
-      // With its last session, an instance needs no fence: its next owner claims it before it writes.
+      // A trigger deletes the entries, and the foreign key the descendants. An instance without sessions needs no fence:
+      // its next owner claims it before writing.
       this.#transaction(() => {
         this.#statements.delete.run(key.agent, key.instance_id, key.session);
         this.#workspaces.removeNow(key);
@@ -230,9 +228,10 @@ export class SqliteSessionStore implements SessionStore {
   listAll({ limit, cursor, order, agent, instance_id }: SessionListing): TouchedSessionPage {
     const { listOldest, listNewest } = this.#statements;
     const statement = order === "newest" ? listNewest : listOldest;
-    const place = cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : placeOf(cursor);
+    const position =
+      cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : positionOf(cursor);
     return toTouchedPage(
-      this.#readAttached(() => statement.all(place, limit + 1, agent ?? null, instance_id ?? null)),
+      this.#readAttached(() => statement.all(position, limit + 1, agent ?? null, instance_id ?? null)),
       limit,
     );
   }
@@ -254,9 +253,9 @@ export class SqliteSessionStore implements SessionStore {
       this.#known.clear();
       this.#file.check(checkMs);
     });
-    // Files of an older kit keep their size, and use what is free in them first.
+    // Files of an older kit keep their size and reuse their free pages.
     if (deleted)
-      await this.#writes.run(() => this.#database.exec(`PRAGMA incremental_vacuum(${givenBackPages})`));
+      await this.#writes.run(() => this.#database.exec(`PRAGMA incremental_vacuum(${maxFreedPages})`));
     return deleted;
   }
 
@@ -289,7 +288,7 @@ export class SqliteSessionStore implements SessionStore {
     if (this.#database.isOpen) this.#database.close();
   }
 
-  /** Readers have to wait only in the moment in which another process repairs the file, or is the last to close it. */
+  /** Readers wait only while another process repairs the file, or is the last one to close it. */
   #readAttached<Value>(read: () => Value): Value {
     this.#file.check(checkMs);
     try {
@@ -321,8 +320,8 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   #remember(key: SessionKey, session: KnownSession): KnownSession {
-    // Sessions come and go for as long as a server runs. The others are found again by their name.
-    if (this.#known.size >= maxRemembered) this.#known.clear();
+    // Clear the cache, so that it does not grow for ever; sessions are looked up again by name.
+    if (this.#known.size >= maxCached) this.#known.clear();
     this.#known.set(nameOf(key), session);
     return session;
   }
@@ -335,7 +334,7 @@ export class SqliteSessionStore implements SessionStore {
     return found;
   }
 
-  /** A session without entries is none, so that one that is there already is a conflict. */
+  /** Creates a session; an existing one is a conflict, because sessions without entries do not exist. */
   #create({ key, parent }: AppendRequest): KnownSession {
     const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;

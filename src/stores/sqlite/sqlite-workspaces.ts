@@ -56,7 +56,7 @@ export class SqliteWorkspaces implements WorkspaceStore {
     await this.#writes.run(() => this.#transaction(() => this.removeNow(key)));
   }
 
-  /** `remove` as a part of the caller's transaction. */
+  /** Like `remove`, inside the caller's transaction. */
   removeNow(key: SessionKey): void {
     for (const table of ["workspaces", "workspace_pieces"])
       this.#run(`DELETE FROM ${table} WHERE agent = ? AND instance_id = ? AND session = ?`, toValues(key));

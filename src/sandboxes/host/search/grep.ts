@@ -1,7 +1,6 @@
 import { lstat } from "node:fs/promises";
 import { findPlace, type Place } from "../../../files/find-place.ts";
-import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
-import { readRegularFile } from "../../../files/replace-file.ts";
+import { readRegularFile, readRegularFileSync } from "../../../files/replace-file.ts";
 import type { GrepMatch, GrepRequest } from "../../contract.ts";
 import { fromWorkingFolder, notFound, type View, withPlace } from "../workspace-path.ts";
 import { compileLinePattern, createPace, type LinePattern, type Pace, scanLines } from "./scan-lines.ts";

@@ -2,7 +2,6 @@ import { type Dirent, readdirSync } from "node:fs";
 import { compileGlob } from "../../../base/glob/glob.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { findPlace } from "../../../files/find-place.ts";
-import { holdFolder } from "../../../files/hold-folder.ts";
 import {
   createIgnoreScope,
   type IgnoreScope,
@@ -10,7 +9,8 @@ import {
   isSkippedName,
 } from "../../../files/ignore-scope.ts";
 import { joinPath } from "../../../files/obstacle.ts";
-import { readRegularFileSync } from "../../../files/read-regular-file-sync.ts";
+import { readRegularFileSync } from "../../../files/replace-file.ts";
+import { holdFolder } from "../../../files/walk.ts";
 import type { Workspace } from "../workspace-path.ts";
 
 /** A file or link that a walk found, while its folder is held open. */
