@@ -18,7 +18,7 @@ const homes: Readonly<Record<string, string>> = {
   specs: "project/project-config",
   guidelines: "project/project-config",
   mcp: "mcp/servers/mcp-config",
-  providers: "models/provider-schema",
+  providers: "models/provider-config",
   server: "app/config/server-schema",
   sandbox: "app/config/sandbox-schema",
 };

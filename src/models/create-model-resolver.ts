@@ -267,7 +267,7 @@ function unknownModel(name: string): KitError {
 }
 
 /** Returns the marks for a provider's prompt cache; `undefined` for a provider that needs none. */
-export function promptCacheOf({ provider, modelId }: LanguageModelV4): PromptCache | undefined {
+function promptCacheOf({ provider, modelId }: LanguageModelV4): PromptCache | undefined {
   if (/(^|\.)anthropic(\.|$)/.test(provider)) return withBreakpoints;
   if (/^openai\.(chat|responses)$/.test(provider)) return withCacheKey;
   // OpenRouter itself marks the newest message of each request, for models that need marks.
