@@ -5,26 +5,26 @@ import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../service/subjects/listen.ts";
 
-/** A server that was started: where it listens, the processes whose processor time counts, and its end. */
+/** A started server: its address, the processes whose processor time counts, and a way to stop it. */
 export interface StartedServer {
   readonly url: string;
   pids(): readonly number[];
-  /** Why it answers no more; undefined while it may. */
+  /** Why the server no longer answers; `undefined` while it can. */
   failure?(): string | undefined;
   end(): Promise<void>;
 }
 
 export interface ColdStart {
   readonly wallMs: number;
-  /** NaN where the system does not tell. */
+  /** NaN if the system does not report it. */
   readonly cpuMs: number;
 }
 
-/** Time between two tries to reach a server that does not listen yet. */
+/** The time between two attempts to reach a server that does not listen yet, in ms. */
 const retryMs = 5;
 const patienceMs = 60_000;
 
-/** The least wall time and the least processor time of a few starts, each until /health answers. */
+/** Returns the least wall time and the least processor time of a few starts, each until /health answers. */
 export async function measureColdStarts(
   start: () => Promise<StartedServer>,
   rounds: number,
@@ -60,14 +60,14 @@ async function firstAnswer(server: StartedServer): Promise<void> {
   throw new Error(`${url} did not answer within ${patienceMs / 1_000} seconds.`);
 }
 
-/** Starts a program that serves on the port that it is given, away from the project and its packages. */
+/** Starts a program that serves on the given port, outside the project and its packages. */
 export async function startProgram(
   args: (port: number) => readonly string[],
   variables: Readonly<Record<string, string>> = {},
 ): Promise<StartedServer> {
   const port = await freePort();
   const { PATH, HOME, TMPDIR } = process.env;
-  // In a group of its own, with those that it starts.
+  // In a process group, with the processes that it starts.
   const child = spawn(process.execPath, args(port), {
     cwd: tmpdir(),
     env: { PATH, HOME, TMPDIR, PORT: String(port), ...variables },
@@ -98,14 +98,14 @@ export async function startProgram(
   };
 }
 
-/** The processor time until now of processes and of those that they started, in ms, by hundredths of a second. */
+/** Returns the processor time so far of processes and their children, in ms, with a resolution of 10 ms. */
 async function processorMsOf(pids: readonly number[]): Promise<number> {
   const ticks = new Map<number, { readonly parent: number; readonly spent: number }>();
   for (const name of await readdir("/proc").catch(() => [])) {
     if (!/^\d+$/.test(name)) continue;
     const stat = await readFile(`/proc/${name}/stat`, "latin1").catch(() => "");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // utime, stime, and those of children that have ended.
+    // utime, stime, and the same of children that have ended.
     const spent = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
     ticks.set(Number(name), { parent: Number(fields[1]), spent });
   }

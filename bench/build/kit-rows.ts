@@ -19,7 +19,7 @@ const vendorsHint = "left out: needs npm ci --prefix vendors --ignore-scripts";
 export interface KitSetup {
   /** A project of `kit init`. */
   readonly project: string;
-  /** A folder for copies of the outputs: nothing of the project or its packages can be found from there by chance. */
+  /** A folder for copies of the outputs, outside the project, so that none of its packages is found by chance. */
   readonly work: string;
   readonly rounds: number;
 }
@@ -134,7 +134,7 @@ async function startFunction({ platform, folder, postgres, rounds }: FunctionSet
   }
 }
 
-/** workerd through `wrangler dev`, which has no other start on a machine of one's own: both count. */
+/** workerd through `wrangler dev`, the only way to start it locally: both processes count. */
 async function measureWorker(setup: KitSetup): Promise<Row> {
   const label = "kit build, cloudflare: workerd with `wrangler dev`";
   if (!existsSync(wrangler)) return { label, note: vendorsHint };

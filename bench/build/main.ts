@@ -1,7 +1,7 @@
 /**
- * `npm run bench:build`: what `kit build` makes of a new project for each target that runs on this machine (megabytes, files, seconds),
- * and how long its server takes from its start to the first answer of /health, beside the same project served by the installed package,
- * and beside the builds of Mastra and Flue of the same agent.
+ * `npm run bench:build` measures the output of `kit build` of a new project for each target that runs on this machine (megabytes, files, seconds),
+ * and how long its server takes from its start to the first answer of /health, compared with the same project served by the installed package,
+ * and with the builds of Mastra and Flue of the same agent.
  *
  * `--rounds N` (5 starts, of which the least counts), `--peers <folder>`: where the packages of Mastra and Flue are, or are installed.
  */

@@ -6,7 +6,7 @@ import { installPeer } from "../runtime/peers/install-peer.ts";
 import { measureColdStarts, startProgram } from "./cold-start.ts";
 import { type Row, sizeOf } from "./row.ts";
 
-/** A peer's project with the agent of `kit init`, its build, and what of it is deployed. */
+/** A peer's project with the agent of `kit init`, its build, and its deployable output. */
 interface Peer {
   readonly name: string;
   readonly label: string;
@@ -14,7 +14,7 @@ interface Peer {
   readonly files: Readonly<Record<string, string>>;
   /** The command of the build, below node_modules. */
   readonly build: readonly string[];
-  /** Puts what is deployed into a folder, away from the project; gives the reason when it cannot be had. */
+  /** Copies the deployable output into a folder outside the project; returns the reason if that fails. */
   deploy(project: string, output: string): Promise<string | undefined>;
   readonly server: string;
 }
@@ -49,7 +49,7 @@ export const mastra = new Mastra({ agents: { reviewer } });
   server: "index.mjs",
 };
 
-/** Flue leaves packages outside of its output: they are installed beside it, which is not part of the build. */
+/** Flue leaves packages out of its output: they are installed next to it, which is not part of the build. */
 const flue: Peer = {
   name: "flue",
   label: "Flue 2.1.0 (@flue/vite 2.0.3): `vite build`, with its packages",
@@ -88,7 +88,7 @@ export default app;
   server: "dist/server.mjs",
 };
 
-/** Mastra and Flue with the same agent, installed in a folder that the next run uses again. */
+/** Mastra and Flue with the same agent, installed in a folder that the next run reuses. */
 export async function* measurePeers(folder: string | undefined, rounds: number): AsyncGenerator<Row> {
   for (const peer of [mastra, flue]) {
     yield folder === undefined

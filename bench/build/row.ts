@@ -7,7 +7,7 @@ export interface Size {
   readonly files: number;
 }
 
-/** A row of the table: what was built and started, or why it was not. */
+/** A row of the table: the figures of a build and start, or the reason that there are none. */
 export interface Row {
   readonly label: string;
   readonly buildMs?: number;

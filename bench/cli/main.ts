@@ -1,5 +1,5 @@
 /**
- * How long command lines take from start to end, beside a script that does nothing: whole processes, one of each in
+ * Measures how long command lines take from start to end, compared with an empty script: whole processes, one of each in
  * turn, medians. Prints a table and fails when a target is missed.
  *
  * `--rounds 30` measures more of them.
@@ -15,7 +15,7 @@ import { repositoryRoot } from "../../scripts/files.ts";
 interface Line {
   readonly name: string;
   readonly args: readonly string[];
-  /** At most so many times the empty script. */
+  /** The limit, as a multiple of the empty script. */
   readonly target?: number;
 }
 
@@ -39,7 +39,7 @@ const lines: readonly Line[] = [
 try {
   await build();
   const times = lines.map((): number[] => []);
-  // The first round fills caches that a user's second command finds.
+  // The first round fills caches, as for a user's second command.
   for (let round = -1; round < rounds; round += 1) {
     lines.forEach(({ args, name }, index) => {
       const started = performance.now();

@@ -1,7 +1,7 @@
 /**
  * Measures the console in a real browser against a real `kit start`: first view, a delta on screen, frames while streaming and scrolling, a session of
- * many events, many specs. `npm run bench:console`; `-- --short` takes a tenth of the events and specs. Without a graphics card the browser
- * draws on the processor: beside each figure of drawing stands what a plain page reaches at the same time.
+ * many events, many specs. `npm run bench:console`; `-- --short` uses a tenth of the events and specs. Without a graphics card the browser
+ * renders on the processor, so each figure of rendering is shown with that of a plain page at the same time.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const isShort = process.argv.includes("--short");
 const eventCount = isShort ? 1_000 : 10_000;
 const specCount = isShort ? 10_000 : 100_000;
 
-/** Notes in the page when a delta has come, and when the frame that shows it has been drawn: a message comes after the frame's paint. */
+/** Records in the page when a delta arrives, and when its frame has been painted: a message event follows the paint. */
 const watchDeltas = `{
   globalThis.arrivals = [];
   globalThis.drawn = [];
@@ -33,7 +33,7 @@ const perFile = 100;
 for (let file = 0; file < specCount / perFile; file += 1) {
   const path = join(repository.root, `.kiro/specs/feature-${file}/requirements.md`);
   await mkdir(dirname(path), { recursive: true });
-  // One that is long enough to be scrolled through.
+  // Long enough to be scrolled through.
   await writeFile(path, requirements(file === 0 ? 1_000 : perFile));
 }
 const kit = await createKitProcess(repository.root);
@@ -97,7 +97,7 @@ async function newPage(): Promise<{ page: Page; session: CDPSession } & AsyncDis
   return { page, session, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** From the request to the first heading of the screen and its content, in a fresh context: nothing is in its cache. */
+/** Measures the time from the request to the first heading and content of the screen, in a fresh context with an empty cache. */
 async function firstView(path: string): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 3; round += 1) {
@@ -116,7 +116,7 @@ interface Stream {
   readonly fps: number;
 }
 
-/** Words that come each 15 ms through a real event stream, on the console's page. */
+/** Measures words that arrive every 15 ms through a real event stream, on the console's page. */
 async function whileStreaming(): Promise<Stream> {
   await using opened = await newPage();
   const { page, session } = opened;
@@ -138,7 +138,7 @@ async function whileStreaming(): Promise<Stream> {
   return { ...(await delaysOf(page)), fps };
 }
 
-/** The same number of words at the same pace, which a page without a program adds to a text: what the machine can do. */
+/** Measures the machine's limit: a plain page adds the same words to a text at the same pace. */
 async function plainStreaming(): Promise<Stream> {
   await using opened = await newPage();
   const { page, session } = opened;
@@ -176,7 +176,7 @@ interface TraceEvent {
   readonly ts: number;
 }
 
-/** Frames in a second between the first and the last that were drawn, by the browser's tracing. */
+/** Returns the frames per second between the first and the last painted frame, from the browser's trace. */
 async function traceFrames(session: CDPSession, work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   const take = ({ value }: { readonly value: readonly unknown[] }): void => {
@@ -196,7 +196,7 @@ async function traceFrames(session: CDPSession, work: () => Promise<unknown>): P
   return ((times.length - 1) * 1_000_000) / (last - first);
 }
 
-/** The browser's own gesture, at the speed of a fast wheel: what sends single wheels measures how fast they are sent. */
+/** Scrolls by the browser's own gesture, at the speed of a fast wheel. Single wheel events would measure how fast they are sent. */
 async function scrollingFps({ page, session }: { page: Page; session: CDPSession }): Promise<number> {
   await page.mouse.move(800, 500);
   return await traceFrames(session, () =>
@@ -210,7 +210,7 @@ async function scrollingFps({ page, session }: { page: Page; session: CDPSession
   );
 }
 
-/** The frames of a page that has so many plain rows, and no program. */
+/** Measures the frames of a page with as many plain rows and no script. */
 async function plainScrolling(rows: number): Promise<number> {
   await using opened = await newPage();
   const row = '<li style="height:36px;border-bottom:1px solid #ddd">Requirement</li>';
@@ -220,7 +220,7 @@ async function plainScrolling(rows: number): Promise<number> {
   return await scrollingFps(opened);
 }
 
-/** A page's frames while it scrolls, and those of a plain page of as many rows before and after it. */
+/** Measures the frames of a scrolling page, and of a plain page with as many rows before and after it. */
 async function besidePlain(
   opened: Parameters<typeof scrollingFps>[0],
   rows: number,
@@ -241,7 +241,7 @@ async function longSession() {
   await page.goto(`${kit.url}/console/agents/mender/long`, { waitUntil: "commit" });
   await page.getByText("once per line").last().waitFor();
   const openedMs = performance.now() - start;
-  // As a reader who goes back: upwards.
+  // Upwards, like a user who scrolls back.
   await page.getByLabel("Conversation").evaluate((box) => {
     box.scrollTop = 0;
   });
@@ -268,7 +268,7 @@ async function manySpecs() {
   await page.goto(`${kit.url}/console/specs`, { waitUntil: "commit" });
   await page.getByRole("treeitem", { name: /^feature-0/ }).waitFor();
   const openedMs = performance.now() - start;
-  // The rows of one feature: its pages come as they are scrolled to.
+  // The rows of one feature, whose pages load while scrolling.
   const feature = encodeURIComponent(".kiro/specs/feature-0");
   await page.goto(`${kit.url}/console/specs?framework=fw_a&feature=${feature}`);
   await page.getByRole("treeitem", { name: /^Requirement 20/ }).waitFor();

@@ -1,4 +1,4 @@
-/** The index of a small repository, beside reading its files and splitting them into lines: `node index-child.ts <folder>`; prints JSON. */
+/** Measures indexing a small repository, and reading its files and splitting them into lines: `node index-child.ts <folder>`; prints JSON. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openProject } from "../../src/project/open-project.ts";
@@ -11,7 +11,7 @@ const { sources } = generateRepository({ root, files: 300, seed: 5 });
 const taken = { kit: Number.POSITIVE_INFINITY, floor: Number.POSITIVE_INFINITY };
 for (let round = 0; round < rounds; round += 1) {
   const reading = startTime();
-  // Once takes a few milliseconds, which is too little to measure.
+  // A single pass takes a few milliseconds, too short to measure.
   for (let time = 0; time < 10; time += 1)
     for (const path of sources) readFileSync(join(root, path), "utf8").split(/\r\n|\n|\r/);
   taken.floor = Math.min(taken.floor, reading.spentMs() / 10);

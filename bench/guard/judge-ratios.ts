@@ -4,7 +4,7 @@ export interface MeasuredRatio {
   readonly ratio: number;
 }
 
-/** A line of `bench/ratios.json`: what was measured when it was written, and how much a run may measure. */
+/** An entry of `bench/ratios.json`: the ratio measured when it was written, and the limit for a run. */
 export interface RatioLimit {
   readonly measured: number;
   readonly limit: number;
@@ -12,10 +12,10 @@ export interface RatioLimit {
 
 export type RatioLimits = Readonly<Record<string, RatioLimit>>;
 
-/** Above what was measured when the limits were written: other work on the machine, another processor, another disk. */
+/** How far a limit lies above the measured ratio, to allow for other work on the machine, another processor or another disk. */
 const headRoom = 1.6;
 
-/** Returns the limits that a run gives. */
+/** Returns the limits that follow from a run. */
 export function toLimits(ratios: readonly MeasuredRatio[]): RatioLimits {
   const round = (value: number): number => Number(value.toPrecision(2));
   return Object.fromEntries(
@@ -23,7 +23,7 @@ export function toLimits(ratios: readonly MeasuredRatio[]): RatioLimits {
   );
 }
 
-/** Returns a sentence for each measurement that is past its limit or has none, and for each limit without measurement. */
+/** Returns a sentence for each measurement above its limit or without one, and for each limit without a measurement. */
 export function judgeRatios(ratios: readonly MeasuredRatio[], limits: RatioLimits): readonly string[] {
   const faults = ratios.flatMap(({ name, ratio }) => {
     const known = limits[name];

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:guard`: a few measurements of kit, each as a multiple of its floor in the same run, held to the limits of
- * `bench/ratios.json`. It compares processor time, which other work on the machine changes little, and measures again what is
- * past its limit: noise makes a figure larger, never smaller. Prints the figures; exits with 1 and a sentence for each fault.
+ * `npm run bench:guard` makes a few measurements of kit, each as a multiple of its floor in the same run, and checks them against the limits of
+ * `bench/ratios.json`. It compares processor time, which other work on the machine changes little, and repeats measurements
+ * above their limit: noise makes a figure larger, never smaller. Prints the figures; exits with 1 and a sentence for each fault.
  *
- * `--write` replaces the limits with what this run measures, and head room.
+ * `--write` replaces the limits with this run's figures plus headroom.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,11 +17,11 @@ import type { MeasurementName as LoopName } from "../runtime/measurements.ts";
 import { runChild } from "../runtime/run-child.ts";
 import { judgeRatios, type MeasuredRatio, type RatioLimits, toLimits } from "./judge-ratios.ts";
 
-/** How often a figure that is past its limit is measured in all. */
+/** How often a figure above its limit is measured in all. */
 const attempts = 3;
 const limitsFile = join(import.meta.dirname, "../ratios.json");
 
-/** Processor time of kit and of its floor, in one unit. */
+/** The processor time of kit and of its floor, in the same unit. */
 interface Cost {
   readonly kit: number;
   readonly floor: number;
@@ -76,7 +76,7 @@ async function prompt(): Promise<Cost> {
   return { floor: await micros("floor"), kit: await micros("kit") };
 }
 
-/** Whole processes, one of each in turn, after one that fills caches; the least of each, as noise only adds. */
+/** Measures whole processes in turns, after one that fills caches; returns the least of each, because noise only adds. */
 async function start(): Promise<Cost> {
   const folder = mkdtempSync(join(tmpdir(), "kit-bench-guard-"));
   try {

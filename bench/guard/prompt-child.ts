@@ -1,4 +1,4 @@
-/** Processor time of one server for a prompt, in a folder of its own: `node prompt-child.ts <subject> <folder>`; prints JSON. */
+/** Measures the processor time of one server for a prompt, in a separate folder: `node prompt-child.ts <subject> <folder>`; prints JSON. */
 import { measureKnown } from "../service/measure-prompts.ts";
 import type { SubjectName } from "../service/subjects.ts";
 

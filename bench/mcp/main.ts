@@ -26,7 +26,7 @@ const seconds = Number(values.seconds);
 const only = values.only.split(",").filter((word) => word !== "");
 const isWanted = (name: string): boolean => only.length === 0 || only.some((word) => name.includes(word));
 
-/** At most so much of one processor, so long a wait of the event loop, and so much more memory. */
+/** Limits: the share of one processor, the wait of the event loop, and the additional memory. */
 const targets = { share: 0.15, gapMs: 100, memoryMb: 150, streamsPerSecond: 1 };
 
 const hostile = join(repositoryRoot, "src/mcp/testing/hostile/serve-process.ts");

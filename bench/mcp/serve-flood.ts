@@ -1,6 +1,6 @@
 /**
- * An MCP server over HTTP, of the old protocol, that floods its client in one way; the argument says in which. Prints
- * its port, then how many streams of events were asked for, each time one is.
+ * An MCP server over HTTP, of the old protocol, that floods its client in the way that the argument names. Prints
+ * its port, and then, with each requested event stream, how many were requested.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -10,7 +10,7 @@ const scenario = process.argv[2] ?? "";
 const eventStream = { "content-type": "text/event-stream" };
 const change = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n';
 
-/** The text that a stream of events repeats. */
+/** The text that an event stream repeats. */
 const streams: Readonly<Record<string, string>> = {
   "stream of events": change.repeat(256),
   "stream of blank lines": "\n".repeat(16_384),
@@ -31,7 +31,7 @@ const results: Readonly<Record<string, unknown>> = {
   "tools/list": { tools: [{ name: "plain", inputSchema: { type: "object" } }] },
 };
 
-/** Writes for ever, as fast as it is taken. */
+/** Writes for ever, as fast as the client reads. */
 function flood(
   output: Pick<ServerResponse | Socket, "write" | "once"> & { readonly destroyed: boolean },
   chunk: string | Buffer,
@@ -106,7 +106,7 @@ const server = createServer(async (request, reply) => {
     reply.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
   }
 });
-// Clients leave in the middle of a flood.
+// Clients disconnect during a flood.
 server.on("connection", (socket) => socket.on("error", () => undefined));
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`);

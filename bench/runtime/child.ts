@@ -1,6 +1,6 @@
 /**
- * One measurement of one subject in a process of its own: `node child.ts <measurement> <subject>
- * <folder>`. Its last line of output is the figures as JSON.
+ * Makes one measurement of one subject in a separate process: `node child.ts <measurement> <subject>
+ * <folder>`. The last line of its output is the figures as JSON.
  */
 import { type MeasurementName, measurements } from "./measurements.ts";
 import { loadSubject, type SubjectName } from "./subjects.ts";

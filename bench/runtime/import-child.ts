@@ -1,6 +1,6 @@
 /**
- * Times the import of a subject's entry in a process that has imported nothing else: `node
- * import-child.ts <subject>`; with `packages` as second argument, lists what packages it loaded.
+ * Times the import of a subject's entry in a fresh process: `node
+ * import-child.ts <subject>`; with `packages` as second argument, lists the packages that it loaded.
  */
 import { registerHooks } from "node:module";
 import { loadPeer } from "./peers/install-peer.ts";

@@ -4,8 +4,8 @@ import type { AgentProfile } from "../../src/index.ts";
 import { generateRepository } from "../project/generate-repository.ts";
 
 /**
- * kit in three settings, each a subject of its own: as it comes, in a folder with nothing in it; as it comes, in
- * a repository with specs and rules; and with all it knows of a repository turned off, which no peer has either.
+ * kit in three setups, each a separate subject: with its defaults in an empty folder; with its defaults in
+ * a repository with specs and rules; and with all repository features turned off, which no peer has either.
  */
 export const kitSetups = ["kit", "kit-repository", "kit-plain"] as const;
 export type KitSetup = (typeof kitSetups)[number];
@@ -16,7 +16,7 @@ export const kitLabels: Readonly<Record<KitSetup, string>> = {
   "kit-plain": "kit, features off",
 };
 
-/** The agent's profile in a setup; empty for kit as it comes. */
+/** The agent's profile in a setup; empty for kit's defaults. */
 export const profileOf = (setup: KitSetup): AgentProfile =>
   setup === "kit-plain" ? { specs: false, guidelines: false, projectInstructions: false } : {};
 

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:runtime`: kit beside the floor and its peers, in one run.
+ * `npm run bench:runtime` compares kit with the floor and its peers, in one run.
  *
- * Every measurement of every subject runs in a process of its own; the subjects take turns, so that a
+ * Every measurement of every subject runs in a separate process; the subjects take turns, so that a
  * busy minute of the machine hits all of them; the table shows medians over the rounds. Exits with 1
  * when a target is missed.
  *
@@ -23,7 +23,7 @@ import { judge, judgeTelemetry, type TelemetryCost } from "./targets.ts";
 
 const allSubjects: readonly SubjectName[] = ["floor", ...kitSetups, ...peerNames];
 const allRows = [...(Object.keys(measurements) as MeasurementName[]), "import", "telemetry"] as const;
-/** Packages of vendors: none may be loaded by importing kit. */
+/** Packages of vendors, which importing kit must not load. */
 const vendor = /^(ai|@ai-sdk\/.*|openai|@anthropic-ai\/.*|@google\/.*|pg|@pydantic\/.*|@opentelemetry\/.*)$/;
 
 const { values } = parseArgs({

@@ -5,7 +5,7 @@ import { deltasPerAnswer } from "./subject.ts";
 import type { SubjectName } from "./subjects.ts";
 import { meanMicros, medianOf, microsOf, startTime } from "./timing.ts";
 
-/** The figures that one child process measured; the table shows the first one. */
+/** The figures of one child process; the table shows the first one. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Measurement {
@@ -14,7 +14,7 @@ export interface Measurement {
   readonly figure: string;
   readonly unit: string;
   readonly subjects: readonly SubjectName[];
-  /** Long ones are asked of the peers in the first round only. */
+  /** Peers make long measurements in the first round only. */
   readonly once?: true;
   run(subject: Subject, folder: string): Promise<Figures>;
 }
@@ -128,7 +128,7 @@ const turns = 1_000;
 
 async function growth(subject: Subject, folder: string): Promise<Figures> {
   const opened = await subject.open({ script: "answer", file: join(folder, "growth.db") });
-  // Turn 10 of many sessions: one alone would be measured before the code is compiled.
+  // Turn 10 of many sessions: a single session would be measured before the code is compiled.
   const early: number[] = [];
   const started = performance.now();
   for (let session = 0; session < 200 && performance.now() - started < 5_000; session += 1) {
@@ -175,7 +175,7 @@ async function concurrent(subject: Subject, options: Parameters<Subject["open"]>
   await allAtOnce(opened, "warm-up", 100);
   const time = startTime();
   let loops = 0;
-  // The fast ones are asked again, with new sessions, until the clock says something.
+  // Fast ones are repeated, with new sessions, until the time is long enough to measure.
   for (let round = 0; round < 5 && time.spentMs() < 2_000; round += 1) {
     await allAtOnce(opened, `round-${round}`, sessionsAtOnce);
     loops += sessionsAtOnce;

@@ -55,7 +55,7 @@ export function toCells(
   return [head, ...lines];
 }
 
-/** A table for a terminal, or as Markdown: what stands in `bench/README.md` is what a script has printed. */
+/** Formats a table for a terminal, or as Markdown for `bench/README.md`. */
 export function toTable([head = [], ...lines]: readonly (readonly string[])[], markdown: boolean): string {
   if (markdown) {
     const toRow = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;

@@ -6,11 +6,11 @@ import { promisify } from "node:util";
 
 const timeoutMs = 600_000;
 
-/** A RAM disk where there is one, so that figures say what the code costs and not the disk. */
+/** A RAM disk if there is one, so that figures measure the code and not the disk. */
 export const scratchRoot: string = statSync("/dev/shm", { throwIfNoEntry: false }) ? "/dev/shm" : tmpdir();
 
 /**
- * Runs a script in a process of its own, with a fresh folder below `root` as its last argument, and reads the
+ * Runs a script in a separate process, with a fresh folder below `root` as its last argument, and reads the
  * last line of its output as JSON.
  */
 export async function runChild<Result>(
@@ -19,7 +19,7 @@ export async function runChild<Result>(
 ): Promise<Result> {
   const folder = mkdtempSync(join(root, "kit-bench-"));
   try {
-    // Flags of this process (`node --max-semi-space-size=16 bench/runtime/main.ts`) are those of every subject.
+    // Every subject gets the flags of this process (`node --max-semi-space-size=16 bench/runtime/main.ts`).
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [...process.execArgv, file, ...args, folder],
@@ -35,7 +35,7 @@ export async function runChild<Result>(
   }
 }
 
-/** Nothing of the caller's environment changes what is measured, and no library reports home. */
+/** An environment that is independent of the caller's, in which no library sends telemetry. */
 function childEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME, KIT_BENCH_SERVER_FLAGS } = process.env;
   return {

@@ -1,7 +1,7 @@
 /** The answer that a model without latency gives to every prompt. */
 export type Script = "answer" | "tools" | "deltas";
 
-/** Tool calls that the `tools` script asks for before it answers: a loop of five turns. */
+/** Tool calls of the `tools` script before its answer: a loop of five turns. */
 export const toolCallsPerLoop = 4;
 
 /** Deltas of one answer of the `deltas` script. */
@@ -13,22 +13,22 @@ export interface OpenOptions {
   readonly file?: string;
 }
 
-/** An agent with one tool that says again what it was told, around a model without latency. */
+/** An agent with one tool that returns its input, and a model without latency. */
 export interface OpenSubject {
   /** Prompts the conversation of that name and waits for the answer. */
   prompt(session: string): Promise<unknown>;
-  /** Prompts, and reads the answer's deltas in an asynchronous iteration. */
+  /** Prompts, and reads the answer's deltas by asynchronous iteration. */
   stream?(session: string, onDelta: () => void): Promise<unknown>;
-  /** Prompts, and hears the answer's deltas by a listener. */
+  /** Prompts, and receives the answer's deltas in a listener. */
   listen?(session: string, onDelta: () => void): Promise<unknown>;
-  /** Reads a stored conversation back, without asking the model; gives the number of its messages. */
+  /** Reads a stored conversation without calling the model; returns the number of its messages. */
   reopen?(session: string): Promise<number>;
   close(): Promise<void>;
 }
 
 /** kit, a peer, or the same work written by hand. */
 export interface Subject {
-  /** Whether it stores conversations in a store of its own. */
+  /** Whether it can store conversations. */
   readonly stores: boolean;
   readonly streams: boolean;
   open(options: OpenOptions): Promise<OpenSubject>;

@@ -15,7 +15,7 @@ export const labels: Readonly<Record<SubjectName, string>> = {
   mastra: peers.mastra.label,
 };
 
-/** Loads one subject only: what the others import would weigh on its measurement. */
+/** Loads one subject only, so that imports of the others do not affect its measurement. */
 export async function loadSubject(name: SubjectName): Promise<Subject> {
   switch (name) {
     case "floor":

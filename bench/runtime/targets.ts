@@ -1,7 +1,7 @@
 import type { MeasurementName } from "./measurements.ts";
 import { labels, type SubjectName } from "./subjects.ts";
 
-/** The median figures of each measurement and subject; undefined where a subject has none. */
+/** Returns the median figure of a measurement and subject; `undefined` if there is none. */
 export type Lookup = (
   measurement: MeasurementName | "import",
   subject: SubjectName,
@@ -17,7 +17,7 @@ export interface Verdict {
 
 const asItComes: readonly SubjectName[] = ["kit", "kit-repository"];
 
-/** The targets of the runtime, judged by the figures of one run. */
+/** Judges the targets of the runtime by the figures of one run. */
 export function judge(of: Lookup): readonly Verdict[] {
   const stored = asItComes.flatMap((subject) => {
     const loop = of("loop_stored", subject);

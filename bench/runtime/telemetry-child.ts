@@ -43,7 +43,7 @@ async function micros(observe: (event: KitEvent) => void, flush: () => Promise<v
   const work = async (count: number): Promise<void> => {
     for (let turn = 0; turn < count; turn += 1) {
       for (const event of eventsOf(turn)) observe(event);
-      // As turns come: the queue has time to send.
+      // Turns come with pauses, so that the queue has time to send.
       if (turn % 200 === 199) await new Promise((resolve) => setTimeout(resolve, 5));
     }
     await flush();

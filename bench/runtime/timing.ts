@@ -1,13 +1,13 @@
 const warmUpMs = 1_500;
 const measureMs = 1_500;
 
-/** Mean microseconds of `work`, done one after the other after a warm-up: of processor time, and of the clock's. */
+/** Returns the mean time of `work` in µs, repeated sequentially after a warm-up: processor time and elapsed time. */
 export async function meanMicros(work: () => Promise<unknown>): Promise<Means> {
   await repeat(work, warmUpMs);
   return await repeat(work, measureMs);
 }
 
-/** A machine that others use too says little by its clock: what is compared is processor time, garbage included. */
+/** On a shared machine elapsed time means little, so the benchmarks compare processor time, garbage collection included. */
 export interface Means {
   readonly micros: number;
   readonly clock_micros: number;
@@ -17,14 +17,14 @@ async function repeat(work: () => Promise<unknown>, forMs: number): Promise<Mean
   const time = startTime();
   let count = 0;
   while (time.spentMs() < forMs) {
-    // Asking for the time is a system call: seldom enough to weigh nothing.
+    // Reading the time is a system call, so it is done rarely enough not to count.
     for (let index = 0; index < 10; index += 1) await work();
     count += 10;
   }
   return { micros: (time.spentMs() * 1_000) / count, clock_micros: (time.clockMs() * 1_000) / count };
 }
 
-/** Milliseconds since now: of this process's processors, and of the clock. */
+/** Starts a measurement; the result returns processor time and elapsed time since then, in ms. */
 export function startTime(): { spentMs(): number; clockMs(): number } {
   const since = process.cpuUsage();
   const started = performance.now();

@@ -46,7 +46,7 @@ export function createAnswers(
   };
 }
 
-/** Tool results behind the last words of the user: how far this loop is. */
+/** Counts the tool results after the last user message, which is the progress of the loop. */
 function resultsSinceUser(messages: readonly { readonly role: string }[]): number {
   let results = 0;
   for (let index = messages.length - 1; index >= 0 && messages[index]?.role !== "user"; index -= 1) {

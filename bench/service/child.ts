@@ -1,6 +1,6 @@
 /**
- * The client of one measurement of one subject, in a process of its own: `node child.ts <measurement>
- * <subject> <folder>`. It starts the server; its last line of output is the figures as JSON.
+ * The client of one measurement of one subject, in a separate process: `node child.ts <measurement>
+ * <subject> <folder>`. It starts the server; the last line of its output is the figures as JSON.
  */
 import { type MeasurementName, measurements } from "./measurements.ts";
 import type { SubjectName } from "./subjects.ts";

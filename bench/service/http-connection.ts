@@ -19,7 +19,7 @@ export interface RequestParts {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request as bytes: made beforehand, it costs the measuring process nothing. */
+/** Encodes a request as bytes in advance, so that it costs nothing during the measurement. */
 export function toRequest({ method, path, body, headers = {} }: RequestParts): Buffer {
   const text = body === undefined ? "" : JSON.stringify(body);
   const lines = [
@@ -34,8 +34,8 @@ export function toRequest({ method, path, body, headers = {} }: RequestParts): B
 }
 
 /**
- * HTTP without a library: a tenth of the work of `fetch`, so that the process that measures is not what
- * is measured. Reads replies with a Content-Length, and chunked ones whose last chunk ends a packet.
+ * HTTP without a library: a tenth of the work of `fetch`, so that the client does not limit the
+ * measurement. Reads replies with a Content-Length, and chunked ones whose last chunk ends a packet.
  */
 export async function openConnection(port: number): Promise<Connection> {
   const socket = await openSocket(port);

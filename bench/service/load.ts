@@ -3,9 +3,9 @@ import { openConnection, type Reply } from "./http-connection.ts";
 export interface LoadOptions {
   readonly port: number;
   readonly connections: number;
-  /** The request of that number; made beforehand. */
+  /** Returns the request with this number, encoded in advance. */
   readonly request: (index: number) => Buffer;
-  /** How many requests in all, or for how long; where both are given, whichever comes first. */
+  /** The number of requests, or the duration; with both, whichever ends first. */
   readonly until: { readonly count?: number; readonly ms?: number };
   readonly onReply?: (reply: Reply) => void;
 }
@@ -17,7 +17,7 @@ export interface LoadFigures {
   readonly p99_ms: number;
 }
 
-/** Sends requests over so many connections, on each one after the other. Every reply must be a success. */
+/** Sends requests over several connections, sequentially on each. Throws if a reply is not a success. */
 export async function measureLoad(options: LoadOptions): Promise<LoadFigures> {
   const { port, request, until, onReply } = options;
   const connections = await Promise.all(

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:service`: kit's server beside a Hono handler that stores a row and the servers of its peers, in one run.
+ * `npm run bench:service` compares kit's server with a Hono handler that stores a row and the servers of its peers, in one run.
  *
- * Each measurement starts the subject's server in a process of its own, and is its client in another. The
+ * Each measurement starts the subject's server in one process and its client in another. The
  * subjects take turns, so that a busy minute of the machine hits all of them; the table shows medians over
  * the rounds. Exits with 1 when a target is missed.
  *

@@ -8,7 +8,7 @@ import { type SubjectName, toPrompt } from "./subjects.ts";
 const answers = 12;
 const warmUp = 2;
 
-/** How long after the model made it each delta of a streamed answer reaches the client. */
+/** Measures the time from the model to the client of each delta of a streamed answer. */
 export async function measureDeltas(subject: SubjectName, folder: string): Promise<Figures> {
   const server = await startServer(subject, folder);
   const firsts: number[] = [];

@@ -6,12 +6,12 @@ import { askToHold } from "./subject.ts";
 import type { SubjectName } from "./subjects.ts";
 
 const connections = 64;
-/** Fewer than may wait at a time (10,000), so that none is refused. */
+/** Fewer than the limit of waiting inputs (10,000), so that none is refused. */
 const inputs = 8_000;
 const warmUp = 2_000;
 const question = "Which rules apply to src/auth.ts?";
 
-/** Dispatches to 1,000 instances as fast as so many connections carry them. */
+/** Dispatches to 1,000 instances as fast as the connections allow. */
 export async function measureAdmission(subject: SubjectName, folder: string): Promise<Figures> {
   const server = await startServer(subject, folder);
   await admit(server, "warm", { count: warmUp });
@@ -24,7 +24,7 @@ export async function measureAdmission(subject: SubjectName, folder: string): Pr
   }
   await untilDone(server);
   const done = (inputs * 1_000) / (performance.now() - since);
-  // Every place is taken by a prompt that is never answered: what is accepted now only waits.
+  // Prompts that are never answered take every slot, so accepted inputs only wait.
   await admit(server, "held", { count: 256, input: askToHold });
   const alone = await admit(server, "alone", { count: inputs });
   await server.kill();
@@ -53,7 +53,7 @@ function requestsTo(group: string, instances: number, input: string): (index: nu
   return (index) => requests[index % instances] ?? Buffer.alloc(0);
 }
 
-/** Looks every few milliseconds: asking all the time would slow down what is asked about. */
+/** Polls every few milliseconds: constant polling would slow down the server. */
 async function untilDone({ port }: ServerProcess): Promise<void> {
   const connection = await openConnection(port);
   const requests = ["queued", "running"].map((status) =>
@@ -68,7 +68,7 @@ async function untilDone({ port }: ServerProcess): Promise<void> {
   connection.close();
 }
 
-/** The client asks for the dispatch again and again, so the time includes the last of these requests. */
+/** The client polls for the dispatch, so the time includes the last request. */
 export async function measureEndToEnd(subject: SubjectName, folder: string): Promise<Figures> {
   const server = await startServer(subject, folder);
   const connection = await openConnection(server.port);
@@ -89,7 +89,7 @@ export async function measureEndToEnd(subject: SubjectName, folder: string): Pro
 /** Kills a server that has 1,000 accepted dispatches over 50 instances, and starts it again. */
 export async function measureRecovery(subject: SubjectName, folder: string): Promise<Figures> {
   const first = await startServer(subject, folder);
-  // The first of each session is at its model, and the others wait in line.
+  // The first input of each session is at its model, and the others are queued.
   await measureLoad({
     port: first.port,
     connections,

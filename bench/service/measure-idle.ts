@@ -9,7 +9,7 @@ import { type SubjectName, toPrompt } from "./subjects.ts";
 
 const prompts = 10_000;
 
-/** Measures how much memory `happen` adds to that of a warm server, each time after a collection. */
+/** Measures how much memory `happen` adds to a warm server, after garbage collections. */
 async function measureMemory(
   [subject, folder]: readonly [SubjectName, string],
   happen: (server: ServerProcess) => Promise<() => void>,
@@ -51,7 +51,7 @@ async function prompt(
   await measureLoad({ port, connections: 32, request, until: { count } });
 }
 
-/** Measures the memory that instances add to that of a server without any request. */
+/** Measures how much memory instances add to a server without any request. */
 export async function measureInstances(subject: SubjectName, folder: string): Promise<Figures> {
   const server = await startServer(subject, folder);
   const empty = await server.memory();
@@ -124,7 +124,7 @@ async function cpuPercent(server: ServerProcess): Promise<number> {
   return (((await server.cpuMs()) - before) * 100) / watchedMs;
 }
 
-/** Also until they are suspended: a run that has just begun to wait stays in memory for a moment. */
+/** Waits until the runs are suspended too: a run that has just begun to wait stays in memory for a moment. */
 async function untilAllWait({ port }: ServerProcess): Promise<void> {
   const connection = await openConnection(port);
   const requests = ["queued", "running"].map((status) =>

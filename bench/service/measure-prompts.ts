@@ -5,17 +5,17 @@ import { startServer } from "./server-process.ts";
 import { type SubjectName, toPrompt } from "./subjects.ts";
 
 const connections = 32;
-/** How many prompts are sent: until the code is compiled, however busy the machine is; and then. */
+/** How many prompts are sent before the measurement, until the code is compiled, and during it. */
 interface Counts {
   readonly warmUp: number;
   readonly measured: number;
 }
 const defaultCounts: Counts = { warmUp: 10_000, measured: 8_000 };
-/** For servers that take milliseconds for each. */
+/** The numbers for servers that take milliseconds per prompt. */
 const longestMs = 20_000;
 const knownInstances = 200;
 
-/** Prompts 200 instances in turn, as fast as so many connections carry them. */
+/** Prompts 200 instances in turn, as fast as the connections allow. */
 export function measureKnown(
   subject: SubjectName,
   folder: string,

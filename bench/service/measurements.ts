@@ -10,9 +10,9 @@ export type Figures = Readonly<Record<string, number>>;
 export interface Measurement {
   readonly title: string;
   readonly subjects: readonly SubjectName[];
-  /** Whether it is about what a disk has, and so needs one; else a RAM disk, so that disks are not compared. */
+  /** Whether it measures durable writes and so needs a disk; otherwise a RAM disk is used, so that disks are not compared. */
   readonly onDisk?: true;
-  /** The figures that the table shows, in this order. */
+  /** The figures in the table, in this order. */
   readonly figures: readonly Figure[];
   run(subject: SubjectName, folder: string): Promise<Figures>;
 }

@@ -21,7 +21,7 @@ const answerParts: readonly LanguageModelV4StreamPart[] = [
   { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage },
 ];
 
-/** A model without latency, but for two prompts: one it never answers, one it answers in timed deltas. */
+/** A model without latency, except for two prompts: it never answers one, and answers the other in timed deltas. */
 export function createServedModel({ holds, onFirstCall }: Omit<ServeOptions, "folder">): LanguageModelV4 {
   let wasCalled = false;
   return {
@@ -48,7 +48,7 @@ export function createServedModel({ holds, onFirstCall }: Omit<ServeOptions, "fo
   };
 }
 
-/** Deltas of which each is the moment at which it was made, in nanoseconds, and a space. */
+/** Deltas that contain the time of their creation, in nanoseconds, and a space. */
 export async function* timedTexts(): AsyncGenerator<string> {
   for (let count = 0; count < deltasPerAnswer; count += 1) {
     await new Promise((resolve) => setTimeout(resolve, deltaEveryMs));

@@ -1,6 +1,6 @@
 import type { SubjectName } from "./subjects.ts";
 
-/** The packages of each peer's server, which are installed in a folder of their own below `bench/peers`. */
+/** The packages of each peer's server, which are installed in a separate folder below `bench/peers`. */
 export const peerPackages: Readonly<Partial<Record<SubjectName, Readonly<Record<string, string>>>>> = {
   voltagent: {
     "@voltagent/core": "2.10.0",

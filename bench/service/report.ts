@@ -17,12 +17,12 @@ export interface Verdict {
 
 const asItComes: readonly SubjectName[] = ["kit", "kit-repository"];
 
-/** The targets of what was measured, judged by medians. */
+/** Judges the targets by medians. */
 export function judge(samples: readonly Sample[]): readonly Verdict[] {
   return [...judgeShares(samples), ...judgeFigures(samples)];
 }
 
-/** Compares kit as it comes with the floor: the share of its requests that kit answers in the same processor time. */
+/** Compares kit's defaults with the floor: the share of its requests that kit answers in the same processor time. */
 function judgeShares(samples: readonly Sample[]): readonly Verdict[] {
   return (["prompts", "prompts_new"] as const).flatMap((row) =>
     asItComes.flatMap((subject): readonly Verdict[] => {
@@ -51,7 +51,7 @@ function judgeFigures(samples: readonly Sample[]): readonly Verdict[] {
   );
 }
 
-/** A line for each figure, a column for each subject, and what share of the floor kit as it comes has, or how many times it. */
+/** Returns a row for each figure and a column for each subject, and kit's ratio to the floor. */
 export function toCells({
   rows,
   subjects,

@@ -1,6 +1,6 @@
 /**
- * The server of a subject: `node --expose-gc serve.ts <subject> <folder> <holds>`. Says its port and when
- * its model was first called, answers questions on stdin, and ends with it.
+ * The server of a subject: `node --expose-gc serve.ts <subject> <folder> <holds>`. Prints its port and when
+ * its model was first called, answers queries on stdin, and ends when stdin ends.
  */
 import { createInterface } from "node:readline";
 import { loadSubject, type SubjectName } from "./subjects.ts";
@@ -24,7 +24,7 @@ lines.on("line", async (question) => {
   } else {
     // In kilobytes.
     const peak = process.resourceUsage().maxRSS;
-    // The thorough kind gives back to the system what is free; what finalizers free shows after a turn.
+    // A major collection returns free memory to the system; memory that finalizers free shows after a turn of the event loop.
     for (let time = 0; time < 3; time += 1) {
       globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
       await new Promise(setImmediate);

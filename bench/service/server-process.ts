@@ -18,13 +18,13 @@ export interface ServerProcess {
 }
 
 export interface Memory {
-  /** The most that was resident at any time until now. */
+  /** The peak resident memory so far. */
   readonly peak_mb: number;
   readonly heap_mb: number;
   readonly rss_mb: number;
 }
 
-/** Starts a subject in a process of its own. `KIT_BENCH_SERVER_FLAGS` are flags for its Node, such as `--cpu-prof`. */
+/** Starts a subject in a separate process. `KIT_BENCH_SERVER_FLAGS` are flags for its Node, such as `--cpu-prof`. */
 export async function startServer(
   subject: string,
   folder: string,
@@ -42,7 +42,7 @@ export async function startServer(
   const listening = Promise.withResolvers<number>();
   const firstCall = Promise.withResolvers<bigint>();
   createInterface({ input: child.stdout }).on("line", (text) => {
-    // Libraries write their own lines there.
+    // Libraries also write lines to stdout.
     if (!text.startsWith('{"bench":')) return;
     const line: Record<string, string> = JSON.parse(text).bench;
     if (line.port !== undefined) listening.resolve(Number(line.port));

@@ -1,18 +1,18 @@
 export interface ServeOptions {
-  /** Where it may store what it keeps. */
+  /** The folder for its data. */
   readonly folder: string;
-  /** Whether its model never answers a prompt that asks it to hold; else it is a prompt like others. */
+  /** Whether its model never answers the prompt that asks it to hold; otherwise that prompt is like others. */
   readonly holds: boolean;
-  /** To be told when the model is called for the first time, by `process.hrtime`. */
+  /** Called with the time of the model's first call, by `process.hrtime`. */
   readonly onFirstCall: (at: bigint) => void;
 }
 
-/** Starts a server on a free port of 127.0.0.1, and gives the port. */
+/** Starts a server on a free port of 127.0.0.1 and returns the port. */
 export type Serve = (options: ServeOptions) => Promise<number>;
 
-/** A prompt that a model answers with deltas which are the times at which they were made. */
+/** A prompt that the model answers with deltas that contain the times of their creation. */
 export const askForDeltas = "deltas";
-/** A prompt that a model never answers. */
+/** A prompt that the model never answers. */
 export const askToHold = "hold";
 
 export const deltasPerAnswer = 100;

@@ -1,8 +1,8 @@
 /**
- * `node bench/walks/main.ts`: how many source files and functions one piece of work passes through.
+ * `node bench/walks/main.ts` counts the source files and functions that one piece of work passes through.
  *
- * V8's precise coverage is taken around one warm call in this process; a function counts when it ran at
- * least once. Only files below `src/` count, without tests and what they share. `--json` prints the rows,
+ * It takes V8's precise coverage around one warm call in this process; a function counts if it ran at
+ * least once. Only files below `src/` count, without tests and test helpers. `--json` prints the rows,
  * `--list NAME` prints the functions of one walk: line, length, calls.
  */
 import { spawnSync } from "node:child_process";
@@ -22,7 +22,7 @@ interface Walk {
   readonly files: number;
   readonly functions: number;
   readonly calls: number;
-  /** `room files/functions`, the busiest first. */
+  /** `room files/functions`, the largest first. */
   readonly rooms: string;
 }
 
@@ -46,7 +46,7 @@ async function walk(name: string, work: () => Promise<unknown>): Promise<void> {
   for (const script of result) {
     const path = script.url.startsWith("file:") ? relative(source, fileURLToPath(script.url)) : "..";
     if (path.startsWith("..") || path.includes("testing/") || /\.(test|suite)\.ts$/.test(path)) continue;
-    // A module is a function without a name from the file's first character on: it runs when it is loaded.
+    // A module is a function without a name that starts at the file's first character: it runs when the module is loaded.
     const ran = script.functions.filter(
       ({ functionName, ranges: [range] }) =>
         (range?.count ?? 0) > 0 && (functionName !== "" || range?.startOffset !== 0),
@@ -72,7 +72,7 @@ async function walk(name: string, work: () => Promise<unknown>): Promise<void> {
   });
 }
 
-/** One line for each function: where it begins, how many lines it has, how often it ran. */
+/** Returns one line for each function: its position, its number of lines, and how often it ran. */
 async function list(path: string, ran: readonly Profiler.FunctionCoverage[]): Promise<void> {
   const content = await readFile(join(source, path), "utf8");
   const lineAt = (offset: number): number => content.slice(0, offset).split("\n").length;
@@ -174,7 +174,7 @@ async function walkService(): Promise<void> {
   await walk("POST /agents/shell/1 with one bash call", async () => await ask("/agents/shell/warm"));
   await get("/api/specs");
   await walk("GET /api/specs", async () => await get("/api/specs"));
-  // A walk rests until the work is done: requests that look for its end would be counted.
+  // A walk sleeps until the work is done: polling requests would be counted.
   const dispatch = async (): Promise<string> => {
     const receipt: unknown = JSON.parse(await post("/agents/echo/later/dispatch", { input: "Hello" }));
     await rest();
@@ -218,7 +218,7 @@ async function walkService(): Promise<void> {
   }
 }
 
-/** Modules of `src/` that `kit run` loads for a prompt in the example shop, in a process of its own. */
+/** Returns the modules of `src/` that `kit run` loads for a prompt in the example shop, in a separate process. */
 async function countModules(): Promise<void> {
   const [shop, coverage] = [join(folder, "shop"), join(folder, "coverage")];
   await cp(fileURLToPath(new URL("../../examples/shop", import.meta.url)), shop, { recursive: true });

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 const peersFolder = join(import.meta.dirname, "../../peers");
 const installTimeoutMs = 600_000;
 
-/** Installs packages of a peer from npm unless they are there. Gives the reason when they cannot be had. */
+/** Installs packages of a peer from npm if they are missing. Returns the reason if that fails. */
 export async function installPeer(
   name: string,
   packages: Readonly<Record<string, string>>,
@@ -24,10 +24,10 @@ export async function installPeer(
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), manifest);
-  // A specifier is resolved from the file that imports it, so the peer brings a file to import by.
+  // A specifier is resolved from the importing file, so the peer's folder contains a file that imports it.
   await writeFile(join(folder, "load.mjs"), "export const load = (specifier) => import(specifier);\n");
   try {
-    // Install scripts of peers would download and compile what no measurement needs.
+    // Install scripts of peers would download and compile files that no measurement needs.
     const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"];
     await promisify(execFile)("npm", args, { cwd: folder, timeout: installTimeoutMs });
   } catch (error) {
@@ -37,7 +37,7 @@ export async function installPeer(
   return undefined;
 }
 
-/** Imports a package as installed for a peer. */
+/** Imports a package from a peer's folder. */
 export async function loadPeer<Module>(name: string, specifier: string): Promise<Module> {
   const file = pathToFileURL(join(peersFolder, name, "load.mjs")).href;
   const { load }: { load: (specifier: string) => Promise<Module> } = await import(file);

@@ -1,4 +1,4 @@
-/** A library that kit is measured beside: the exact packages, and the one whose import is timed. */
+/** A library that kit is compared with: the exact packages, and the one whose import is timed. */
 export interface Peer {
   readonly label: string;
   readonly packages: Readonly<Record<string, string>>;
@@ -8,8 +8,8 @@ export interface Peer {
 export type PeerName = "pi" | "ai-sdk" | "openai-agents" | "langgraph" | "mastra";
 
 /**
- * Every peer lives in a folder of its own below `bench/peers`, so that one that cannot be installed
- * takes no other along. Newer versions of pi depend on packages that no registry has.
+ * Every peer has a separate folder below `bench/peers`, so that one that cannot be installed
+ * does not affect the others. Newer versions of pi depend on packages that no registry has.
  */
 export const peers: Readonly<Record<PeerName, Peer>> = {
   pi: {

@@ -2,7 +2,7 @@ import { loadPeer } from "../peers/install-peer.ts";
 import type { OpenSubject, Subject } from "../subject.ts";
 import { createZeroModel } from "../zero-model.ts";
 
-/** The AI SDK: `generateText` and `streamText`. It keeps no conversations: the caller's array is the memory. */
+/** The AI SDK: `generateText` and `streamText`. It stores no conversations: the caller keeps the array. */
 export const aiSdk: Subject = { stores: false, streams: true, open };
 
 interface AiSdk {

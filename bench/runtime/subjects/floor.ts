@@ -4,8 +4,8 @@ import type { OpenSubject, Subject } from "../subject.ts";
 import { createZeroModel } from "../zero-model.ts";
 
 /**
- * The same work written by hand, with nothing beside it: call the model, read its stream, run the
- * tool, append a row for each message. What an agent library adds is what it takes longer than this.
+ * The same work written by hand, with nothing else: call the model, read its stream, run the
+ * tool, append a row for each message. The cost of an agent library is its time beyond this.
  */
 export const floor: Subject = { stores: true, streams: true, open };
 
@@ -93,7 +93,7 @@ interface Log {
   close(): void;
 }
 
-/** A row for each message, each in a transaction of its own, synced as kit's store does by default. */
+/** Writes a row for each message, each in a separate transaction, synced like kit's store by default. */
 function openLog(file: string): Log {
   const database = new DatabaseSync(file);
   database.exec(

@@ -7,7 +7,7 @@ import { createZeroModel } from "../zero-model.ts";
 
 const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
 
-/** kit as a user has it: the built package, `initAgent`, the default sandbox and store, every built-in tool. */
+/** kit like a user's: the built package, `initAgent`, the default sandbox and store, every built-in tool. */
 export function createKit(setup: KitSetup): Subject {
   return { stores: true, streams: true, open: (request) => open(request, setup) };
 }
@@ -38,7 +38,7 @@ async function open(request: Parameters<Subject["open"]>[0], setup: KitSetup): P
       root,
       env: {},
       models: { "bench/zero": createZeroModel(request.script) },
-      // Stored, it is in the store that a user has who names none: SQLite below `.kit`.
+      // The stored variant uses the default store: SQLite below `.kit`.
       ...(file === undefined && { store: new memory.InMemorySessionStore() }),
     },
   );

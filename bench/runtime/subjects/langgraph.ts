@@ -112,7 +112,7 @@ function createModel(script: Script, { models, messages, outputs }: Modules): un
           message: new AIMessageChunk("word "),
         });
         yield chunk;
-        // Models tell of each token by themselves: that is what a stream of messages is made of.
+        // Models report each token themselves, from which a stream of messages is made.
         await run?.handleLLMNewToken("word ", undefined, undefined, undefined, undefined, { chunk });
       }
     }
@@ -140,7 +140,7 @@ interface BetterSqlite {
 }
 
 /**
- * The part of better-sqlite3 that LangGraph's SQLite checkpointer calls, on the SQLite of Node: the library's
+ * The part of better-sqlite3 that LangGraph's SQLite checkpointer calls, based on Node's SQLite: the library's
  * own code stores, and nothing has to be compiled.
  */
 function openDatabase(file: string): BetterSqlite {

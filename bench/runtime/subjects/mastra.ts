@@ -2,7 +2,7 @@ import { loadPeer } from "../peers/install-peer.ts";
 import type { OpenSubject, Script, Subject } from "../subject.ts";
 import { createAnswers, streamOf } from "../zero-model.ts";
 
-/** Mastra's agent, with its memory in LibSQL where conversations are stored. */
+/** Mastra's agent, with its memory in LibSQL if conversations are stored. */
 export const mastra: Subject = { stores: true, streams: true, open };
 
 interface Mastra {

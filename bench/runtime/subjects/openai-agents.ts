@@ -7,7 +7,7 @@ import {
   toolCallsPerLoop,
 } from "../subject.ts";
 
-/** OpenAI Agents with its `MemorySession`; it brings no store of its own that outlives the process. */
+/** OpenAI Agents with its `MemorySession`; it has no store that survives the process. */
 export const openaiAgents: Subject = { stores: false, streams: true, open };
 
 interface Item {

@@ -9,8 +9,8 @@ import { askForDeltas, type Serve } from "../subject.ts";
 import { listen } from "./listen.ts";
 
 /**
- * The floor, which no server can beat: Hono's handlers, which parse the body and answer. A prompt is one row in
- * SQLite, synced as kit's sessions are by default; a dispatch one too, grouped by hand and synchronized to the disk.
+ * The floor: Hono's handlers, which only parse the body and answer. A prompt is one row in
+ * SQLite, synced like kit's sessions by default; a dispatch is one row too, grouped by hand and flushed to the disk.
  */
 export const serveFloor: Serve = async ({ folder }) => {
   const app = new Hono();

@@ -21,7 +21,7 @@ export default {
   "src/workflows/waiting.js": "export const run = (ctx) => ctx.waitFor('word');\n",
 });
 
-/** kit as `kit start` serves it: the built package, sessions and accepted work in SQLite. */
+/** kit like `kit start`: the built package, with sessions and accepted work in SQLite. */
 export const serveKit =
   (setup: KitSetup): Serve =>
   (options) =>

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { connect } from "node:net";
 
-/** Listens on a free port of 127.0.0.1, and gives the port. */
+/** Listens on a free port of 127.0.0.1 and returns the port. */
 export async function listen(listener: RequestListener): Promise<number> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -22,7 +22,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** For a server that does not say when it listens. */
+/** Waits until a server listens that does not report it. */
 export async function untilListening(port: number): Promise<void> {
   for (;;) {
     const socket = connect({ host: "127.0.0.1", port });

@@ -8,7 +8,7 @@ type Made = new (options: unknown) => unknown;
 
 /** VoltAgent's server, with its memory in LibSQL, and no telemetry. */
 export const serveVoltAgent: Serve = async ({ folder }) => {
-  // Its warnings to the terminal would be measured, too.
+  // Otherwise its warnings to the terminal would be measured too.
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
   const load = <Module>(specifier: string): Promise<Module> => loadPeer<Module>("voltagent", specifier);
   const { Agent, VoltAgent, Memory }: { Agent: Made; VoltAgent: Made; Memory: Made } =
